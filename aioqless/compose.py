@@ -1,0 +1,329 @@
+"""Build a Lua script from a command's file and the libraries it mentions.
+
+A command's header is its signature; it is executed, so it cannot rot:
+
+    -- @key     queue                   KEYS[1]: the queue's name, bare or as <namespace>:q:<queue>
+    -- @keys    queues                  every KEYS entry, each such a name
+    -- @arg     jid string              a positional argument; `?` behind the type: may be missing or empty
+    -- @literal interval                an argument that must be this very word
+    -- @when    add                     what follows belongs to calls whose next argument is this word;
+    -- @when    list default            `default`: also to calls without any word
+    -- @rest    jids string             a tail of any length; an empty argument ends it
+    -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls `each(function(jid, data) ... end)`
+    -- @option  priority priority       a trailing name/value pair, always optional
+    -- @present job.many(answer)        what the reply is made of, where that isn't the kept answer itself
+    -- @flags   no-writes               as Redis knows them; every command without `no-writes` also takes the option `request`
+    -- @returns json                    json, number, text, list or nothing: how the reply is read
+    -- @raises  NOJOB LOCKLOST          the codes of its refusals, BADARG aside
+
+Types are the functions of lib/args.lua. A library is a file of top-level functions `function lib.name(...)`; only those that a command
+mentions, directly or through others, are put into its script, since Redis pays for each definition at each call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+LUA = files("aioqless") / "lua"
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One argument: its name, its type (a function of lib/args.lua) and whether it may be left out."""
+
+    name: str
+    type: str
+    optional: bool = False
+
+
+@dataclass
+class Form:
+    """The arguments of a command, or of one word of a command that has several."""
+
+    args: list[Arg] = field(default_factory=list)
+    rest: Arg | None = None
+    batch: list[Arg] = field(default_factory=list)
+    options: list[Arg] = field(default_factory=list)
+    returns: str | None = None
+
+    def names(self) -> Iterator[str]:
+        yield from (arg.name for arg in self.args if arg.type != "literal")
+        if self.rest:
+            yield self.rest.name
+        yield from (option.name for option in self.options)
+
+
+@dataclass
+class Command:
+    """What a command's header says, and its body."""
+
+    name: str
+    summary: str = ""
+    key: str | None = None
+    keys: str | None = None
+    lead: Form = field(default_factory=Form)  # the arguments before the word, or all of them where there is none
+    forms: dict[str, Form] = field(default_factory=dict)
+    default: str | None = None
+    present: str = "answer"
+    flags: tuple[str, ...] = ()
+    returns: str = "nothing"
+    raises: tuple[str, ...] = ()
+    body: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def writes(self) -> bool:
+        return "no-writes" not in self.flags
+
+
+@dataclass(frozen=True)
+class Script:
+    """A composed script: its text, and for each of its lines the file and line that it came from."""
+
+    command: Command
+    text: str
+    origins: tuple[tuple[str, int] | None, ...]
+
+    def origin(self, line: int) -> str:
+        """Where line `line` of the script was written, as `lib/job.lua:12`."""
+        found = self.origins[line - 1] if 0 < line <= len(self.origins) else None
+        return f"{found[0]}:{found[1]}" if found else f"{self.command.name} (composed):{line}"
+
+
+class HeaderError(ValueError):
+    """A Lua file's header that can't be understood: a mistake in the package, found by its tests."""
+
+
+@cache
+def command_names() -> tuple[str, ...]:
+    """The names of all commands, one per file."""
+    return tuple(sorted(f.name.removesuffix(".lua") for f in LUA.iterdir() if f.name.endswith(".lua")))
+
+
+@cache
+def read_command(name: str) -> Command:
+    """Parse `lua/<name>.lua`. Raises HeaderError for a header that says something unknown."""
+    lines = (LUA / f"{name}.lua").read_text("utf-8").splitlines()
+    command = Command(name)
+    form = command.lead
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("--"):
+            command.body = list(enumerate(lines[number - 1 :], number))
+            break
+        if number == 1:
+            command.summary = line.removeprefix(f"-- {name}: ")
+        if directive := re.match(r"-- @(\w+)\s*(.*)", line):
+            form = _directive(command, form, directive[1], directive[2].split("--")[0].split())
+    if command.writes:
+        for each in command.forms.values() or [command.lead]:
+            each.options.append(Arg("request", "request", True))
+    return command
+
+
+def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form:
+    match word:
+        case "key":
+            command.key = rest[0]
+        case "keys":
+            command.keys = rest[0]
+        case "arg":
+            form.args.append(_arg(rest[0], rest[1]))
+        case "literal":
+            form.args.append(Arg(rest[0], "literal"))
+        case "rest":
+            form.rest = _arg(rest[0], rest[1])
+        case "batch":
+            form.batch = [_arg(*item.split(":")) for item in rest if ":" in item]
+        case "option":
+            form.options.append(Arg(rest[0], rest[1], True))
+        case "when":
+            form = command.forms[rest[0]] = Form()
+            if "default" in rest[1:]:
+                command.default = rest[0]
+        case "present":
+            command.present = " ".join(rest)
+        case "flags":
+            command.flags = tuple(rest)
+        case "returns":
+            if form is command.lead:
+                command.returns = rest[0]
+            form.returns = rest[0]
+        case "raises":
+            command.raises = tuple(rest)
+        case _:
+            raise HeaderError(f"{command.name}.lua: unknown directive @{word}")
+    return form
+
+
+def _arg(name: str, type_: str) -> Arg:
+    return Arg(name, type_.rstrip("?"), type_.endswith("?"))
+
+
+@cache
+def compose(name: str, namespace: str) -> Script:
+    """The script of command `name` for a namespace."""
+    command = read_command(name)
+    arguments = list(_arguments(command))
+    tail = list(_tail(command))
+    used = _libraries("\n".join([*arguments, *tail, *(text for _, text in command.body)]))
+    lines: list[tuple[str, tuple[str, int] | None]] = [
+        ("#!lua" + (f" flags={','.join(command.flags)}" if command.flags else ""), None),
+        (f"local ns = {_quoted(namespace)}", None),
+        *((f"local {library} = {{}}", None) for library in used),
+    ]
+    for library, blocks in used.items():
+        lines.append(("do", None))
+        lines += [(text, (f"lib/{library}.lua", number)) for block in blocks for number, text in block.lines]
+        lines.append(("end", None))
+    lines += [(text, None) for text in arguments]
+    lines.append(("local function perform()", None))
+    lines += [(text, (f"{name}.lua", number)) for number, text in command.body]
+    lines.append(("end", None))
+    lines += [(text, None) for text in tail]
+    return Script(command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _arguments(command: Command) -> Iterator[str]:
+    """Lua that turns KEYS and ARGV into checked locals."""
+    if command.key:
+        yield f"local {command.key} = args.queue({_quoted(command.key)}, KEYS[1])"
+    if command.keys:
+        yield f"local {command.keys} = args.queues(KEYS)"
+    if not command.forms:
+        yield from _form(command, command.lead, 1, declare=True)
+        return
+    at = len(command.lead.args) + 1
+    yield from _form(command, command.lead, 1, declare=True)
+    names = {name: None for form in command.forms.values() for name in form.names()}
+    yield f"local word = args.word({_words(command)}, ARGV[{at}])"
+    yield f"local {', '.join([*names, 'rest_end'])}"
+    for index, (word, form) in enumerate(command.forms.items()):
+        yield f"{'if' if index == 0 else 'elseif'} word == {_quoted(word)} then"
+        yield from _form(command, form, at + 1, declare=False)
+    yield "end"
+
+
+def _words(command: Command) -> str:
+    words = ", ".join(f"{word} = true" for word in command.forms)
+    return f"{{{words}}}, {_quoted(command.default) if command.default else 'nil'}"
+
+
+def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[str]:
+    local = "local " if declare else ""
+    for arg in form.args:
+        if arg.type == "literal":
+            yield f"args.literal({_quoted(arg.name)}, ARGV[{at}])"
+        else:
+            yield f"{local}{arg.name} = {_read(arg, f'ARGV[{at}]')}"
+        at += 1
+    last = f"{at}"
+    if form.rest:
+        yield f"{local}{form.rest.name}, rest_end = args.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at})"
+        last = "rest_end"
+    if form.batch:
+        yield f"local batch_end = args.batch({at}, {len(form.batch)})"
+        reads = ", ".join(_read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch))
+        yield "local function each(perform)"
+        yield f"  return args.each({at + 1}, batch_end, {len(form.batch)}, function(i) return perform({reads}) end)"
+        yield "end"
+        last = "batch_end"
+    if form.options:
+        known = ", ".join(f"{option.name} = true" for option in form.options)
+        yield f"local option = args.options({{{known}}}, {last})"
+        for option in form.options:
+            yield f"{local}{option.name} = {_read(option, f'option.{option.name}')}"
+    elif not command.forms or form is not command.lead:
+        yield f"args.no_more({last})"
+
+
+def _read(arg: Arg, value: str) -> str:
+    call = f"args.{arg.type}({_quoted(arg.name)}, {value})"
+    return f"args.given({value}) and {call} or nil" if arg.optional else call
+
+
+def _tail(command: Command) -> Iterator[str]:
+    """Lua that runs the body, once for each request identity."""
+    if not command.writes:
+        yield "return perform()"
+        return
+    yield "local kept, answer = requests.kept(request)"
+    yield "if not kept then"
+    yield "  answer = perform()"
+    yield "  requests.keep(request, answer)"
+    yield "end"
+    yield f"return {command.present}"
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A top-level piece of a library: one function, or lines that several functions share."""
+
+    name: str
+    shared: bool  # a local, known by its bare name to the functions of its library
+    lines: tuple[tuple[int, str], ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(text for _, text in self.lines)
+
+
+@cache
+def _blocks(library: str) -> tuple[_Block, ...]:
+    blocks: list[_Block] = []
+    current: list[tuple[int, str]] = []
+    name, shared = "", False
+    for number, line in enumerate((LUA / "lib" / f"{library}.lua").read_text("utf-8").splitlines(), 1):
+        if not current and (not line or line.startswith("--")):
+            continue
+        if not current:
+            start = re.match(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))", line)
+            if not start:
+                raise HeaderError(f"lib/{library}.lua:{number}: {line!r} starts neither a function nor a local")
+            name, shared = start[1] or start[2] or start[3], not start[2]
+        current.append((number, line))
+        code = re.sub(r"\s+--.*", "", line)
+        opens = "function" in code or code.endswith("{")
+        if code in ("end", "}") or (len(current) == 1 and (not opens or code.endswith((" end", "}")))):
+            blocks.append(_Block(name, shared, tuple(current)))
+            current = []
+    if current:
+        raise HeaderError(f"lib/{library}.lua:{current[0][0]}: this block does not end")
+    return tuple(blocks)
+
+
+@cache
+def _library_names() -> frozenset[str]:
+    return frozenset(f.name.removesuffix(".lua") for f in (LUA / "lib").iterdir() if f.name.endswith(".lua"))
+
+
+def _libraries(text: str) -> dict[str, list[_Block]]:
+    """For each library that `text` reaches, the blocks it needs of it, in the order of the file."""
+    needed: dict[str, set[_Block]] = {}
+    todo: list[tuple[str | None, str]] = [(None, text)]
+    while todo:
+        home, text = todo.pop()
+        for library, name in _mentions(home, text):
+            for block in _blocks(library):
+                if block.name == name and block not in needed.setdefault(library, set()):
+                    needed[library].add(block)
+                    todo.append((library, block.text))
+    return {library: [b for b in _blocks(library) if b in needed[library]] for library in sorted(needed)}
+
+
+def _mentions(home: str | None, text: str) -> Iterator[tuple[str, str]]:
+    """Every `library.name` in `text`, and within a library the locals it shares."""
+    for library, name in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", text):
+        if library in _library_names():
+            if not any(block.name == name for block in _blocks(library)):
+                raise HeaderError(f"{library}.{name} is used but lib/{library}.lua doesn't define it")
+            yield library, name
+    if home:
+        words = set(re.findall(r"\b[A-Za-z_]+\b", text))
+        yield from ((home, block.name) for block in _blocks(home) if block.shared and block.name in words)

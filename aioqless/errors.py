@@ -1,0 +1,119 @@
+"""What can go wrong, as a tree, and the one table from a script's refusal to its class.
+
+    AioqlessError
+    ├── ScriptError            a script refused; nothing was changed: .command .code .detail
+    │   ├── NoSuchJob          NOJOB
+    │   ├── LockLost           LOCKLOST   another run holds the job
+    │   ├── WrongState         BADSTATE
+    │   ├── InvalidArgument    BADARG
+    │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
+    │   └── StaleRequest       REPEATED   a repeated request came after a later one of its line
+    ├── QueueFull              Redis is at its memory limit
+    ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
+    ├── UnknownKlass           no handler claims a klass
+    ├── DuplicateKlass         two do
+    └── NoServer               no Redis was configured, and none could be started
+
+Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and TimeoutError).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class AioqlessError(Exception):
+    """The root of the project's errors."""
+
+
+class ScriptError(AioqlessError):
+    """A script refused its call, before it changed anything."""
+
+    def __init__(self, command: str, code: str, detail: dict[str, Any]) -> None:
+        self.command = command
+        self.code = code
+        self.detail = detail
+        super().__init__(f"{command}: {self.told()}")
+
+    def told(self) -> str:
+        """What happened, in one line."""
+        about = ", ".join(f"{name} {value!r}" for name, value in self.detail.items() if name != "why")
+        return f"{self.detail.get('why', self.code)} ({about})" if about else str(self.detail.get("why", self.code))
+
+    @property
+    def jid(self) -> str | None:
+        """The job in question, where the refusal names one."""
+        return self.detail.get("jid")
+
+
+class NoSuchJob(ScriptError):
+    """There is no job (or recurring job) with this jid."""
+
+
+class LockLost(ScriptError):
+    """The job runs, but for somebody else: its lock expired and was taken, or an operator moved it."""
+
+    @property
+    def holder(self) -> str | None:
+        """The worker that holds the lock now."""
+        return self.detail.get("holder")
+
+
+class WrongState(ScriptError):
+    """The job isn't in a state in which this can be done."""
+
+    @property
+    def state(self) -> str | None:
+        """The state it is in."""
+        return self.detail.get("state")
+
+
+class InvalidArgument(ScriptError):
+    """An argument is missing or malformed: .detail has its name, its value and why."""
+
+    def told(self) -> str:
+        value = self.detail.get("value")
+        return f"{self.detail.get('argument')} {'' if value is None else repr(value) + ' '}{self.detail.get('why')}"
+
+
+class HasDependents(ScriptError):
+    """The job can't be cancelled while .detail["dependent"] waits for it: cancel both in one call."""
+
+
+class StaleRequest(ScriptError):
+    """A repeated request arrived after its caller had gone on to the next; it was not carried out again."""
+
+
+class QueueFull(AioqlessError):
+    """Redis is at `maxmemory` and takes no new jobs; what is there can still be worked off."""
+
+
+class InvalidData(AioqlessError):
+    """Data that is not JSON, is `false`, is too large, or is not what the job's handler takes."""
+
+
+class UnknownKlass(AioqlessError):
+    """No handler of this worker claims the job's klass."""
+
+
+class DuplicateKlass(AioqlessError):
+    """Two handlers claim one klass."""
+
+
+class NoServer(AioqlessError):
+    """No Redis was configured, and no private one could be started."""
+
+
+_CLASSES: dict[str, type[ScriptError]] = {
+    "NOJOB": NoSuchJob,
+    "LOCKLOST": LockLost,
+    "BADSTATE": WrongState,
+    "BADARG": InvalidArgument,
+    "HELD": HasDependents,
+    "REPEATED": StaleRequest,
+}
+
+
+def refusal(command: str, code: str, detail: dict[str, Any]) -> ScriptError:
+    """The exception for a script's refusal."""
+    return _CLASSES.get(code, ScriptError)(command, code, detail)

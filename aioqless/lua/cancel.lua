@@ -1,0 +1,8 @@
+-- cancel: delete jobs. Those that depend on them must be among them.
+--
+-- @rest    jids     string
+-- @flags   allow-oom
+-- @returns list                   the jids cancelled; unknown and complete jobs are passed over
+-- @raises  HELD
+
+return cancelling.cancel(jids)

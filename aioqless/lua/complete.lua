@@ -1,0 +1,22 @@
+-- complete: a run is done; the job ends, or goes on in another queue.
+--
+-- @arg     jid      string
+-- @arg     worker   string        must hold the lock
+-- @arg     queue    string        where the job runs
+-- @arg     now      time
+-- @arg     data     data?         replaces the job's data; empty keeps the stored bytes
+-- @option  next     name          the queue to go on in
+-- @option  delay    seconds       with next only
+-- @option  depends  jids          with next only
+-- @option  fence    string        must be that of the run
+-- @flags   allow-oom
+-- @returns text                   the new state
+-- @raises  NOJOB BADSTATE LOCKLOST
+
+local state = completing.complete({
+  jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
+})
+stats.flush()
+retention.prune(now, 22)
+dependency.upkeep(now)
+return state

@@ -1,0 +1,18 @@
+-- complete_many: many runs of one worker are done; a refused one leaves its neighbours alone.
+--
+-- @arg     worker   string
+-- @arg     now      time
+-- @batch   jid:string queue:string fence:string? data:data? next:name? delay:seconds? depends:jids?
+-- @flags   allow-oom
+-- @returns list                   the new state or a refusal for each
+-- @raises  NOJOB BADSTATE LOCKLOST
+
+local states = each(function(jid, queue, fence, data, next, delay, depends)
+  return completing.complete({
+    jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
+  })
+end)
+stats.flush()
+retention.prune(now, 20 + 2 * #states)
+dependency.upkeep(now)
+return states

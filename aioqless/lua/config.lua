@@ -1,0 +1,22 @@
+-- config: options shared by all clients of the namespace.
+--
+-- @when    get
+-- @arg     option   string?
+-- @returns json                   the value, nil when unknown; without an option, all of them
+-- @when    set
+-- @arg     option   name
+-- @arg     value    text?         empty: unset
+-- @returns nothing
+-- @when    unset
+-- @arg     option   string
+-- @returns nothing
+-- @flags   allow-oom
+
+if word == 'get' then
+  if option then return options.get(option) end
+  return options.all()
+elseif word == 'set' and value then
+  options.set(option, value)
+else
+  options.unset(option)
+end

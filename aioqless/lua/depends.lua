@@ -1,0 +1,27 @@
+-- depends: add to or take from what a job waits for.
+--
+-- @arg     jid      string        in the state depends
+-- @when    on
+-- @rest    jids     string        jobs to wait for; unknown and complete ones count as done
+-- @option  now      time          default: this server's clock
+-- @returns number                 1
+-- @when    off
+-- @rest    jids     string        or the one word `all`
+-- @option  now      time
+-- @returns number                 1
+-- @flags   allow-oom
+-- @raises  NOJOB BADSTATE BADARG
+
+local job = record.existing(jid)
+if job.state ~= 'depends' then refusal.state(job, 'the job does not wait for others') end
+if #jids == 0 then refusal.argument('jids', nil, 'name at least one job') end
+if word == 'on' then
+  dependency.check(jid, jids)
+  dependency.link(jid, jids)
+elseif jids[1] == 'all' and #jids == 1 then
+  dependency.drop_all(jid)
+else
+  dependency.unlink(jid, jids)
+end
+dependency.release(jid, now or args.time('now'))
+return '1'

@@ -1,0 +1,37 @@
+-- fail: something is wrong with a job itself; it stays in a group of its kind until somebody acts.
+--
+-- @arg     jid      string
+-- @arg     worker   text          the holder of a running job; empty: an operator, for a job that nobody runs
+-- @arg     group    name          the kind of failure
+-- @arg     message  text
+-- @arg     now      time
+-- @arg     data     data?         replaces the job's data when given
+-- @option  fence    string        must be that of the run
+-- @flags   allow-oom
+-- @returns text                   the jid
+-- @raises  NOJOB BADSTATE LOCKLOST
+
+local job
+if worker ~= '' then
+  job = record.held(jid, worker, fence)
+else
+  job = record.existing(jid)
+  if job.state == 'running' then
+    refusal.raise('LOCKLOST', 'only its holder can fail a running job', {jid = jid, holder = job.worker})
+  elseif job.state == 'failed' or job.state == 'complete' then
+    refusal.state(job, 'only a job that is still to run can be failed')
+  end
+  dependency.drop_all(jid)
+end
+
+events.log({event = 'failed', jid = jid, worker = worker, group = group, message = message})
+events.tracked('failed', jid)
+history.append(jid, job, now, 'failed', cjson.encode({worker = worker, group = group}))
+stats.count(job.queue, now, 'failures', 1)
+stats.count(job.queue, now, 'failed', 1)
+place.leave(job.queue, jid)
+if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), jid) end
+if data then record.set(jid, 'data', data) end
+record.clear(jid, 'grace', 'scheduled')
+failing.store(job, group, message, worker, now)
+return jid

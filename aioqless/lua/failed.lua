@@ -1,0 +1,14 @@
+-- failed: how many jobs failed in each group, or the jobs of one group.
+--
+-- @arg     group    string?
+-- @arg     start    count?
+-- @arg     limit    count?        default 25; at most 1,000
+-- @flags   no-writes
+-- @returns json                   {group: count}, or {total, jobs}: newest first, each with `message` and `group` of its failure
+
+if group then return view.failed(group, start or 0, math.min(limit or 25, 1000)) end
+local counts = {}
+for _, name in ipairs(redis.call('SMEMBERS', keys.failures())) do
+  counts[#counts + 1] = cjson.encode(name) .. ':' .. redis.call('LLEN', keys.group(name))
+end
+return '{' .. table.concat(counts, ',') .. '}'

@@ -1,0 +1,51 @@
+-- cancelling: jobs are deleted, wherever they are.
+
+local MOST_DEPENDENTS = 10000
+
+-- Returns the jids that were cancelled.
+function cancelling.cancel(jids)
+  cancelling.check(jids)
+  local gone = {}
+  for _, jid in ipairs(jids) do
+    local job = record.read(jid)
+    if job and job.state ~= 'complete' then
+      cancelling.delete(job)
+      gone[#gone + 1] = jid
+    end
+  end
+  return gone
+end
+
+-- Who depends on one of them must be one of them.
+function cancelling.check(jids)
+  local named, left = {}, MOST_DEPENDENTS
+  for _, jid in ipairs(jids) do named[jid] = true end
+  for _, jid in ipairs(jids) do
+    local number = redis.call('SCARD', keys.dependents(jid))
+    left = left - number
+    if left < 0 then refusal.argument('jids', jid, 'too many jobs depend on these; cancel the dependents first, in smaller calls') end
+    local dependents = number <= #jids and redis.call('SMEMBERS', keys.dependents(jid)) or redis.call('SRANDMEMBER', keys.dependents(jid), #jids + 1)
+    for _, dependent in ipairs(dependents) do
+      if not named[dependent] and redis.call('EXISTS', keys.job(dependent)) == 1 then
+        refusal.raise('HELD', 'a job that depends on it is not among those to cancel', {jid = jid, dependent = dependent})
+      end
+    end
+  end
+end
+
+function cancelling.delete(job)
+  local jid = job.jid
+  local event = {event = 'canceled', jid = jid, queue = job.queue, worker = job.worker}
+  events.log(event)
+  if job.worker ~= '' then
+    redis.call('ZREM', keys.held(job.worker), jid)
+    events.worker(job.worker, event)
+  end
+  place.leave(job.queue, jid)
+  dependency.drop_all(jid)
+  redis.call('UNLINK', keys.dependents(jid))
+  if job.state == 'failed' then failing.leave(job) end
+  tagging.detach(jid, json.parsed_list(job.tags))
+  events.tracked('canceled', jid)
+  redis.call('UNLINK', keys.job(jid), keys.history(jid))
+end

@@ -1,0 +1,75 @@
+-- dependency: who waits for whom.  Each pair is stored on both sides.
+
+local MOST = 200
+
+-- Link a job to those of `jids` that exist and aren't complete; the others count as satisfied.
+function dependency.link(jid, jids)
+  for _, other in ipairs(jids) do
+    local state = redis.call('HGET', keys.job(other), 'state')
+    if state and state ~= 'complete' then
+      redis.call('SADD', keys.dependencies(jid), other)
+      redis.call('SADD', keys.dependents(other), jid)
+    end
+  end
+end
+
+function dependency.unlink(jid, jids)
+  for _, other in ipairs(jids) do
+    redis.call('SREM', keys.dependencies(jid), other)
+    redis.call('SREM', keys.dependents(other), jid)
+  end
+end
+
+function dependency.outstanding(jid) return redis.call('EXISTS', keys.dependencies(jid)) == 1 end
+
+-- Refuses a job that would wait for itself.
+function dependency.check(jid, jids)
+  for _, other in ipairs(jids) do
+    if other == jid then refusal.argument('depends', other, 'is the job itself, which would never run') end
+  end
+end
+
+-- Drop every dependency of a job, many of them in later calls.
+function dependency.drop_all(jid) dependency.set_aside('unlink', jid, keys.dependencies(jid), nil) end
+
+-- A job completed: those that waited for it alone may run, many of them in later calls.
+function dependency.release_all(jid, now) dependency.set_aside('release', jid, keys.dependents(jid), now) end
+
+-- Take a whole set away from its job, see to a first portion, and leave a note about the rest.
+-- The note has a number, since the job may come back and leave another set before the first is through.
+function dependency.set_aside(what, jid, from, now)
+  if redis.call('EXISTS', from) == 0 then return end
+  local number = 1
+  while redis.call('RENAMENX', from, keys.left(what .. ':' .. number .. ':' .. jid)) == 0 do number = number + 1 end
+  dependency.go_on(what .. ':' .. number .. ':' .. jid, now)
+end
+
+-- A job whose last dependency is gone goes to its place in the queue, a remembered delay respected.
+function dependency.release(jid, now)
+  local job = record.read(jid)
+  if not job or job.state ~= 'depends' or job.queue == '' or dependency.outstanding(jid) then return end
+  redis.call('ZREM', keys.depends(job.queue), jid)
+  local state = place.wait_or_schedule(job.queue, jid, job.priority, job.scheduled, now)
+  record.set(jid, 'state', state)
+  record.clear(jid, 'scheduled')
+end
+
+-- Go on with what earlier calls left.
+function dependency.upkeep(now)
+  local note = redis.call('SRANDMEMBER', keys.todo())
+  if note then dependency.go_on(note, now) end
+end
+
+-- One portion of what a note says.  Pairs that were linked anew meanwhile are left alone.
+function dependency.go_on(note, now)
+  local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
+  for _, other in ipairs(redis.call('SPOP', keys.left(note), MOST)) do
+    if what == 'release' and redis.call('SISMEMBER', keys.dependents(jid), other) == 0 then
+      redis.call('SREM', keys.dependencies(other), jid)
+      dependency.release(other, now)
+    elseif what == 'unlink' and redis.call('SISMEMBER', keys.dependencies(jid), other) == 0 then
+      redis.call('SREM', keys.dependents(other), jid)
+    end
+  end
+  redis.call(redis.call('EXISTS', keys.left(note)) == 1 and 'SADD' or 'SREM', keys.todo(), note)
+end

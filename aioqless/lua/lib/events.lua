@@ -1,0 +1,23 @@
+-- events: tell who listens.  The texts are those that live clients send and expect.
+
+local tracking
+
+function events.log(event) redis.call('PUBLISH', keys.log(), cjson.encode(event)) end
+
+function events.worker(worker, event) redis.call('PUBLISH', keys.worker(worker), cjson.encode(event)) end
+
+-- Only for tracked jobs: the bare jid, on the event's own channel.
+function events.tracked(name, jid)
+  if tracking == nil then tracking = redis.call('EXISTS', keys.tracked()) == 1 end
+  if tracking and redis.call('ZSCORE', keys.tracked(), jid) then redis.call('PUBLISH', keys.event(name), jid) end
+end
+
+-- A worker is to stop this job: its lock is no longer its own.
+function events.lock_lost(worker, jid)
+  local event = {event = 'lock_lost', jid = jid, worker = worker}
+  events.worker(worker, event)
+  events.log(event)
+end
+
+-- An idle worker of this queue may have something to do.
+function events.ready(queue) redis.call('PUBLISH', keys.ready(), queue) end

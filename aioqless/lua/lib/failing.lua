@@ -1,0 +1,36 @@
+-- failing: failure groups, and what a failed job keeps of its failure.
+
+-- What a job's failure record says.  `when` is floored, as live clients do.
+function failing.failure(group, message, worker, now)
+  return '{"group":' .. cjson.encode(group) .. ',"message":' .. cjson.encode(message) .. ',"when":'
+    .. string.format('%.0f', math.floor(now)) .. ',"worker":' .. cjson.encode(worker) .. '}'
+end
+
+-- The job is failed from now on, in its group.  Leaving queue and locks is the caller's part.
+function failing.store(job, group, message, worker, now)
+  record.set(job.jid, 'state', 'failed', 'worker', '', 'expires', '',
+    'failure', failing.failure(group, message, worker, now))
+  redis.call('SADD', keys.failures(), group)
+  redis.call('LPUSH', keys.group(group), job.jid)
+end
+
+-- A failed job leaves its group. The record stays with the job until it completes.
+function failing.leave(job)
+  local failure = json.parsed_object(job.failure)
+  local group = failure.group or failure.type
+  if type(group) == 'string' then
+    redis.call('LREM', keys.group(group), 1, job.jid)
+    failing.forget_if_empty(group)
+  end
+  failing.uncount(job)
+end
+
+-- The day and queue it failed in have one less that is still failed.
+function failing.uncount(job)
+  local when = tonumber(json.parsed_object(job.failure).when)
+  if when then stats.count(job.queue, when, 'failed', -1) end
+end
+
+function failing.forget_if_empty(group)
+  if redis.call('EXISTS', keys.group(group)) == 0 then redis.call('SREM', keys.failures(), group) end
+end

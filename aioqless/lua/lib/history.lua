@@ -1,0 +1,49 @@
+-- history: what happened to a job, event by event: `[time, what, {more}]`.
+
+local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
+
+function history.item(now, what, extra)
+  local item = '[' .. string.format('%.0f', math.floor(now)) .. ',' .. cjson.encode(what)
+  if extra then item = item .. ',' .. extra end
+  return item .. ']'
+end
+
+-- `extra` is JSON or nil.  `job` is the job's record, or nil for a new one.
+function history.append(jid, job, now, what, extra)
+  if job and job.old_history then
+    for _, item in ipairs(history.converted(job.old_history)) do redis.call('RPUSH', keys.history(jid), item) end
+    record.clear(jid, 'history')
+    job.old_history = nil
+  end
+  local length = redis.call('RPUSH', keys.history(jid), history.item(now, what, extra))
+  if length > 1 then history.trim(jid, length) end
+end
+
+-- Keep the first event and the latest of the others; 0 or less: all.
+function history.trim(jid, length)
+  local most = config.number('max-job-history')
+  if most <= 0 or length <= most then return end
+  if most == 1 then
+    redis.call('LTRIM', keys.history(jid), -1, -1)
+  else
+    local first = redis.call('LINDEX', keys.history(jid), 0)
+    redis.call('LTRIM', keys.history(jid), -(most - 1), -1)
+    redis.call('LPUSH', keys.history(jid), first)
+  end
+end
+
+-- The events of a history as it was stored before 2013: a list of stages within the job's hash.
+function history.converted(text)
+  local items = {}
+  for _, stage in ipairs(json.parsed_list(text)) do
+    for _, what in ipairs(STAGE_EVENTS) do
+      if stage[what] then
+        local extra = nil
+        if what == 'put' then extra = cjson.encode({q = stage.q or ''}) end
+        if what == 'popped' and stage.worker then extra = cjson.encode({worker = stage.worker}) end
+        items[#items + 1] = history.item(tonumber(stage[what]) or 0, what, extra)
+      end
+    end
+  end
+  return items
+end

@@ -1,0 +1,36 @@
+-- json: texts that callers can trust: empty lists stay `[]`, numbers keep all their digits.
+
+function json.number(number)
+  if number ~= number then return '0' end
+  if number == math.huge then return '1e999' end
+  if number == -math.huge then return '-1e999' end
+  return string.format('%.17g', number)
+end
+
+-- A list of texts.
+function json.texts(list)
+  if #list == 0 then return '[]' end
+  return cjson.encode(list)
+end
+
+-- A list of what is JSON already.
+function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
+
+-- A stored list that a peer's encoder may have written as `{}`.
+function json.stored_list(text)
+  if not text or text == '' or string.find(text, '^%s*{') then return '[]' end
+  return text
+end
+
+-- The texts of a stored JSON list; none where it can't be read.
+function json.parsed_list(text)
+  local valid, list = pcall(cjson.decode, text or '[]')
+  if not valid or type(list) ~= 'table' then return {} end
+  return list
+end
+
+function json.parsed_object(text)
+  local valid, object = pcall(cjson.decode, text or '{}')
+  if not valid or type(object) ~= 'table' then return {} end
+  return object
+end

@@ -1,0 +1,42 @@
+-- keys: every key and channel of a namespace, spelled once.  H hash, L list, S set, Z sorted set, T text.
+-- All but the last group belong to live qless clients too.
+
+function keys.job(jid) return ns .. ':j:' .. jid end                           -- H a job
+function keys.history(jid) return ns .. ':j:' .. jid .. '-history' end         -- L its events, oldest first
+function keys.dependencies(jid) return ns .. ':j:' .. jid .. '-dependencies' end -- S jids it waits for
+function keys.dependents(jid) return ns .. ':j:' .. jid .. '-dependents' end   -- S jids that wait for it
+function keys.template(jid) return ns .. ':r:' .. jid end                      -- H a recurring job
+
+function keys.queues() return ns .. ':queues' end                              -- Z known queues by when they were first seen
+function keys.paused() return ns .. ':paused_queues' end                       -- S names of paused queues
+function keys.work(queue) return ns .. ':q:' .. queue .. '-work' end           -- Z waiting jobs by precedence, highest first
+function keys.scheduled(queue) return ns .. ':q:' .. queue .. '-scheduled' end -- Z delayed jobs by when they become due
+function keys.locks(queue) return ns .. ':q:' .. queue .. '-locks' end         -- Z running jobs by when their lock expires
+function keys.depends(queue) return ns .. ':q:' .. queue .. '-depends' end     -- Z jobs held by dependencies by when they were put
+function keys.recur(queue) return ns .. ':q:' .. queue .. '-recur' end         -- Z templates by when their next instance is due
+
+function keys.workers() return ns .. ':workers' end                            -- Z known workers by when they were last seen
+function keys.held(worker) return ns .. ':w:' .. worker .. ':jobs' end         -- Z jobs it holds by when their lock expires
+
+function keys.completed() return ns .. ':completed' end                        -- Z completed jobs by when they completed
+function keys.failures() return ns .. ':failures' end                          -- S failure groups that aren't empty
+function keys.group(group) return ns .. ':f:' .. group end                     -- L jids failed in it, newest at the head
+function keys.tracked() return ns .. ':tracked' end                            -- Z tracked jids by since when
+function keys.tag(tag) return ns .. ':t:' .. tag end                           -- Z jids with the tag by when it was attached
+function keys.tags() return ns .. ':tags' end                                  -- Z tags by how many jobs have them
+function keys.config() return ns .. ':config' end                              -- H configuration that differs from the defaults
+function keys.stats(kind, day, queue) return ns .. ':s:' .. kind .. ':' .. string.format('%.14g', day) .. ':' .. queue end
+-- H `wait` and `run`: total, mean, vk and the histogram; `stats`: retries, failures, failed
+
+function keys.log() return ns .. ':log' end                                    -- channel: what happens, as JSON
+function keys.worker(worker) return ns .. ':w:' .. worker end                  -- channel: what a worker's runs must hear of
+function keys.event(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
+
+-- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash: `x-fence`
+-- (the number of its latest pop), `x-put` (its `time` before that pop); in a template's: `x-coalesce`.
+function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
+function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
+function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
+function keys.left(note) return ns .. ':x:left:' .. note end                   -- S the jids that such a note is about
+function keys.pruned() return ns .. ':x:pruned' end                            -- H per queue, the day its statistics are pruned up to
+function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again

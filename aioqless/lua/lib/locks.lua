@@ -1,0 +1,80 @@
+-- locks: who runs what until when.
+
+-- Taken or renewed, whether it lapsed or not: a lock is its holder's until somebody takes it.
+function locks.hold(queue, jid, worker, expires)
+  redis.call('ZADD', keys.locks(queue), expires, jid)
+  redis.call('ZADD', keys.held(worker), expires, jid)
+end
+
+-- The holder's sign of life: its lock lasts for another interval from now.  Returns until when.
+function locks.renew(jid, worker, fence, now, data)
+  local job = record.held(jid, worker, fence)
+  local expires = now + config.heartbeat(job.queue)
+  record.set(jid, 'expires', expires, 'worker', worker)
+  if data then record.set(jid, 'data', data) end
+  if job.grace then record.clear(jid, 'grace') end
+  locks.hold(job.queue, jid, worker, expires)
+  redis.call('ZADD', keys.workers(), now, worker)
+  return expires
+end
+
+function locks.drop(queue, jid, worker)
+  redis.call('ZREM', keys.locks(queue), jid)
+  if worker ~= '' then redis.call('ZREM', keys.held(worker), jid) end
+end
+
+-- Locks of the queue that have run out, the oldest first.
+function locks.lapsed(queue, now, most)
+  if most <= 0 then return {} end
+  return redis.call('ZRANGE', keys.locks(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+end
+
+-- How many more may run in this queue; lapsed locks don't count.
+function locks.room(queue, now)
+  local most = config.max_concurrency(queue)
+  if most <= 0 then return math.huge end
+  return math.max(0, most - redis.call('ZCOUNT', keys.locks(queue), now, '+inf'))
+end
+
+-- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away.
+-- Returns the job's record when this call may hand it out, nil when not (grace given, or its retries are used up).
+function locks.lapse(queue, jid, now)
+  local job = record.read(jid)
+  if not job or job.state == 'complete' or job.state == 'failed' then
+    redis.call('ZREM', keys.locks(queue), jid)
+    return nil
+  end
+  if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), jid) end
+  local grace = config.number('grace-period')
+  if not job.grace or grace <= 0 then
+    events.tracked('stalled', jid)
+    history.append(jid, job, now, 'timed-out')
+    events.lock_lost(job.worker, jid)
+    stats.count(queue, now, 'retries', 1)
+    if grace > 0 then
+      record.set(jid, 'grace', 1)
+      redis.call('ZADD', keys.locks(queue), now + grace, jid)
+      return nil
+    end
+  end
+  record.clear(jid, 'grace')
+  job.remaining = job.remaining - 1
+  record.set(jid, 'remaining', job.remaining)
+  if job.remaining < 0 then
+    locks.exhaust(queue, job, now)
+    return nil
+  end
+  return job
+end
+
+function locks.exhaust(queue, job, now)
+  local group = 'failed-retries-' .. job.queue
+  local message = 'Job exhausted retries in queue "' .. job.queue .. '"'
+  place.leave(queue, job.jid)
+  history.append(job.jid, job, now, 'failed', cjson.encode({group = group}))
+  events.tracked('failed', job.jid)
+  failing.store(job, group, message, job.worker, now)
+  events.log({event = 'failed', jid = job.jid, worker = job.worker, group = group, message = message})
+  stats.count(queue, now, 'failures', 1)
+  stats.count(queue, now, 'failed', 1)
+end

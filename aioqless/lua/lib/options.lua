@@ -1,0 +1,31 @@
+-- options: the shared configuration as callers read and change it. (What commands go by: config.lua.)
+
+-- JSON: the setting, else the default, else nil.
+function options.get(option)
+  local name = config.stored_name(option)
+  local value = config.set_value(name) or (name ~= option and config.set_value(option)) or config.default(name)
+  return value and cjson.encode(value) or nil
+end
+
+function options.all()
+  local all = {}
+  for option, value in pairs(config.defaults()) do all[option] = value end
+  local set = redis.call('HGETALL', keys.config())
+  for i = 1, #set, 2 do all[set[i]] = set[i + 1] end
+  return cjson.encode(all)
+end
+
+-- An option that commands read as a number must be one.
+function options.set(option, value)
+  local name = config.stored_name(option)
+  local number = type(config.default(name)) == 'number' or string.find(name, '%-heartbeat$') or string.find(name, '%-max%-concurrency$')
+  if number then args.number(option, value) end
+  redis.call('HSET', keys.config(), name, value)
+  events.log({event = 'config_set', option = name, value = value})
+end
+
+function options.unset(option)
+  local name = config.stored_name(option)
+  redis.call('HDEL', keys.config(), name, option)
+  events.log({event = 'config_unset', option = name})
+end

@@ -1,0 +1,60 @@
+-- place: where in a queue a job stands: waiting, scheduled or held by dependencies.  (Running: locks.lua.)
+
+local registered = {}
+
+-- Make the queue known, by when it was first seen.
+function place.register(queue, now)
+  if registered[queue] then return end
+  redis.call('ZADD', keys.queues(), 'NX', now, queue)
+  registered[queue] = true
+end
+
+-- Into the work of a queue; the first one there wakes idle workers.
+function place.wait(queue, jid, score)
+  local work = keys.work(queue)
+  if redis.call('EXISTS', work) == 0 then events.ready(queue) end
+  redis.call('ZADD', work, score, jid)
+end
+
+function place.schedule(queue, jid, due)
+  local scheduled = keys.scheduled(queue)
+  redis.call('ZADD', scheduled, due, jid)
+  if redis.call('ZRANGE', scheduled, 0, 0)[1] == jid then events.ready(queue) end
+end
+
+-- Into the queue at once, or when `due` has come; returns the state.
+function place.wait_or_schedule(queue, jid, priority, due, now)
+  if due and due > now then
+    place.schedule(queue, jid, due)
+    return 'scheduled'
+  end
+  place.wait(queue, jid, precedence.score(priority, now))
+  return 'waiting'
+end
+
+function place.hold(queue, jid, now) redis.call('ZADD', keys.depends(queue), now, jid) end
+
+-- Out of every set of its queue, whatever its state says.
+function place.leave(queue, jid)
+  redis.call('ZREM', keys.work(queue), jid)
+  redis.call('ZREM', keys.locks(queue), jid)
+  redis.call('ZREM', keys.scheduled(queue), jid)
+  redis.call('ZREM', keys.depends(queue), jid)
+end
+
+-- Scheduled jobs whose time has come go to work, the earliest first.
+function place.move_due(queue, now, most)
+  if most <= 0 then return end
+  local due = redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  for _, jid in ipairs(due) do
+    local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority')
+    redis.call('ZREM', keys.scheduled(queue), jid)
+    if job[1] then
+      place.wait(queue, jid, precedence.score(tonumber(job[2]) or 0, now))
+      record.set(jid, 'state', 'waiting')
+    end
+  end
+end
+
+-- How many are scheduled although their time has come.
+function place.due(queue, now) return redis.call('ZCOUNT', keys.scheduled(queue), '-inf', now) end

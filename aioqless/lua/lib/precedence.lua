@@ -1,0 +1,11 @@
+-- precedence: the one place where the sign of a priority is turned.
+-- Callers count as the specification does: negative runs sooner.  Redis holds what live clients expect: higher runs sooner.
+
+-- From the caller's to the stored, and back.  Zero stays `0`, not `-0`.
+function precedence.turned(number)
+  if number == 0 then return 0 end
+  return -number
+end
+
+-- Where a job stands in `-work`: by priority, and within one by when it got there.
+function precedence.score(stored, since) return stored - since / 10000000000 end

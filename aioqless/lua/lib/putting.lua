@@ -1,0 +1,65 @@
+-- putting: a job comes into a queue, new or from wherever it was.
+
+local DEFAULT_RETRIES = 5
+local MOST_DEPENDENCIES = 1000
+
+-- `put` has the arguments of the command put, checked; what is absent is kept from the job there is.
+function putting.put(put)
+  local job = record.read(put.jid)
+  local depends = put.depends or {}
+  dependency.check(put.jid, depends)
+  if job and #depends > 0 and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
+    refusal.argument('depends', nil, 'would replace too many dependencies; take them off first')
+  end
+  local tags = put.tags or (job and json.parsed_list(job.tags)) or {}
+  local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
+  local priority = put.priority or (job and job.priority) or 0
+
+  events.log({event = 'put', jid = put.jid, queue = put.queue})
+  history.append(put.jid, job, put.now, 'put', cjson.encode({q = put.queue}))
+  if job then putting.take_out(job, put.worker or '', depends) end
+  tagging.attach(put.jid, tags, put.now)
+  record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', json.texts(tags),
+    'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries, 'time', record.time(put.now))
+  dependency.link(put.jid, depends)
+  putting.place(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
+  place.register(put.queue, put.now)
+  events.tracked('put', put.jid)
+  return put.jid
+end
+
+-- Where a job goes: held by dependencies, scheduled, or waiting.  Returns the state, which is written too.
+function putting.place(jid, queue, priority, delay, now, may_depend)
+  local due = delay > 0 and now + delay or nil
+  if may_depend and dependency.outstanding(jid) then
+    place.hold(queue, jid, now)
+    record.set(jid, 'state', 'depends')
+    if due then record.set(jid, 'scheduled', due) end
+    return 'depends'
+  end
+  local state = place.wait_or_schedule(queue, jid, priority, due, now)
+  record.set(jid, 'state', state)
+  return state
+end
+
+-- Out of everything that held the job as it was.
+function putting.take_out(job, worker, depends)
+  tagging.detach(job.jid, json.parsed_list(job.tags))
+  if #depends > 0 then
+    local wanted = {}
+    for _, other in ipairs(depends) do wanted[other] = true end
+    local dropped = {}
+    for _, other in ipairs(redis.call('SMEMBERS', keys.dependencies(job.jid))) do
+      if not wanted[other] then dropped[#dropped + 1] = other end
+    end
+    dependency.unlink(job.jid, dropped)
+  end
+  if job.queue ~= '' then place.leave(job.queue, job.jid) end
+  if job.worker ~= '' then
+    redis.call('ZREM', keys.held(job.worker), job.jid)
+    if job.worker ~= worker then events.lock_lost(job.worker, job.jid) end
+  end
+  if job.state == 'complete' then redis.call('ZREM', keys.completed(), job.jid) end
+  if job.state == 'failed' then failing.leave(job) end
+  record.clear(job.jid, 'grace', 'scheduled')
+end

@@ -1,0 +1,36 @@
+-- record: a job's hash, read as one table and checked before a command goes on.
+
+-- The fields that commands decide by; nil for a job that doesn't exist.
+function record.read(jid)
+  local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'time',
+    'tags', 'failure', 'scheduled', 'grace', 'history', 'x-fence', 'x-put')
+  if not f[1] then return nil end
+  return {
+    jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '', priority = tonumber(f[5]) or 0,
+    retries = tonumber(f[6]) or 5, remaining = tonumber(f[7]) or tonumber(f[6]) or 5, time = tonumber(f[8]), tags = f[9],
+    failure = f[10], scheduled = tonumber(f[11]), grace = f[12], old_history = f[13], fence = f[14], put = tonumber(f[15]),
+  }
+end
+
+function record.existing(jid)
+  local job = record.read(jid)
+  if not job then refusal.no_job(jid) end
+  return job
+end
+
+-- A job that runs and whose lock is this worker's; with a fence, this very run's.
+function record.held(jid, worker, fence)
+  local job = record.existing(jid)
+  if job.state ~= 'running' then refusal.state(job, 'the job is not running') end
+  if job.worker ~= worker or (fence and fence ~= job.fence) then
+    refusal.raise('LOCKLOST', 'the lock is held by another run', {jid = jid, holder = job.worker, fence = job.fence or ''})
+  end
+  return job
+end
+
+-- Seconds as live clients write the field `time`.
+function record.time(seconds) return string.format('%.20f', seconds) end
+
+function record.set(jid, ...) redis.call('HSET', keys.job(jid), ...) end
+
+function record.clear(jid, ...) redis.call('HDEL', keys.job(jid), ...) end

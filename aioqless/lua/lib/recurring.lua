@@ -1,0 +1,68 @@
+-- recurring: templates that put an instance of themselves whenever an interval has passed.
+
+local TRIES = 100
+
+-- Make due instances, at most so many; later calls make the others.
+function recurring.spawn(queue, now, most)
+  if most <= 0 then return end
+  local due = redis.call('ZRANGE', keys.recur(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  if #due == 0 or recurring.memory_is_full() then return end
+  for i = 1, #due, 2 do
+    most = most - recurring.spawn_from(queue, due[i], math.floor(tonumber(due[i + 1])), now, most)
+    if most <= 0 then return end
+  end
+end
+
+-- The instances of one template that are due since `tick`; returns how many.
+function recurring.spawn_from(queue, jid, tick, now, most)
+  local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'x-coalesce')
+  local interval, backlog = tonumber(f[6]), tonumber(f[7]) or 0
+  if not f[1] or not interval or interval <= 0 then return 0 end
+  local missed = (now - tick) / interval
+  if backlog > 0 and missed > backlog then
+    tick = tick + math.ceil(missed - backlog) * interval
+  elseif backlog == 0 and f[8] then
+    tick = tick + math.floor(missed) * interval
+  end
+  local made = 0
+  while tick <= now and made < most do
+    recurring.instance(queue, jid, f, tick, now)
+    tick = tick + interval
+    made = made + 1
+  end
+  redis.call('ZADD', keys.recur(queue), tick, jid)
+  return made
+end
+
+function recurring.instance(queue, template, f, tick, now)
+  local jid = recurring.free_jid(template)
+  local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parsed_list(f[4])
+  record.set(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
+    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.time(tick),
+    'spawned_from_jid', template)
+  tagging.attach(jid, tags, now)
+  history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
+  place.wait(queue, jid, precedence.score(priority, tick))
+end
+
+-- The next instance's jid: the template's and a number.  One that is in use, after a template was taken off and put
+-- on again, is passed over: it may be running.
+function recurring.free_jid(template)
+  local jid
+  for _ = 1, TRIES do
+    jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', keys.template(template), 'count', 1))
+    if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
+  end
+  local job = record.read(jid)
+  place.leave(job.queue, jid)
+  locks.drop(job.queue, jid, job.worker)
+  return jid
+end
+
+-- At maxmemory nothing new is made, so that what is there can be worked off.
+function recurring.memory_is_full()
+  local memory = redis.pcall('INFO', 'memory')
+  if type(memory) == 'table' then return false end
+  local most = tonumber(string.match(memory, 'maxmemory:(%d+)')) or 0
+  return most > 0 and tonumber(string.match(memory, 'used_memory:(%d+)')) >= most
+end

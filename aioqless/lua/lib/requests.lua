@@ -1,0 +1,22 @@
+-- requests: a caller that lost the reply may ask again, and gets the first answer.
+-- A caller numbers its requests; only the latest of each line is kept, so their number is bounded by that of the callers.
+
+local KEPT_FOR = 120
+
+-- Whether this request was carried out before, and what was answered then.
+function requests.kept(request)
+  if not request then return false end
+  local text = redis.call('GET', keys.request(request.id))
+  if not text then return false end
+  local number, answer = cmsgpack.unpack(text)
+  if number == request.number then return true, answer end
+  if number > request.number then
+    refusal.raise('REPEATED', 'a later request of the same line was carried out already', {request = request.id})
+  end
+  return false
+end
+
+function requests.keep(request, answer)
+  if not request then return end
+  redis.call('SET', keys.request(request.id), cmsgpack.pack(request.number, answer), 'EX', KEPT_FOR)
+end

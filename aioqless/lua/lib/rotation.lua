@@ -1,0 +1,60 @@
+-- rotation: from which queue the next job comes, where a worker serves several.
+
+function rotation.queues(each)
+  local queues = {}
+  each(function(queue, limit) queues[#queues + 1] = {name = queue, limit = limit or math.huge} end)
+  return queues
+end
+
+-- The first queue as long as it has work, then the second, and so on.
+function rotation.in_order(queues, worker, count, now)
+  local jids = {}
+  for _, queue in ipairs(queues) do
+    for _, jid in ipairs(handout.pop(queue.name, worker, math.min(queue.limit, count - #jids), now)) do jids[#jids + 1] = jid end
+  end
+  return jids
+end
+
+-- One from each queue in turn. Shares are reckoned first, so that each queue is popped from once.
+function rotation.in_turn(queues, worker, count, now)
+  local shares = rotation.shares(queues, count, now)
+  local popped = {}
+  for i, queue in ipairs(queues) do popped[i] = handout.pop(queue.name, worker, shares[i], now) end
+  local jids, turn = {}, 1
+  repeat
+    local before = #jids
+    for i = 1, #queues do jids[#jids + 1] = popped[i][turn] end
+    turn = turn + 1
+  until #jids == before
+  return jids
+end
+
+-- How many jobs each queue gives when they take turns until `count` is reached.
+function rotation.shares(queues, count, now)
+  local shares, left = {}, {}
+  for i, queue in ipairs(queues) do
+    shares[i], left[i] = 0, math.min(queue.limit, handout.available(queue.name, now))
+  end
+  while count > 0 do
+    local before = count
+    for i = 1, #queues do
+      if count > 0 and left[i] > 0 then
+        shares[i], left[i], count = shares[i] + 1, left[i] - 1, count - 1
+      end
+    end
+    if count == before then break end
+  end
+  return shares
+end
+
+-- Seconds until something of the queues becomes due without anybody's doing: a delay, an interval, a lock. '' for nothing.
+function rotation.next_due(each, now)
+  local first = math.huge
+  for _, queue in ipairs(rotation.queues(each)) do
+    for _, key in ipairs({keys.scheduled(queue.name), keys.recur(queue.name), keys.locks(queue.name)}) do
+      first = math.min(first, tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge)
+    end
+  end
+  if first == math.huge then return '' end
+  return json.number(math.max(0, first - now))
+end

@@ -1,0 +1,101 @@
+-- stats: what a day was like in a queue.  Only this library knows what a day is.
+
+local DAY = 86400
+local OLDEST = 3650
+local MOST_DAYS = 30
+local pending = {}
+
+function stats.day(time) return time - time % DAY end
+
+-- retries, failures, failed: whole numbers.
+function stats.count(queue, time, what, by) redis.call('HINCRBY', keys.stats('stats', stats.day(time), queue), what, by) end
+
+-- The histogram's bin: seconds within a minute, then minutes, hours, days.
+function stats.bin(seconds)
+  seconds = math.floor(seconds)
+  if seconds < 60 then return 's' .. string.format('%.0f', seconds) end
+  if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
+  if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
+  return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
+end
+
+-- Add a value to the day's `wait` or `run` of a queue; written by stats.flush.  Welford's way: mean and variance in one pass.
+function stats.add(kind, queue, now, seconds)
+  local key = keys.stats(kind, stats.day(now), queue)
+  local day = pending[key]
+  if not day then
+    local stored = redis.call('HMGET', key, 'total', 'mean', 'vk')
+    day = {queue = queue, now = now, bins = {}, total = tonumber(stored[1]) or 0, mean = tonumber(stored[2]) or 0, vk = tonumber(stored[3]) or 0}
+    pending[key] = day
+  end
+  day.total = day.total + 1
+  if day.total == 1 then
+    day.mean, day.vk = seconds, 0
+  else
+    local before = day.mean
+    day.mean = before + (seconds - before) / day.total
+    day.vk = day.vk + (seconds - day.mean) * (seconds - before)
+  end
+  local bin = stats.bin(seconds)
+  day.bins[bin] = (day.bins[bin] or 0) + 1
+end
+
+function stats.flush()
+  for key, day in pairs(pending) do
+    redis.call('HSET', key, 'total', day.total, 'mean', day.mean, 'vk', day.vk)
+    for bin, count in pairs(day.bins) do redis.call('HINCRBY', key, bin, count) end
+    stats.prune(day.queue, day.now)
+  end
+  pending = {}
+end
+
+-- Days of a queue that are older than `stats-history` go, and of those older than `histogram-history` the histograms:
+-- a bounded number of days in a call, until all have been seen to.
+function stats.prune(queue, now)
+  local from = redis.call('HMGET', keys.pruned(), 'days:' .. queue, 'histograms:' .. queue)
+  stats.prune_days(queue, 'days:', from[1], now - config.number('stats-history') * DAY, function(day)
+    redis.call('UNLINK', keys.stats('wait', day, queue), keys.stats('run', day, queue), keys.stats('stats', day, queue))
+  end)
+  stats.prune_days(queue, 'histograms:', from[2], now - config.number('histogram-history') * DAY, function(day)
+    stats.drop_histogram(keys.stats('wait', day, queue))
+    stats.drop_histogram(keys.stats('run', day, queue))
+  end)
+end
+
+-- Calls `drop` for the next days that end before `limit`.
+function stats.prune_days(queue, what, from, limit, drop)
+  limit = stats.day(limit)
+  from = tonumber(from) or math.max(0, limit - OLDEST * DAY)
+  local to = math.min(limit, from + MOST_DAYS * DAY)
+  for day = from, to - DAY, DAY do drop(day) end
+  if to > from then redis.call('HSET', keys.pruned(), what .. queue, to) end
+end
+
+function stats.drop_histogram(key)
+  local bins = {}
+  for _, name in ipairs(redis.call('HKEYS', key)) do
+    if name ~= 'total' and name ~= 'mean' and name ~= 'vk' then bins[#bins + 1] = name end
+  end
+  if #bins > 0 then redis.call('HDEL', key, unpack(bins)) end
+end
+
+-- One kind's statistics of a day, in the words of live clients and of the specification.
+function stats.summary(kind, day, queue)
+  local stored = redis.call('HGETALL', keys.stats(kind, day, queue))
+  local values = {}
+  for i = 1, #stored, 2 do values[stored[i]] = stored[i + 1] end
+  local total, vk = tonumber(values.total) or 0, tonumber(values.vk) or 0
+  local variance = total > 1 and vk / (total - 1) or 0
+  return '{"count":' .. json.number(total) .. ',"total":' .. json.number(total) .. ',"mean":' .. json.number(tonumber(values.mean) or 0)
+    .. ',"std":' .. json.number(math.sqrt(variance)) .. ',"variance":' .. json.number(variance)
+    .. ',"histogram":' .. json.list(stats.histogram(values)) .. '}'
+end
+
+-- 148 counters: s0 to s59, m1 to m59, h1 to h23, d1 to d6.
+function stats.histogram(values)
+  local counters = {}
+  for _, range in ipairs({{'s', 0, 59}, {'m', 1, 59}, {'h', 1, 23}, {'d', 1, 6}}) do
+    for number = range[2], range[3] do counters[#counters + 1] = values[range[1] .. number] or '0' end
+  end
+  return counters
+end

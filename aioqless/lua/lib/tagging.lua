@@ -1,0 +1,47 @@
+-- tagging: which jobs have a tag, and how many do.
+
+function tagging.attach(jid, list, now)
+  for _, tag in ipairs(list) do
+    redis.call('ZADD', keys.tag(tag), now, jid)
+    redis.call('ZINCRBY', keys.tags(), 1, tag)
+  end
+end
+
+function tagging.detach(jid, list)
+  for _, tag in ipairs(list) do
+    redis.call('ZREM', keys.tag(tag), jid)
+    redis.call('ZINCRBY', keys.tags(), -1, tag)
+  end
+end
+
+-- Put the tags that a job doesn't have yet on it; returns all it has then.
+function tagging.add(job, list, now)
+  local has, new, seen = json.parsed_list(job.tags), {}, {}
+  for _, tag in ipairs(has) do seen[tag] = true end
+  for _, tag in ipairs(list) do
+    if not seen[tag] then
+      seen[tag] = true
+      has[#has + 1] = tag
+      new[#new + 1] = tag
+    end
+  end
+  if #new > 0 then
+    record.set(job.jid, 'tags', json.texts(has))
+    tagging.attach(job.jid, new, now)
+  end
+  return has
+end
+
+function tagging.remove(job, list)
+  local gone, kept, dropped = {}, {}, {}
+  for _, tag in ipairs(list) do gone[tag] = true end
+  for _, tag in ipairs(json.parsed_list(job.tags)) do
+    local into = gone[tag] and dropped or kept
+    into[#into + 1] = tag
+  end
+  if #dropped > 0 then
+    record.set(job.jid, 'tags', json.texts(kept))
+    tagging.detach(job.jid, dropped)
+  end
+  return kept
+end

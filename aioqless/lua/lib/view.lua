@@ -1,0 +1,114 @@
+-- view: a job as callers see it, in JSON.
+
+local MOST = 1000
+
+-- nil for a job that doesn't exist.
+function view.job(jid)
+  local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
+    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence')
+  if not f[1] then return nil end
+  local parts = {
+    '"jid":' .. cjson.encode(jid),
+    '"klass":' .. cjson.encode(f[2] or ''),
+    '"state":' .. cjson.encode(f[3] or ''),
+    '"queue":' .. cjson.encode(f[4] or ''),
+    '"worker":' .. cjson.encode(f[5] or ''),
+    '"tracked":' .. tostring(redis.call('ZSCORE', keys.tracked(), jid) ~= false),
+    '"priority":' .. json.number(precedence.turned(tonumber(f[6]) or 0)),
+    '"retries":' .. json.number(tonumber(f[7]) or 5),
+    '"remaining":' .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or 5)),
+    '"expires":' .. json.number(tonumber(f[9]) or 0),
+    '"data":' .. cjson.encode(f[10] or 'null'),
+    '"tags":' .. json.stored_list(f[11]),
+    '"failure":' .. view.failure(f[12]),
+    '"spawned_from_jid":' .. cjson.encode(f[13]),
+    '"fence":' .. (f[15] or '0'),
+    view.set('dependencies', keys.dependencies(jid)),
+    view.set('dependents', keys.dependents(jid)),
+    view.history(jid, f[14]),
+  }
+  return '{' .. table.concat(parts, ',') .. '}'
+end
+
+function view.jobs(jids)
+  local found = {}
+  for _, jid in ipairs(jids) do found[#found + 1] = view.job(jid) end
+  return json.list(found)
+end
+
+-- Of jobs that were just locked, those that still are: the answer to a repeated pop may have aged.
+function view.held(jids, worker)
+  local found = {}
+  for _, jid in ipairs(jids) do
+    local now = redis.call('HMGET', keys.job(jid), 'state', 'worker')
+    if now[1] == 'running' and now[2] == worker then found[#found + 1] = view.job(jid) end
+  end
+  return json.list(found)
+end
+
+-- What data of former times calls `type` is the group.
+function view.failure(text)
+  local failure = json.parsed_object(text)
+  if not failure.group and not failure.type then return '{}' end
+  return '{"group":' .. cjson.encode(failure.group or failure.type) .. ',"message":' .. cjson.encode(failure.message or '')
+    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(failure.worker or '') .. '}'
+end
+
+-- A list of at most so many, with the total beside it.
+function view.set(name, key)
+  local total = redis.call('SCARD', key)
+  local some = {}
+  if total > 0 then some = total <= MOST and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, MOST) end
+  return '"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
+end
+
+function view.history(jid, old)
+  local total = redis.call('LLEN', keys.history(jid))
+  local items = total > 0 and redis.call('LRANGE', keys.history(jid), -MOST, -1) or {}
+  if old then
+    local all = history.converted(old)
+    total = total + #all
+    for _, item in ipairs(items) do all[#all + 1] = item end
+    items = all
+  end
+  local presented = {}
+  for i, item in ipairs(items) do presented[i] = view.event(item) end
+  return '"history":' .. json.list(presented) .. ',"history_total":' .. total
+end
+
+-- An event as its extra object with `when` and `what`.
+function view.event(item)
+  local valid, event = pcall(cjson.decode, item)
+  if not valid or type(event) ~= 'table' then return '{"when":0,"what":"unreadable"}' end
+  local extra = type(event[3]) == 'table' and event[3] or {}
+  extra.when, extra.what = nil, nil
+  local head = '{"when":' .. json.number(tonumber(event[1]) or 0) .. ',"what":' .. cjson.encode(tostring(event[2]))
+  if next(extra) == nil then return head .. '}' end
+  return head .. ',' .. string.sub(cjson.encode(extra), 2)
+end
+
+-- The jobs of a failure group, each with what went wrong.
+function view.failed(group, start, limit)
+  local jobs = {}
+  local jids = limit > 0 and redis.call('LRANGE', keys.group(group), start, start + limit - 1) or {}
+  for _, jid in ipairs(jids) do
+    local job = view.job(jid)
+    if job then
+      local failure = json.parsed_object(redis.call('HGET', keys.job(jid), 'failure'))
+      jobs[#jobs + 1] = string.sub(job, 1, -2) .. ',"group":' .. cjson.encode(group)
+        .. ',"message":' .. cjson.encode(failure.message or '') .. '}'
+    end
+  end
+  return '{"total":' .. redis.call('LLEN', keys.group(group)) .. ',"jobs":' .. json.list(jobs) .. '}'
+end
+
+-- What a worker needs of the jobs it was just handed, as plain fields, which cost less than JSON.
+function view.handed(jids, worker)
+  local rows = {}
+  for _, jid in ipairs(jids) do
+    local row = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority', 'retries',
+      'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence')
+    if row[2] == 'running' and row[3] == worker then rows[#rows + 1] = row end
+  end
+  return rows
+end

@@ -1,0 +1,21 @@
+-- peek: what a pop would hand out next; nothing is locked.
+--
+-- @key     queue
+-- @arg     count    count         at most 1,000 are shown
+-- @arg     now      time
+-- @arg     offset   count?
+-- @flags   allow-oom
+-- @present view.jobs(answer)
+-- @returns json                   the jobs
+
+local wanted = math.min(count, 1000)
+if wanted == 0 then return {} end
+offset = offset or 0
+handout.refresh(queue, now, wanted)
+local lapsed = redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
+local jids = redis.call('ZRANGE', keys.locks(queue), '-inf', now, 'BYSCORE', 'LIMIT', offset, wanted)
+local from = math.max(0, offset - lapsed)
+if #jids < wanted then
+  for _, jid in ipairs(redis.call('ZRANGE', keys.work(queue), from, from + wanted - #jids - 1, 'REV')) do jids[#jids + 1] = jid end
+end
+return jids

@@ -1,0 +1,17 @@
+-- pop_many: lock the next jobs of several queues for a worker: queue by queue, or one from each in turn.
+--
+-- @arg     worker   name
+-- @arg     count    count         at most 1,000 are handed out
+-- @arg     now      time
+-- @arg     order    string        `ordered`: a queue is left when it is empty; `rotation`: after each job
+-- @batch   queue:string limit:count?      in order of preference, each with the most that is wanted of it
+-- @flags   allow-oom
+-- @present {view.handed(answer, worker), #answer < count and rotation.next_due(each, now) or ''}
+-- @returns list                   [[fields of a job], seconds until more becomes due; '' when enough was there or nothing is in sight]
+
+dependency.upkeep(now)
+local take = order == 'rotation' and rotation.in_turn or rotation.in_order
+if order ~= 'rotation' and order ~= 'ordered' then refusal.argument('order', order, 'must be ordered or rotation') end
+local jids = take(rotation.queues(each), worker, math.min(count, 1000), now)
+stats.flush()
+return jids

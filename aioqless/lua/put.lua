@@ -1,0 +1,19 @@
+-- put: a new job, or one that exists and moves here.
+--
+-- @key     queue    new_queue
+-- @arg     jid      jid
+-- @arg     klass    name
+-- @arg     data     data
+-- @arg     now      time
+-- @arg     delay    seconds
+-- @option  priority priority      negative runs sooner; default: the job's, else 0
+-- @option  tags     tags          default: the job's, else none
+-- @option  retries  count         default: the job's, else 5
+-- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
+-- @option  worker   string        the caller: the holder of a running job is told unless it is the caller
+-- @returns text                   the jid
+
+return putting.put({
+  queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
+  priority = priority, tags = tags, retries = retries, depends = depends, worker = worker,
+})

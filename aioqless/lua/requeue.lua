@@ -1,0 +1,21 @@
+-- requeue: put a job that must exist; else as put.
+--
+-- @key     queue    new_queue
+-- @arg     jid      string
+-- @arg     klass    name
+-- @arg     data     data
+-- @arg     now      time
+-- @arg     delay    seconds
+-- @option  priority priority
+-- @option  tags     tags
+-- @option  retries  count
+-- @option  depends  jids
+-- @option  worker   string
+-- @returns text                   the jid
+-- @raises  NOJOB
+
+record.existing(jid)
+return putting.put({
+  queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
+  priority = priority, tags = tags, retries = retries, depends = depends, worker = worker,
+})

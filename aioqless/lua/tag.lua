@@ -1,0 +1,32 @@
+-- tag: put tags on a job or take them off; find jobs by tag.
+--
+-- @when    add
+-- @arg     jid      string
+-- @arg     now      time
+-- @rest    tags     name
+-- @returns list                   all tags of the job
+-- @when    remove
+-- @arg     jid      string
+-- @arg     now      time
+-- @rest    tags     string
+-- @returns list                   all tags of the job
+-- @when    get
+-- @arg     tag      string
+-- @arg     offset   count?
+-- @arg     count    count?        default 25; at most 1,000
+-- @returns json                   {total, jobs: [jid]}, by when they got the tag
+-- @when    top
+-- @arg     offset   count?
+-- @arg     count    count?
+-- @returns json                   tags of two jobs or more, the commonest first
+-- @flags   allow-oom
+-- @raises  NOJOB
+
+if word == 'add' then return tagging.add(record.existing(jid), tags, now) end
+if word == 'remove' then return tagging.remove(record.existing(jid), tags) end
+offset, count = offset or 0, math.min(count or 25, 1000)
+if word == 'top' then
+  return json.texts(redis.call('ZRANGE', keys.tags(), '+inf', 2, 'BYSCORE', 'REV', 'LIMIT', offset, count))
+end
+local jids = count > 0 and redis.call('ZRANGE', keys.tag(tag), offset, offset + count - 1) or {}
+return '{"total":' .. redis.call('ZCARD', keys.tag(tag)) .. ',"jobs":' .. json.texts(jids) .. '}'

@@ -1,0 +1,31 @@
+-- track: keep an eye on jobs: their events are published one by one.
+--
+-- @when    list default
+-- @returns json                   {jobs: [job], expired: [jid]}, by when tracking began; the latest 1,000
+-- @when    track
+-- @arg     jid      string
+-- @arg     now      time
+-- @rest    tags     name          put on the job as well
+-- @returns number                 1; 0 when it was tracked already
+-- @when    untrack
+-- @arg     jid      string        may be gone by now
+-- @arg     now      time
+-- @returns number                 1; 0 when it wasn't tracked
+-- @flags   allow-oom
+-- @raises  NOJOB
+
+if word == 'list' then
+  local jobs, expired = {}, {}
+  for _, each_jid in ipairs(redis.call('ZRANGE', keys.tracked(), -1000, -1)) do
+    local job = view.job(each_jid)
+    if job then jobs[#jobs + 1] = job else expired[#expired + 1] = each_jid end
+  end
+  return '{"jobs":' .. json.list(jobs) .. ',"expired":' .. json.texts(expired) .. '}'
+elseif word == 'untrack' then
+  redis.call('PUBLISH', keys.event('untrack'), jid)
+  return tostring(redis.call('ZREM', keys.tracked(), jid))
+end
+local job = record.existing(jid)
+redis.call('PUBLISH', keys.event('track'), jid)
+tagging.add(job, tags, now)
+return tostring(redis.call('ZADD', keys.tracked(), now, jid))

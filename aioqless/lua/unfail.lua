@@ -1,0 +1,26 @@
+-- unfail: failed jobs of a group run again, in a queue, the oldest first.
+--
+-- @key     queue    new_queue
+-- @arg     group    string
+-- @arg     now      time
+-- @arg     count    count?        default 25; at most 1,000 are moved
+-- @flags   allow-oom
+-- @returns number                 how many moved
+-- @raises
+
+local moved = 0
+for _ = 1, math.min(count or 25, 1000) do
+  local jid = redis.call('RPOP', keys.group(group))
+  if not jid then break end
+  local job = record.read(jid)
+  if job and job.state == 'failed' then
+    history.append(jid, job, now, 'put', cjson.encode({q = queue}))
+    failing.uncount(job)
+    record.set(jid, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.time(now))
+    putting.place(jid, queue, job.priority, 0, now, false)
+    moved = moved + 1
+  end
+end
+failing.forget_if_empty(group)
+if moved > 0 then place.register(queue, now) end
+return tostring(moved)

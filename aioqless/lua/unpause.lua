@@ -1,0 +1,10 @@
+-- unpause: let these queues be popped from again.
+--
+-- @keys    queues
+-- @flags   allow-oom
+-- @returns nothing
+
+for _, queue in ipairs(queues) do
+  redis.call('SREM', keys.paused(), queue)
+  events.ready(queue)
+end
