@@ -8,6 +8,7 @@
 -- @present view.jobs(answer)
 -- @returns json                   the jobs
 
+dependency.upkeep(now)
 local wanted = math.min(count, 1000)
 if wanted == 0 then return {} end
 offset = offset or 0

@@ -1,9 +1,350 @@
-"""put: a new job, or one that exists and moves."""
+"""put and requeue: a new job, or one that exists and moves."""
 
-from aioqless.scripts import Scripts
+import time
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+
+from .story import Story, score
+
+A_MOMENT = 1353000060.123456
 
 
-async def test_a_job_that_was_put_waits(scripts: Scripts) -> None:
-    assert await scripts("put", queue="mail", jid="a", klass="Greet", data='{"n": 1}', now=1, delay=0) == "a"
-    job = await scripts("get", jid="a")
+# A new job
+
+
+async def test_a_job_that_was_put_waits(story: Story) -> None:
+    assert await story.put("a", 1, data='{"n": 1}') == "a"
+    job = await story.get("a")
     assert (job["state"], job["queue"], job["klass"], job["data"]) == ("waiting", "mail", "Greet", '{"n": 1}')
+
+
+async def test_a_new_job_is_stored_field_by_field_as_live_clients_store_it(story: Story) -> None:
+    await story.put("a", A_MOMENT, data='{"n": 1}', priority=-3, tags=["x", "y"], retries=2)
+    assert await story.job("a") == {
+        "jid": "a", "klass": "Greet", "data": '{"n": 1}', "priority": "3", "tags": '["x","y"]', "state": "waiting", "worker": "",
+        "expires": "0", "queue": "mail", "retries": "2", "remaining": "2", "time": "1353000060.12345600128173828125",
+    }  # fmt: skip
+
+
+async def test_without_options_a_job_has_five_retries_priority_zero_and_no_tags(story: Story) -> None:
+    await story.put("a", 0)
+    stored = await story.job("a")
+    assert (stored["retries"], stored["remaining"], stored["priority"], stored["tags"]) == ("5", "5", "0", "[]")
+
+
+async def test_a_waiting_job_stands_at_its_priority_less_the_time(story: Story) -> None:
+    await story.put("a", A_MOMENT, priority=-3)
+    assert await story.where("a") == {"work": 3 - A_MOMENT / 1e10}
+
+
+async def test_the_history_begins_with_the_put_at_a_whole_second(story: Story) -> None:
+    await story.put("a", 1.9)
+    assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"}]']
+
+
+async def test_the_first_put_makes_the_queue_known_and_later_ones_leave_its_time(story: Story) -> None:
+    await story.put("a", 3)
+    await story.put("b", 7)
+    assert await story.scores("queues") == {"mail": 3}
+
+
+async def test_the_queue_may_be_named_by_its_whole_key(story: Story) -> None:
+    await story.by_hand("put", [story.key("q:mail")], "a", "Greet", "{}", 0, 0)
+    assert (await story.job("a"))["queue"] == "mail"
+
+
+async def test_without_a_time_the_servers_clock_is_read(story: Story) -> None:
+    before = time.time()
+    await story.scripts("put", queue="mail", jid="a", klass="Greet", data="{}", delay=0)
+    assert before - 1 <= float((await story.job("a"))["time"]) <= time.time() + 1
+
+
+@pytest.mark.parametrize("number", ["0x10", " 16 ", "1.6e1", "16.0"])
+async def test_numbers_are_read_leniently(story: Story, number: str) -> None:
+    await story.by_hand("put", ["mail"], "a", "Greet", "{}", number, number, "priority", number, "retries", number)
+    stored = await story.job("a")
+    assert (stored["time"], stored["priority"], stored["retries"]) == ("16." + 20 * "0", "-16", "16")
+    assert await story.where("a") == {"scheduled": 32}
+
+
+# Data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "[]",
+        "{}",
+        "null",
+        "0",
+        '""',
+        "true",
+        "12345678901234567",
+        "1.0",
+        "-0",
+        '{"b":1,  "a" : [ ] }',
+        '"\\u00e9\\u0000é"',
+        "[[],{}]",
+        " [1]\n",
+    ],
+)
+async def test_data_is_kept_byte_for_byte(story: Story, data: str) -> None:
+    await story.put("a", 0, data=data)
+    assert (await story.job("a"))["data"] == data
+    assert (await story.get("a"))["data"] == data
+
+
+@pytest.mark.parametrize("data", ["false", " false ", "nonsense", "{", "", '{"a":1}}', "[1,]"])
+async def test_false_and_what_is_not_json_is_no_data(story: Story, data: str) -> None:
+    async with story.refused(InvalidArgument, argument="data"):
+        await story.put("a", 0, data=data)
+
+
+async def test_large_data_are_taken_as_they_are_and_left_to_the_client_to_check(story: Story) -> None:
+    unchecked = "x" * 65537
+    await story.put("a", 0, data=unchecked)
+    assert (await story.job("a"))["data"] == unchecked
+    async with story.refused(InvalidArgument, argument="data"):
+        await story.put("b", 0, data=unchecked[1:])
+
+
+# Priority
+
+
+@pytest.mark.parametrize(
+    ("said", "stored"), [(0, "0"), (-0.0, "0"), (1, "-1"), (-10, "10"), (0.1, "-0.10000000000000001"), (-1e9, "1000000000")]
+)
+async def test_the_sign_of_a_priority_is_turned_on_the_way_into_redis_and_back(story: Story, said: float, stored: str) -> None:
+    await story.put("a", 0, priority=said)
+    assert (await story.job("a"))["priority"] == stored
+    assert (await story.get("a"))["priority"] == said
+
+
+async def test_negative_priorities_run_sooner(story: Story) -> None:
+    for jid, priority in (("later", 1), ("soon", -1), ("normal", 0), ("sooner", -1.5)):
+        await story.put(jid, 0, priority=priority)
+    assert await story.pop(1, count=4) == ["sooner", "soon", "normal", "later"]
+
+
+# Tags
+
+
+async def test_a_tag_lists_the_job_by_when_it_got_it_and_counts_it(story: Story) -> None:
+    await story.put("a", 3, tags=["x", "y"])
+    await story.put("b", 4, tags=["x"])
+    assert await story.scores("t:x") == {"a": 3, "b": 4}
+    assert await story.scores("tags") == {"x": 2, "y": 1}
+
+
+async def test_repeated_tags_count_once_at_their_first_place(story: Story) -> None:
+    await story.put("a", 0, tags=["y", "x", "y"])
+    assert (await story.job("a"))["tags"] == '["y","x"]'
+    assert await story.scores("tags") == {"x": 1, "y": 1}
+
+
+# Delay
+
+
+async def test_a_delayed_job_is_scheduled_for_when_it_is_due(story: Story) -> None:
+    await story.put("a", 10, delay=5)
+    assert await story.where("a") == {"scheduled": 15}
+    assert await story.state("a") == "scheduled"
+    assert await story.pop(14.9) == []
+    assert await story.pop(15) == ["a"]
+
+
+# Dependencies
+
+
+async def test_a_job_that_depends_on_another_is_held_and_both_know_it(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, depends=["a"])
+    assert await story.state("b") == "depends"
+    assert await story.where("b") == {"depends": 1}
+    assert (await story.members("j:b-dependencies"), await story.members("j:a-dependents")) == ({"a"}, {"b"})
+    assert ((await story.get("b"))["dependencies"], (await story.get("a"))["dependents"]) == (["a"], ["b"])
+    assert await story.pop(2, count=10) == ["a"]
+
+
+async def test_dependencies_that_are_unknown_or_complete_count_as_satisfied(story: Story) -> None:
+    await story.completed("done")
+    await story.put("a", 3, depends=["done", "unknown"])
+    assert await story.state("a") == "waiting"
+    assert not await story.exists("j:a-dependencies")
+    assert not await story.exists("j:done-dependents")
+
+
+async def test_a_failed_job_still_holds_who_depends_on_it(story: Story) -> None:
+    await story.failed("a")
+    await story.put("b", 3, depends=["a"])
+    assert await story.state("b") == "depends"
+
+
+async def test_a_delay_of_a_held_job_is_remembered_beside_its_dependencies(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, delay=100, depends=["a"])
+    assert await story.where("b") == {"depends": 1}
+    assert (await story.job("b"))["scheduled"] == "101"
+
+
+async def test_a_delay_with_satisfied_dependencies_is_a_delay(story: Story) -> None:
+    await story.put("a", 1, delay=100, depends=["unknown"])
+    assert (await story.where("a"), await story.state("a")) == ({"scheduled": 101}, "scheduled")
+    assert "scheduled" not in await story.job("a")
+
+
+async def test_a_job_cannot_depend_on_itself(story: Story) -> None:
+    async with story.refused(InvalidArgument, argument="depends", value="a"):
+        await story.put("a", 0, depends=["b", "a"])
+
+
+# A job that exists
+
+
+async def test_a_put_of_an_existing_job_moves_it_with_what_is_not_overridden(story: Story) -> None:
+    await story.put("a", 0, priority=-2, tags=["x"], retries=3)
+    await story.put("a", 1, queue="post", klass="Send", data="[1]")
+    job = await story.get("a")
+    assert (job["queue"], job["klass"], job["data"]) == ("post", "Send", "[1]")
+    assert (job["priority"], job["tags"], job["retries"]) == (-2, ["x"], 3)
+    assert (await story.where("a"), await story.where("a", "post")) == ({}, {"work": score(2, 1)})
+    assert await story.items("j:a-history") == ['[0,"put",{"q":"mail"}]', '[1,"put",{"q":"post"}]']
+
+
+async def test_a_move_overrides_what_is_given(story: Story) -> None:
+    await story.put("a", 0, priority=-2, tags=["x"], retries=3)
+    await story.put("a", 1, priority=0, tags=[], retries=0)
+    job = await story.get("a")
+    assert (job["priority"], job["tags"], job["retries"], job["remaining"]) == (0, [], 0, 0)
+
+
+async def test_a_move_takes_a_job_out_of_schedule(story: Story) -> None:
+    await story.put("a", 0, delay=10)
+    await story.put("a", 1)
+    assert await story.where("a") == {"work": score(0, 1)}
+
+
+async def test_a_move_replaces_tags_and_counts_them_truly(story: Story) -> None:
+    await story.put("a", 0, tags=["x", "y"])
+    await story.put("a", 5, tags=["y", "z"])
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == ({}, {"a": 5}, {"a": 5})
+    assert await story.scores("tags") == {"x": 0, "y": 1, "z": 1}
+
+
+async def test_a_move_brings_all_retries_back(story: Story) -> None:
+    await story.running("a", retries=3)
+    await story.retry("a", 2)
+    await story.put("a", 3)
+    assert (await story.get("a"))["remaining"] == 3
+
+
+async def test_a_worker_whose_job_was_put_elsewhere_can_neither_renew_nor_complete_it(story: Story) -> None:
+    await story.running("a")
+    await story.put("a", 2, queue="post")
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
+    assert ((await story.job("a"))["worker"], (await story.job("a"))["expires"]) == ("", "0")
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.heartbeat("a", 3)
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.complete("a", 3)
+    assert await story.pop(4, queue="post", worker="bob") == ["a"]
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.heartbeat("a", 5)
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.complete("a", 5, queue="post")
+
+
+async def test_a_failed_job_that_is_put_leaves_its_group(story: Story) -> None:
+    await story.failed("a")
+    await story.failed("b", 2, 3, 4)
+    await story.put("a", 5)
+    assert (await story.items("f:typo"), await story.members("failures")) == (["b"], {"typo"})
+    await story.put("b", 5)
+    assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
+    assert (await story.get("a"))["failure"]["group"] == "typo", "the record stays until completion"
+
+
+async def test_a_failed_job_that_is_put_counts_no_longer_as_failed_on_the_day_and_in_the_queue_it_failed_in(story: Story) -> None:
+    await story.failed("a")
+    await story.put("a", 86400 * 3, queue="post")
+    assert await story.day() == {"failures": "1", "failed": "0"}
+    assert await story.day(day=86400 * 3, queue="post") == {}
+    assert await story.day(queue="post") == {}
+
+
+async def test_a_completed_job_that_is_put_is_completed_no_longer(story: Story) -> None:
+    await story.completed("a")
+    await story.put("a", 3)
+    assert (await story.scores("completed"), await story.state("a")) == ({}, "waiting")
+
+
+async def test_a_move_leaves_nothing_of_a_courtesy(story: Story) -> None:
+    await story.running("a")
+    assert await story.pop(61, worker="bob") == []
+    assert (await story.job("a"))["grace"] == "1"
+    await story.put("a", 62)
+    assert "grace" not in await story.job("a")
+
+
+async def test_a_move_leaves_nothing_of_a_remembered_delay(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, delay=100, depends=["a"])
+    await story.put("b", 2, delay=0)
+    assert "scheduled" not in await story.job("b")
+    await story.pop(3)
+    await story.complete("a", 4)
+    assert await story.where("b") == {"work": score(0, 4)}
+
+
+async def test_dependencies_that_a_move_does_not_name_are_dropped_on_both_sides(story: Story) -> None:
+    for jid in ("a", "b", "c"):
+        await story.put(jid, 0)
+    await story.put("d", 1, depends=["a", "b"])
+    await story.put("d", 2, depends=["b", "c"])
+    assert await story.members("j:d-dependencies") == {"b", "c"}
+    assert (await story.members("j:a-dependents"), await story.members("j:b-dependents")) == (set(), {"d"})
+
+
+async def test_a_move_that_names_no_dependencies_keeps_them(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, depends=["a"])
+    await story.put("b", 2, queue="post")
+    assert (await story.where("b"), await story.where("b", "post")) == ({}, {"depends": 2})
+    assert (await story.state("b"), await story.members("j:b-dependencies")) == ("depends", {"a"})
+
+
+@pytest.mark.parametrize("wrong", [{"depends": ["a"]}, {"priority": "high"}, {"retries": -1}, {"tags": "x"}, {"delay": -1}, {"data": "{"}])
+async def test_a_refused_move_leaves_everything_as_it_was(story: Story, wrong: dict[str, Any]) -> None:
+    await story.running("a", tags=["x"])
+    async with story.refused(InvalidArgument):
+        await story.put("a", 2, **wrong)
+
+
+async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(story: Story) -> None:
+    await story.put("a", 0)
+    await story.change("RENAME", "j:a", story.key("j:a-history-history"))
+    await story.change("HSET", "j:a-history-history", "jid", "a-history-history")
+    async with story.refused(InvalidArgument, argument="jid"):
+        await story.put("a-history-history", 1)
+    requeued = await story.scripts("requeue", queue="post", jid="a-history-history", klass="Greet", data="{}", now=1, delay=0)
+    assert requeued == "a-history-history"
+
+
+# requeue
+
+
+async def test_requeue_refuses_a_job_that_does_not_exist(story: Story) -> None:
+    async with story.refused(NoSuchJob, jid="a"):
+        await story.scripts("requeue", queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0)
+
+
+async def test_requeue_moves_a_job_as_put_does(story: Story) -> None:
+    await story.failed("a", priority=-1, tags=["x"])
+    given = {"klass": "Send", "data": "[2]", "now": 3, "delay": 10, "retries": 1, "depends": ["unknown"], "priority": -4, "tags": ["y"]}
+    assert await story.scripts("requeue", queue="post", jid="a", **given) == "a"
+    job = await story.get("a")
+    assert (job["queue"], job["klass"], job["data"], job["retries"], job["priority"]) == ("post", "Send", "[2]", 1, -4)
+    assert (await story.where("a", "post"), await story.items("f:typo"), job["tags"]) == ({"scheduled": 13}, [], ["y"])

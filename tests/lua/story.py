@@ -1,0 +1,246 @@
+"""Steps that stories are told in: commands with all that a test doesn't care about filled in, and Redis as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless.compose import compose
+from aioqless.errors import ScriptError
+from aioqless.scripts import Scripts
+
+Message: TypeAlias = tuple[str, Any]
+
+_READ = """
+local read = {
+  hash = function(key) return redis.call('HGETALL', key) end,
+  zset = function(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
+  set = function(key) return redis.call('SMEMBERS', key) end,
+  list = function(key) return redis.call('LRANGE', key, 0, -1) end,
+  string = function(key) return redis.call('GET', key) end,
+}
+local found = {}
+for i, key in ipairs(ARGV[1] == 'all' and redis.call('KEYS', ARGV[2]) or {ARGV[2]}) do
+  local kind = redis.call('TYPE', key).ok
+  if read[kind] then found[#found + 1] = {key, kind, read[kind](key)} end
+end
+return found
+"""
+
+
+class Story:
+    """One namespace and what happens in it. Every step has its time, in seconds; keys are named without the namespace."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        self.scripts = scripts
+        self.redis: Redis = scripts.redis
+        self.namespace = scripts.namespace
+
+    # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
+
+    async def put(self, jid: str, at: float, *, queue: str = "mail", delay: float = 0, **more: Any) -> Any:
+        given = {"klass": "Greet", "data": "{}", **more}
+        return await self.scripts("put", queue=queue, jid=jid, now=at, delay=delay, **given)
+
+    async def pop(self, at: float, *, queue: str = "mail", worker: str = "ann", count: int = 1, **more: Any) -> list[str]:
+        jobs = await self.scripts("pop", queue=queue, worker=worker, count=count, now=at, **more)
+        return [job["jid"] for job in jobs]
+
+    async def running(self, jid: str, put: float = 0, popped: float = 1, *, worker: str = "ann", **more: Any) -> None:
+        """A job that was put and is now run by a worker."""
+        await self.put(jid, put, **more)
+        assert await self.pop(popped, queue=more.get("queue", "mail"), worker=worker) == [jid]
+
+    async def completed(self, jid: str, put: float = 0, popped: float = 1, done: float = 2, **more: Any) -> None:
+        """A job that was put, run by ann, and completed."""
+        await self.running(jid, put, popped, **more)
+        assert await self.complete(jid, done, queue=more.get("queue", "mail")) == "complete"
+
+    async def failed(self, jid: str, put: float = 0, popped: float = 1, failed: float = 2, *, group: str = "typo", **more: Any) -> None:
+        """A job that was put, run by ann, and failed."""
+        await self.running(jid, put, popped, **more)
+        await self.fail(jid, failed, group=group)
+
+    async def complete(self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any) -> Any:
+        return await self.scripts("complete", jid=jid, worker=worker, queue=queue, now=at, **more)
+
+    async def fail(self, jid: str, at: float, *, worker: str = "ann", group: str = "typo", **more: Any) -> Any:
+        given = {"message": "no such word", **more}
+        return await self.scripts("fail", jid=jid, worker=worker, group=group, now=at, **given)
+
+    async def retry(self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any) -> Any:
+        return await self.scripts("retry", jid=jid, worker=worker, queue=queue, now=at, **more)
+
+    async def release(self, jid: str, at: float, *, worker: str = "ann", **more: Any) -> Any:
+        return await self.scripts("release", jid=jid, worker=worker, now=at, **more)
+
+    async def heartbeat(self, jid: str, at: float, *, worker: str = "ann", **more: Any) -> Any:
+        return await self.scripts("heartbeat", jid=jid, worker=worker, now=at, **more)
+
+    async def timeout(self, *jids: str, at: float) -> None:
+        await self.scripts("timeout", now=at, jids=jids)
+
+    async def cancel(self, *jids: str) -> Any:
+        return await self.scripts("cancel", jids=jids)
+
+    async def peek(self, at: float, *, queue: str = "mail", count: int = 10, **more: Any) -> list[str]:
+        return [job["jid"] for job in await self.scripts("peek", queue=queue, count=count, now=at, **more)]
+
+    async def track(self, jid: str, at: float = 0, *tags: str) -> Any:
+        return await self.scripts("track", "track", jid=jid, now=at, tags=tags)
+
+    async def recur(self, jid: str, at: float, *, queue: str = "mail", interval: float = 60, offset: float = 0, **more: Any) -> Any:
+        given = {"klass": "Greet", "data": "{}", **more}
+        return await self.scripts("recur", "on", queue=queue, jid=jid, now=at, interval=interval, offset=offset, **given)
+
+    async def configure(self, **options: float | str) -> None:
+        """Set options; an underscore stands for a hyphen."""
+        for name, value in options.items():
+            await self.scripts("config", "set", option=name.replace("_", "-"), value=value)
+
+    async def by_hand(self, command: str, keys: list[str], *argv: Any) -> Any:
+        """The reply as Redis gives it to a call in the specification's form."""
+        return await self.ask("EVAL", compose(command, self.namespace).text, len(keys), *keys, *argv)
+
+    # What callers see.
+
+    async def get(self, jid: str) -> Any:
+        return await self.scripts("get", jid=jid)
+
+    async def state(self, jid: str) -> Any:
+        job = await self.get(jid)
+        return job and job["state"]
+
+    async def happened(self, jid: str) -> list[tuple[float, str]]:
+        """When what happened to a job."""
+        return [(event["when"], event["what"]) for event in (await self.get(jid))["history"]]
+
+    async def counts(self, at: float, queue: str = "mail") -> dict[str, Any]:
+        """How many jobs of a queue are where, zeros left out."""
+        counts = await self.scripts("queues", now=at, queue=queue)
+        return {name: count for name, count in counts.items() if count and name != "name"}
+
+    async def day(self, kind: str = "stats", *, day: int = 0, queue: str = "mail") -> dict[str, str]:
+        """The stored statistics of a day."""
+        return await self.fields(f"s:{kind}:{day}:{queue}")
+
+    # What Redis holds.
+
+    def key(self, name: str) -> str:
+        return f"{self.namespace}:{name}"
+
+    async def ask(self, *command: Any) -> Any:
+        return await self.redis.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    async def change(self, command: str, name: str, *more: Any) -> Any:
+        """Change a key by hand, as a peer or a former version would."""
+        return await self.ask(command, self.key(name), *more)
+
+    async def fields(self, name: str) -> dict[str, str]:
+        found: dict[str, str] = await self._read(name, {})
+        return found
+
+    async def job(self, jid: str) -> dict[str, str]:
+        return await self.fields(f"j:{jid}")
+
+    async def scores(self, name: str) -> dict[str, float]:
+        found: dict[str, float] = await self._read(name, {})
+        return found
+
+    async def members(self, name: str) -> set[str]:
+        found: set[str] = await self._read(name, set())
+        return found
+
+    async def items(self, name: str) -> list[str]:
+        found: list[str] = await self._read(name, [])
+        return found
+
+    async def exists(self, name: str) -> bool:
+        return bool(await self.ask("EXISTS", self.key(name)))
+
+    async def where(self, jid: str, queue: str = "mail") -> dict[str, float]:
+        """The sets of a queue that a job is in, with its score."""
+        places = ("work", "scheduled", "locks", "depends")
+        sets = {place: await self.scores(f"q:{queue}-{place}") for place in places}
+        return {place: members[jid] for place, members in sets.items() if jid in members}
+
+    async def everything(self) -> dict[str, Any]:
+        """Every key of the namespace with its contents, but for the answers that are kept for repeated requests."""
+        rows = await self.ask("EVAL", _READ, 0, "all", self.key("*"))
+        found = {key.decode().removeprefix(f"{self.namespace}:"): _contents(kind, row) for key, kind, row in rows}
+        return {key: contents for key, contents in found.items() if not key.startswith("x:request:")}
+
+    async def _read(self, name: str, missing: Any) -> Any:
+        rows = await self.ask("EVAL", _READ, 0, "one", self.key(name))
+        return _contents(rows[0][1], rows[0][2]) if rows else missing
+
+    # What must hold around a step.
+
+    @asynccontextmanager
+    async def refused(self, kind: type[ScriptError], **detail: Any) -> AsyncIterator[None]:
+        """The step is refused for this reason, and nothing has changed."""
+        before = await self.everything()
+        with pytest.raises(kind) as caught:
+            yield
+        assert detail.items() <= caught.value.detail.items()
+        assert await self.everything() == before
+
+    @asynccontextmanager
+    async def unchanged(self) -> AsyncIterator[None]:
+        """The steps leave all keys as they are."""
+        before = await self.everything()
+        yield
+        assert await self.everything() == before
+
+    @asynccontextmanager
+    async def heard(self, *but: str) -> AsyncIterator[list[Message]]:
+        """What is published meanwhile, as (channel, text or object) in order; the list is full when the block is left.
+
+        Channels named in `but` are left out.
+        """
+        messages: list[Message] = []
+        async with self.redis.pubsub() as listener:
+            await listener.psubscribe(self.key("*"))
+            told = listener.listen()
+            await anext(told)
+            yield messages
+            await self.ask("PUBLISH", self.key("the end"), "")
+            async for message in told:
+                channel = message["channel"].decode().removeprefix(f"{self.namespace}:")
+                if channel == "the end":
+                    break
+                text = message["data"].decode()
+                if channel not in but:
+                    messages.append((channel, json.loads(text) if text.startswith("{") else text))
+
+
+def score(priority: float, at: float) -> float:
+    """Where a job of this stored priority that came at this time stands in `-work`."""
+    return priority - at / 10_000_000_000
+
+
+def _contents(kind: bytes, row: Any) -> Any:
+    match kind:
+        case b"hash":
+            return {_text(field): _text(value) for field, value in _pairs(row)}
+        case b"zset":
+            return {_text(member): float(points) for member, points in _pairs(row)}
+        case b"set":
+            return {_text(member) for member in row}
+        case b"list":
+            return [_text(item) for item in row]
+        case _:
+            return _text(row)
+
+
+def _pairs(row: list[bytes]) -> list[tuple[bytes, bytes]]:
+    return list(zip(row[::2], row[1::2], strict=True))
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")

@@ -1,0 +1,260 @@
+"""complete: a run is done, and the job ends or goes on in another queue. (What is kept of it: test_retention.py.)"""
+
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+
+from .story import Story, score
+
+A_MOMENT = 1353000060.123456
+
+
+# The end
+
+
+async def test_a_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Story) -> None:
+    await story.put("a", 0)
+    assert await story.pop(1) == ["a"]
+    assert await story.complete("a", 2) == "complete"
+    job = await story.get("a")
+    assert (job["state"], job["queue"], job["worker"], job["expires"], job["failure"]) == ("complete", "", "", 0, {})
+    assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done")]
+
+
+async def test_a_completed_job_is_stored_as_live_clients_store_it(story: Story) -> None:
+    await story.put("a", 0, retries=3)
+    await story.pop(A_MOMENT - 1)
+    await story.complete("a", A_MOMENT)
+    stored = {name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")}
+    assert stored == {
+        "jid": "a", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "complete", "worker": "", "expires": "0",
+        "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.12345600128173828125", "failure": "{}",
+    }  # fmt: skip
+    assert await story.scores("completed") == {"a": A_MOMENT}
+    assert (await story.items("j:a-history"))[2:] == ['[1353000060,"done"]']
+
+
+async def test_a_completed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
+    await story.completed("a")
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
+    assert await story.counts(3) == {}
+
+
+async def test_completion_brings_retries_back_and_forgets_the_failure(story: Story) -> None:
+    await story.running("a", retries=3)
+    await story.retry("a", 2, group="net", message="down")
+    await story.pop(3)
+    await story.complete("a", 4)
+    job = await story.get("a")
+    assert (job["remaining"], job["failure"]) == (3, {})
+
+
+async def test_new_data_replace_the_old_byte_for_byte_and_none_leave_them(story: Story) -> None:
+    await story.running("a", data='{ "n": [] }')
+    await story.complete("a", 2, next="mail")
+    assert (await story.job("a"))["data"] == '{ "n": [] }'
+    await story.pop(3)
+    await story.complete("a", 4, data="[12345678901234567, {} ,1.0,[]]")
+    assert (await story.job("a"))["data"] == "[12345678901234567, {} ,1.0,[]]"
+
+
+async def test_a_lapsed_lock_that_nobody_took_is_good_enough_to_complete(story: Story) -> None:
+    await story.running("a")
+    assert await story.complete("a", 1000) == "complete"
+
+
+# Refusals
+
+
+async def test_a_job_that_does_not_exist_cannot_be_completed(story: Story) -> None:
+    async with story.refused(NoSuchJob, jid="a"):
+        await story.complete("a", 2)
+
+
+async def test_a_job_that_does_not_run_cannot_be_completed(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.complete("a", 2)
+
+
+async def test_a_job_is_completed_once(story: Story) -> None:
+    await story.completed("a")
+    async with story.refused(WrongState, jid="a", state="complete"):
+        await story.complete("a", 3)
+
+
+async def test_another_worker_cannot_complete_a_job(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost, jid="a", holder="ann"):
+        await story.complete("a", 2, worker="bob")
+
+
+async def test_the_holder_must_name_the_queue_the_job_runs_in(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(WrongState, jid="a", queue="mail"):
+        await story.complete("a", 2, queue="post")
+
+
+@pytest.mark.parametrize("given", [{"delay": 5}, {"delay": 0}, {"depends": ["b"]}, {"depends": []}])
+async def test_delay_and_depends_need_a_next_queue(story: Story, given: dict[str, Any]) -> None:
+    await story.running("a")
+    async with story.refused(InvalidArgument, argument=next(iter(given))):
+        await story.complete("a", 2, **given)
+
+
+async def test_a_job_cannot_go_on_to_wait_for_itself(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(InvalidArgument, argument="depends"):
+        await story.complete("a", 2, next="post", depends=["a"])
+
+
+# On to the next queue
+
+
+async def test_a_job_goes_on_in_another_queue(story: Story) -> None:
+    await story.running("a", priority=-2, retries=3)
+    assert await story.complete("a", 2, next="post", data="[2]") == "waiting"
+    job = await story.get("a")
+    assert (job["state"], job["queue"], job["worker"], job["expires"], job["data"]) == ("waiting", "post", "", 0, "[2]")
+    assert (await story.where("a"), await story.where("a", "post")) == ({}, {"work": score(2, 2)})
+    assert (await story.items("j:a-history"))[2:] == ['[2,"done"]', '[2,"put",{"q":"post"}]']
+    assert (await story.scores("completed"), await story.scores("w:ann:jobs")) == ({}, {})
+    assert await story.scores("queues") == {"mail": 0, "post": 2}
+
+
+async def test_a_job_that_goes_on_has_all_its_retries_and_no_failure(story: Story) -> None:
+    await story.running("a", retries=3)
+    await story.retry("a", 2, group="net", message="down")
+    await story.pop(3)
+    await story.complete("a", 4.5, next="post")
+    stored = await story.job("a")
+    assert (stored["remaining"], stored["failure"], stored["time"]) == ("3", "{}", "4.5" + 19 * "0")
+
+
+async def test_a_job_may_go_on_in_the_queue_it_is_in(story: Story) -> None:
+    await story.running("a")
+    assert await story.complete("a", 2, next="mail") == "waiting"
+    assert await story.pop(3, worker="bob") == ["a"]
+
+
+async def test_a_job_that_goes_on_later_is_scheduled_and_says_so(story: Story) -> None:
+    await story.running("a")
+    assert await story.complete("a", 2, next="post", delay=10) == "scheduled"
+    assert (await story.where("a", "post"), await story.state("a")) == ({"scheduled": 12}, "scheduled")
+    assert await story.pop(12, queue="post") == ["a"]
+
+
+async def test_a_delay_of_zero_is_none(story: Story) -> None:
+    await story.running("a")
+    assert await story.complete("a", 2, next="post", delay=0) == "waiting"
+
+
+async def test_a_job_that_goes_on_may_wait_for_others(story: Story) -> None:
+    await story.put("b", 0, queue="other")
+    await story.running("a")
+    assert await story.complete("a", 2, next="post", depends=["b"]) == "depends"
+    assert (await story.where("a", "post"), await story.state("a")) == ({"depends": 2}, "depends")
+    assert (await story.members("j:a-dependencies"), await story.members("j:b-dependents")) == ({"b"}, {"a"})
+
+
+async def test_a_job_that_goes_on_may_wait_for_others_and_for_a_time(story: Story) -> None:
+    await story.put("b", 0, queue="other")
+    await story.running("a")
+    assert await story.complete("a", 2, next="post", delay=100, depends=["b"]) == "depends"
+    assert (await story.job("a"))["scheduled"] == "102"
+    await story.pop(3, queue="other")
+    await story.complete("b", 4, queue="other")
+    assert (await story.where("a", "post"), await story.state("a")) == ({"scheduled": 102}, "scheduled")
+    assert "scheduled" not in await story.job("a")
+
+
+async def test_a_delay_holds_when_all_that_is_depended_on_is_done_already(story: Story) -> None:
+    await story.completed("b")
+    await story.running("a", 3, 4)
+    assert await story.complete("a", 5, next="post", delay=100, depends=["b"]) == "scheduled"
+    assert (await story.where("a", "post"), await story.state("a")) == ({"scheduled": 105}, "scheduled")
+
+
+async def test_going_on_does_not_release_who_waits(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2, depends=["a"])
+    await story.complete("a", 3, next="post")
+    assert await story.state("b") == "depends"
+    assert await story.members("j:a-dependents") == {"b"}
+
+
+# Who waited for it
+
+
+async def test_a_completed_job_lets_those_run_that_waited_for_it_alone(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2, queue="post", depends=["a"], priority=-1)
+    await story.complete("a", 3)
+    assert (await story.where("b", "post"), await story.state("b")) == ({"work": score(1, 3)}, "waiting")
+    assert not await story.exists("j:a-dependents")
+    assert not await story.exists("j:b-dependencies")
+
+
+async def test_who_waits_for_two_waits_for_the_last(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1)
+    await story.put("c", 2, depends=["a", "b"])
+    assert await story.pop(3, count=3) == ["a", "b"]
+    await story.complete("b", 4)
+    assert (await story.state("c"), await story.members("j:c-dependencies")) == ("depends", {"a"})
+    await story.complete("a", 5)
+    assert await story.where("c") == {"work": score(0, 5)}
+
+
+async def test_who_waited_for_a_time_too_is_scheduled_for_it(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2, depends=["a"], delay=100)
+    await story.complete("a", 3)
+    assert (await story.where("b"), await story.state("b")) == ({"scheduled": 102}, "scheduled")
+
+
+async def test_who_waited_beyond_its_time_may_run_at_once(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2, depends=["a"], delay=10)
+    await story.complete("a", 50)
+    assert await story.pop(50) == ["b"]
+    assert "scheduled" not in await story.job("b")
+
+
+async def test_a_chain_runs_link_by_link(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0, depends=["a"])
+    await story.put("c", 0, depends=["b"])
+    for at, jid in enumerate("abc", 1):
+        assert await story.pop(at, count=3) == [jid]
+        await story.complete(jid, at)
+
+
+async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_later_calls(story: Story) -> None:
+    await story.running("a")
+    waiting = [f"w{n:03}" for n in range(650)]
+    await story.scripts("put_many", queue="post", now=2, batch=[{"jid": w, "klass": "K", "data": "1", "depends": ["a"]} for w in waiting])
+    await story.complete("a", 3)
+    assert await story.counts(3, "post") == {"waiting": 400, "depends": 250}
+    await story.pop(4, queue="other")
+    assert await story.counts(4, "post") == {"waiting": 600, "depends": 50}
+    await story.peek(5, queue="other")
+    assert await story.counts(5, "post") == {"waiting": 650}
+    left = [key for key in await story.everything() if key.startswith("x:") and key != "x:fence"]
+    assert left == [], "nothing to do is left behind"
+
+
+async def test_a_job_that_was_put_again_keeps_who_waits_for_it_now_apart_from_who_did(story: Story) -> None:
+    await story.running("a")
+    early = [{"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": ["a"]} for n in range(300)]
+    await story.scripts("put_many", queue="post", now=2, batch=early)
+    await story.complete("a", 3)
+    await story.put("a", 4)
+    await story.put("late", 5, queue="post", depends=["a"])
+    await story.pop(6, queue="other")
+    assert await story.counts(6, "post") == {"waiting": 300, "depends": 1}
+    assert await story.pop(7) == ["a"]
+    await story.complete("a", 8)
+    assert await story.state("late") == "waiting"

@@ -1,0 +1,230 @@
+"""Locks that run out: the courtesy to their holder, then the next worker, then failure. (BEHAVIOUR 7.3.1 in tests' words.)"""
+
+from typing import Any
+
+import pytest
+
+from aioqless.errors import LockLost, WrongState
+
+from .story import Story, score
+
+
+async def _lapsed(story: Story, **more: Any) -> None:
+    """A job that ann ran, and whose lock was found to have run out at 61."""
+    await story.running("a", **more)
+    assert await story.pop(61, worker="bob") == []
+
+
+# The specification's way: no courtesy
+
+
+async def test_without_a_grace_period_the_next_pop_takes_a_lock_that_ran_out(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a")
+    assert await story.pop(60.9, worker="bob") == []
+    assert await story.pop(61, worker="bob") == ["a"]
+    assert await story.where("a") == {"locks": 121}
+    assert (await story.scores("w:ann:jobs"), await story.scores("w:bob:jobs")) == ({}, {"a": 121})
+    assert await story.happened("a") == [(0, "put"), (1, "popped"), (61, "timed-out"), (61, "popped")]
+    stored = await story.job("a")
+    assert (stored["worker"], stored["remaining"]) == ("bob", "4")
+    assert "grace" not in stored
+
+
+async def test_the_former_holder_has_lost_a_job_that_was_given_to_another(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a")
+    await story.pop(61, worker="bob")
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.heartbeat("a", 62)
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.complete("a", 62)
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.fail("a", 62)
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.retry("a", 62)
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await story.release("a", 62)
+
+
+async def test_the_same_worker_may_take_its_own_lapsed_job_again(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a")
+    assert await story.pop(61) == ["a"]
+    assert await story.complete("a", 62) == "complete"
+
+
+async def test_lapsed_locks_are_taken_by_when_they_ran_out(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("z", 0, 1)
+    await story.running("a", 0, 2)
+    await story.running("m", 0, 3)
+    assert await story.pop(100, worker="bob", count=2) == ["z", "a"]
+    assert await story.pop(100, worker="bob", count=2) == ["m"]
+
+
+async def test_every_lapse_counts_as_a_retry_of_the_day(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a")
+    await story.pop(61)
+    await story.pop(121)
+    assert await story.day() == {"retries": "2"}
+
+
+# The courtesy
+
+
+async def test_the_pop_that_finds_a_lapsed_lock_grants_its_holder_ten_seconds(story: Story) -> None:
+    await _lapsed(story)
+    stored = await story.job("a")
+    assert (stored["grace"], stored["state"], stored["worker"], stored["expires"], stored["remaining"]) == (
+        "1",
+        "running",
+        "ann",
+        "61",
+        "5",
+    )
+    assert await story.where("a") == {"locks": 71}
+    assert await story.scores("w:ann:jobs") == {}
+    assert (await story.items("j:a-history"))[2:] == ['[61,"timed-out"]']
+    assert await story.day() == {"retries": "1"}
+
+
+async def test_after_the_courtesy_the_job_is_given_away_and_has_cost_one_retry(story: Story) -> None:
+    await _lapsed(story)
+    assert await story.pop(70.9, worker="bob") == []
+    assert await story.pop(71, worker="bob") == ["a"]
+    stored = await story.job("a")
+    assert (stored["worker"], stored["remaining"]) == ("bob", "4")
+    assert "grace" not in stored
+    assert await story.happened("a") == [(0, "put"), (1, "popped"), (61, "timed-out"), (71, "popped")]
+    assert await story.day() == {"retries": "1"}, "a lapse counts once"
+
+
+async def test_how_long_the_courtesy_lasts_is_an_option(story: Story) -> None:
+    await story.configure(grace_period=2.5)
+    await _lapsed(story)
+    assert await story.where("a") == {"locks": 63.5}
+
+
+async def test_a_job_under_courtesy_leaves_room_in_the_pop_for_others_only_next_time(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2)
+    assert await story.pop(61, worker="bob") == ["b"], "the courtesy takes no place among those wanted"
+
+
+async def test_during_the_courtesy_the_holder_may_complete(story: Story) -> None:
+    await _lapsed(story)
+    assert await story.complete("a", 70) == "complete"
+
+
+async def test_during_the_courtesy_the_holder_may_fail(story: Story) -> None:
+    await _lapsed(story)
+    assert await story.fail("a", 70) == "a"
+    assert "grace" not in await story.job("a")
+
+
+async def test_during_the_courtesy_the_holder_may_retry(story: Story) -> None:
+    await _lapsed(story)
+    assert await story.retry("a", 70) == 4
+    assert "grace" not in await story.job("a")
+
+
+async def test_during_the_courtesy_the_holder_may_give_back(story: Story) -> None:
+    await _lapsed(story)
+    assert await story.release("a", 70) == "waiting"
+    assert "grace" not in await story.job("a")
+
+
+async def test_a_renewed_lock_gets_its_courtesy_again(story: Story) -> None:
+    await _lapsed(story)
+    assert await story.heartbeat("a", 62) == 122
+    assert "grace" not in await story.job("a")
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({"locks": 122}, {"a": 122})
+    assert await story.pop(122, worker="bob") == []
+    assert await story.pop(132, worker="bob") == ["a"]
+
+
+@pytest.mark.parametrize("step", ["complete", "put", "timeout", "unfail"])
+async def test_whatever_ends_a_run_leaves_the_next_its_own_courtesy(story: Story, step: str) -> None:
+    await _lapsed(story)
+    if step == "complete":
+        await story.complete("a", 62, next="mail")
+    elif step == "put":
+        await story.put("a", 62)
+    elif step == "timeout":
+        await story.timeout("a", at=62)
+    else:
+        await story.fail("a", 62)
+        await story.scripts("unfail", queue="mail", group="typo", now=63)
+    assert await story.pop(64, worker="bob") == ["a"]
+    assert await story.pop(124) == [], "courtesy"
+    assert await story.pop(134) == ["a"]
+
+
+async def test_a_lock_that_nobody_holds_in_a_hash_is_swept_away(story: Story) -> None:
+    await story.change("ZADD", "q:mail-locks", 1, "ghost")
+    await story.put("a", 0)
+    assert await story.pop(2, count=2) == ["a"]
+    assert await story.scores("q:mail-locks") == {"a": 62}
+
+
+# Retries used up
+
+
+async def test_a_job_whose_retries_are_used_up_fails_in_a_group_of_its_own(story: Story) -> None:
+    await _lapsed(story, retries=0)
+    assert await story.pop(71.9, worker="bob") == []
+    stored = await story.job("a")
+    assert (stored["state"], stored["worker"], stored["expires"], stored["remaining"], stored["queue"]) == ("failed", "", "", "-1", "mail")
+    assert "grace" not in stored
+    assert await story.where("a") == {}
+    assert (await story.members("failures"), await story.items("f:failed-retries-mail")) == ({"failed-retries-mail"}, ["a"])
+    assert (await story.items("j:a-history"))[3:] == ['[71,"failed",{"group":"failed-retries-mail"}]']
+    assert await story.day() == {"retries": "1", "failures": "1", "failed": "1"}
+
+
+async def test_the_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole_second(story: Story) -> None:
+    await _lapsed(story, retries=0)
+    await story.pop(71.9, worker="bob")
+    text = '{"group":"failed-retries-mail","message":"Job exhausted retries in queue \\"mail\\"","when":71,"worker":"ann"}'
+    assert (await story.job("a"))["failure"] == text
+
+
+async def test_as_many_retries_as_allowed_are_given_and_no_more(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", retries=2)
+    assert await story.pop(61, worker="bob") == ["a"]
+    assert await story.pop(121) == ["a"]
+    assert await story.pop(181, worker="bob") == []
+    assert (await story.state("a"), (await story.get("a"))["remaining"], (await story.get("a"))["expires"]) == ("failed", -1, 0)
+
+
+async def test_an_exhausted_job_does_not_take_the_place_of_another(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", retries=0)
+    await story.put("b", 2)
+    assert await story.pop(61, worker="bob") == ["b"]
+
+
+async def test_its_holder_can_do_nothing_more_with_an_exhausted_job(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", retries=0)
+    await story.pop(61, worker="bob")
+    async with story.refused(WrongState, jid="a", state="failed"):
+        await story.complete("a", 62)
+
+
+async def test_an_exhausted_job_that_is_unfailed_has_all_its_retries_again(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", retries=0)
+    await story.pop(61, worker="bob")
+    assert await story.scripts("unfail", queue="mail", group="failed-retries-mail", now=62) == 1
+    assert ((await story.get("a"))["remaining"], await story.where("a")) == (0, {"work": score(0, 62)})
+
+
+async def test_a_grace_flag_that_a_peer_left_behind_costs_the_holder_its_courtesy_but_not_the_job(story: Story) -> None:
+    await story.running("a")
+    await story.change("HSET", "j:a", "grace", "1")
+    assert await story.pop(61, worker="bob") == ["a"]
+    assert (await story.get("a"))["remaining"] == 4

@@ -1,0 +1,228 @@
+"""pop: which jobs a worker gets, in what order, and what is written then. (Lapsed locks: test_locks.py.)"""
+
+import pytest
+
+from aioqless.errors import InvalidArgument
+
+from .story import Story, score
+
+A_MOMENT = 1353000060.123456
+
+
+async def test_a_popped_job_is_answered_whole(story: Story) -> None:
+    await story.put("a", 0, data='{"n":1}', tags=["x"], priority=-1, retries=2)
+    assert await story.scripts("pop", queue="mail", worker="ann", count=1, now=1) == [
+        {
+            "jid": "a", "klass": "Greet", "state": "running", "queue": "mail", "worker": "ann", "tracked": False, "priority": -1,
+            "retries": 2, "remaining": 2, "expires": 61, "data": '{"n":1}', "tags": ["x"], "failure": {}, "spawned_from_jid": False,
+            "fence": 1, "dependencies": [], "dependencies_total": 0, "dependents": [], "dependents_total": 0,
+            "history": [{"when": 0, "what": "put", "q": "mail"}, {"when": 1, "what": "popped", "worker": "ann"}], "history_total": 2,
+        }
+    ]  # fmt: skip
+
+
+async def test_a_popped_job_is_stored_as_live_clients_store_it(story: Story) -> None:
+    await story.put("a", 5)
+    await story.pop(A_MOMENT)
+    stored = await story.job("a")
+    assert (stored["state"], stored["worker"], stored["remaining"]) == ("running", "ann", "5")
+    assert (stored["expires"], stored["time"]) == ("1353000120.123456", "1353000060.12345600128173828125")
+    assert await story.where("a") == {"locks": A_MOMENT + 60}
+    assert await story.scores("w:ann:jobs") == {"a": A_MOMENT + 60}
+    assert await story.scores("workers") == {"ann": A_MOMENT}
+    assert (await story.items("j:a-history"))[1] == '[1353000060,"popped",{"worker":"ann"}]'
+
+
+async def test_a_pop_remembers_where_the_job_stood_and_numbers_the_run(story: Story) -> None:
+    await story.put("a", 5)
+    await story.pop(7)
+    stored = await story.job("a")
+    assert (stored["x-put"], stored["x-fence"]) == ("5." + 20 * "0", "1")
+
+
+async def test_one_job_is_given_to_one_worker_only(story: Story) -> None:
+    await story.put("a", 0)
+    assert (await story.pop(1, worker="ann"), await story.pop(1, worker="bob")) == (["a"], [])
+
+
+async def test_jobs_of_one_priority_run_in_the_order_they_were_put(story: Story) -> None:
+    for at, jid in enumerate(("c", "a", "b")):
+        await story.put(jid, A_MOMENT + at / 1000)
+    assert await story.pop(A_MOMENT + 1, count=3) == ["c", "a", "b"]
+
+
+async def test_jobs_put_at_the_very_same_time_run_by_descending_jid(story: Story) -> None:
+    for jid in ("b", "c", "a"):
+        await story.put(jid, 0)
+    assert await story.pop(1, count=3) == ["c", "b", "a"]
+
+
+async def test_a_pop_hands_out_as_many_as_are_wanted_or_there(story: Story) -> None:
+    for jid in ("a", "b", "c"):
+        await story.put(jid, ord(jid))
+    assert await story.pop(200, count=2) == ["a", "b"]
+    assert await story.pop(200, count=2) == ["c"]
+    assert await story.pop(200, count=2) == []
+
+
+async def test_a_pop_of_none_hands_out_none(story: Story) -> None:
+    await story.put("a", 0)
+    assert await story.pop(1, count=0) == []
+    assert await story.state("a") == "waiting"
+
+
+async def test_a_pop_of_less_than_none_is_refused(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.refused(InvalidArgument, argument="count"):
+        await story.pop(1, count=-1)
+
+
+async def test_a_worker_is_known_once_it_asked_even_in_vain(story: Story) -> None:
+    assert await story.pop(7) == []
+    assert await story.scores("workers") == {"ann": 7}
+
+
+async def test_a_job_that_waits_under_no_hash_is_passed_over_and_gone(story: Story) -> None:
+    await story.put("a", 1)
+    await story.change("ZADD", "q:mail-work", 5, "ghost")
+    assert await story.pop(2, count=2) == ["a"]
+    assert await story.scores("q:mail-work") == {}
+
+
+# How long a lock lasts
+
+
+@pytest.mark.parametrize(
+    ("options", "lasts"),
+    [
+        ({}, 60),
+        ({"heartbeat": 30}, 30),
+        ({"heartbeat": 30, "heartbeat_mail": 20}, 20),
+        ({"heartbeat": 30, "mail_heartbeat": 10}, 10),
+        ({"heartbeat": 30, "post_heartbeat": 10}, 30),
+        ({"heartbeat": 0.5}, 0.5),
+    ],
+)
+async def test_a_lock_lasts_as_long_as_the_queue_or_else_the_heartbeat_says(story: Story, options: dict[str, float], lasts: float) -> None:
+    await story.configure(**options)
+    await story.put("a", 0)
+    await story.pop(1)
+    assert (await story.get("a"))["expires"] == 1 + lasts
+
+
+async def test_of_two_spellings_of_a_queues_heartbeat_that_of_live_clients_wins(story: Story) -> None:
+    await story.change("HSET", "config", "heartbeat-mail", "20", "mail-heartbeat", "10", "heartbeat", "30")
+    await story.running("a")
+    assert (await story.get("a"))["expires"] == 11
+
+
+async def test_the_specifications_spelling_written_by_somebody_else_is_read(story: Story) -> None:
+    await story.change("HSET", "config", "heartbeat-mail", "20", "heartbeat", "30")
+    await story.running("a")
+    assert (await story.get("a"))["expires"] == 21
+
+
+async def test_with_a_negative_heartbeat_locks_lapse_at_once(story: Story) -> None:
+    await story.configure(heartbeat=-10, grace_period=0)
+    await story.running("a")
+    assert (await story.get("a"))["expires"] == -9
+    assert await story.pop(1, worker="bob") == ["a"]
+
+
+# Scheduled jobs
+
+
+async def test_due_jobs_line_up_by_when_they_are_noticed_not_by_when_they_were_due(story: Story) -> None:
+    await story.put("late", 0, delay=3)
+    await story.put("b", 5)
+    assert await story.pop(10, count=2) == ["b", "late"]
+
+
+async def test_a_pop_moves_no_more_due_jobs_than_it_wants_the_earliest_first(story: Story) -> None:
+    await story.put("a", 0, delay=5)
+    await story.put("b", 0, delay=4)
+    await story.put("c", 0, delay=3)
+    assert await story.pop(10, count=2) == ["c", "b"]
+    assert await story.where("a") == {"scheduled": 5}
+
+
+async def test_a_due_job_that_has_to_go_on_waiting_is_waiting(story: Story) -> None:
+    await story.put("urgent", 0, priority=-1)
+    await story.put("late", 0, delay=3)
+    assert await story.pop(10) == ["urgent"]
+    assert (await story.where("late"), await story.state("late")) == ({"work": score(0, 10)}, "waiting")
+
+
+async def test_a_job_that_is_scheduled_under_no_hash_is_swept_away(story: Story) -> None:
+    await story.change("ZADD", "q:mail-scheduled", 1, "ghost")
+    await story.put("a", 0)
+    assert await story.pop(2, count=2) == ["a"]
+    assert await story.scores("q:mail-scheduled") == {}
+
+
+async def test_a_pop_first_takes_lapsed_locks_then_what_is_due_or_waits_by_priority(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("lapsed", worker="bob")
+    await story.put("urgent", 2, priority=-5)
+    await story.put("due", 3, delay=1, priority=-6)
+    await story.put("waiting", 4)
+    assert await story.pop(61, count=4) == ["lapsed", "due", "urgent", "waiting"]
+
+
+# Paused queues and limits
+
+
+async def test_a_paused_queue_hands_out_nothing_and_does_not_even_meet_the_worker(story: Story) -> None:
+    await story.put("a", 0)
+    await story.scripts("pause", queues=["mail"])
+    async with story.unchanged():
+        assert await story.pop(1) == []
+    await story.scripts("unpause", queues=["mail"])
+    assert await story.pop(2) == ["a"]
+
+
+async def test_no_more_run_at_once_than_the_queues_limit_allows(story: Story) -> None:
+    await story.configure(mail_max_concurrency=2)
+    for jid in ("a", "b", "c"):
+        await story.put(jid, ord(jid))
+    assert await story.pop(200, count=5) == ["a", "b"]
+    assert await story.pop(201, count=5, worker="bob") == []
+    await story.complete("a", 202)
+    assert await story.pop(203, count=5) == ["c"]
+
+
+async def test_a_limit_of_zero_is_none(story: Story) -> None:
+    await story.configure(mail_max_concurrency=0)
+    await story.put("a", 0)
+    await story.put("b", 0)
+    assert len(await story.pop(1, count=2)) == 2
+
+
+async def test_lapsed_locks_do_not_count_against_the_limit(story: Story) -> None:
+    await story.configure(mail_max_concurrency=1, grace_period=0)
+    await story.running("a")
+    await story.put("b", 2)
+    assert await story.pop(61, worker="bob", count=2) == [], "a lock that ends this moment still counts"
+    assert await story.pop(61.5, worker="bob", count=2) == ["a"]
+
+
+# Silent workers
+
+
+async def test_a_pop_forgets_workers_that_have_been_silent_for_a_day_with_what_they_held(story: Story) -> None:
+    await story.running("a", worker="bob")
+    assert await story.pop(86400.5, queue="post") == []
+    assert set(await story.scores("workers")) == {"ann", "bob"}
+    assert await story.pop(86401, queue="post") == []
+    assert (await story.scores("workers"), await story.scores("w:bob:jobs")) == ({"ann": 86401}, {})
+    assert await story.where("a") == {"locks": 61}, "the job's lock is another matter"
+
+
+async def test_how_long_a_worker_may_be_silent_is_an_option_and_a_pop_forgets_ten_at_most(story: Story) -> None:
+    await story.configure(max_worker_age=100)
+    for n in range(12):
+        await story.pop(n, worker=f"w{n}")
+    await story.pop(200)
+    assert await story.scores("workers") == {"w10": 10, "w11": 11, "ann": 200}
+    await story.pop(201)
+    assert await story.scores("workers") == {"ann": 201}
