@@ -1,1 +1,73 @@
-"""aioqless."""
+"""aioqless: an asyncio worker framework on Redis, in the manner of sidekiq, with the queue semantics of qless.
+
+Redis holds the truth and Lua changes it. The map of the code, from the ground up:
+
+    lua/            the state machine: one file per command, libraries in lua/lib
+    compose.py      builds a script from a command's header and the libraries it uses
+    scripts.py      calls commands by the names of their arguments
+    errors.py       what can go wrong
+    names.py        what may be a name or a number
+    data.py         a job's data as JSON
+    jobs.py         Job and RecurringJob
+    queue.py        Queue and NewJob
+    config.py       configuration shared through Redis
+    pubsub.py       events as they happen
+    client.py       Client, and its doors to all of these
+    embedded/       a Redis when there is none
+    handlers.py     @job, and which handler a klass has
+    log.py          what is logged
+    worker/         the worker's six parts
+    cli.py          python -m aioqless
+"""
+
+from importlib.metadata import version
+
+from aioqless.client import Client
+from aioqless.errors import (
+    AioqlessError,
+    DuplicateKlass,
+    HasDependents,
+    InvalidArgument,
+    InvalidData,
+    LockLost,
+    NoSuchJob,
+    QueueFull,
+    ScriptError,
+    UnknownKlass,
+    WrongState,
+)
+from aioqless.handlers import Handler, job
+from aioqless.jobs import Job, JobState, RecurringJob
+from aioqless.pubsub import Event
+from aioqless.queue import NewJob, Queue
+from aioqless.worker import Fail, Next, Retry, Settings, Worker
+
+__all__ = [
+    "AioqlessError",
+    "Client",
+    "DuplicateKlass",
+    "Event",
+    "Fail",
+    "Handler",
+    "HasDependents",
+    "InvalidArgument",
+    "InvalidData",
+    "Job",
+    "JobState",
+    "LockLost",
+    "NewJob",
+    "Next",
+    "NoSuchJob",
+    "Queue",
+    "QueueFull",
+    "RecurringJob",
+    "Retry",
+    "ScriptError",
+    "Settings",
+    "UnknownKlass",
+    "Worker",
+    "WrongState",
+    "job",
+]
+
+__version__ = version("aioqless")

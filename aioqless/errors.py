@@ -11,10 +11,10 @@
     ├── QueueFull              Redis is at its memory limit
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     ├── UnknownKlass           no handler claims a klass
-    ├── DuplicateKlass         two do
-    └── NoServer               no Redis was configured, and none could be started
+    └── DuplicateKlass         two do
 
-Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and TimeoutError).
+Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and TimeoutError), and a private server
+that can't be started is aioqless.embedded.NoServer.
 """
 
 from __future__ import annotations
@@ -98,10 +98,6 @@ class UnknownKlass(AioqlessError):
 
 class DuplicateKlass(AioqlessError):
     """Two handlers claim one klass."""
-
-
-class NoServer(AioqlessError):
-    """No Redis was configured, and no private one could be started."""
 
 
 _CLASSES: dict[str, type[ScriptError]] = {

@@ -11,8 +11,8 @@ import itertools
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -48,16 +48,18 @@ class Call:
 class Scripts:
     """The commands of one namespace on one Redis.
 
-    A call whose connection breaks is sent again, `attempts` times in all: reads as they are, writes under a request identity, by
-    which the script answers a repeated call with its first answer instead of doing it twice.
+    A call whose connection breaks, or that takes longer than `timeout` seconds, is sent again, `attempts` times in all: reads as
+    they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
+    it twice.
     """
 
-    def __init__(self, redis: Redis, namespace: str = "ql", *, attempts: int = 3) -> None:
+    def __init__(self, redis: Redis, namespace: str = "ql", *, attempts: int = 3, timeout: float | None = None) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
             raise ValueError(f"namespace {namespace!r} must be a printable name without ':', which separates the parts of a key")
         self.redis = redis
         self.namespace = namespace
         self.attempts = attempts
+        self.timeout = timeout
         self._lines = _Lines()
 
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
@@ -66,16 +68,19 @@ class Scripts:
         Raises ScriptError for a refusal, QueueFull when Redis has no memory for a new job, and redis-py's errors when
         Redis can't be reached.
         """
-        with self._lines.request() as request:
-            call = self.prepare(command, word, request=request, **arguments)
-            return self._read(call, await self._send(call))
+        if not read_command(command).writes or "request" in arguments:
+            return await self._answer(self.prepare(command, word, **arguments))
+        with self.request() as request:
+            return await self._answer(self.prepare(command, word, request=request, **arguments))
 
-    def prepare(self, command: str, word: str | None = None, /, request: str | None = None, **arguments: Any) -> Call:
+    def request(self) -> AbstractContextManager[str]:
+        """An identity for one call that may have to be sent several times; it is free for other calls when the block is left."""
+        return self._lines.request()
+
+    def prepare(self, command: str, word: str | None = None, /, **arguments: Any) -> Call:
         """Check a command's arguments and lay them out as its header says. Raises TypeError for a wrong or missing name."""
         header = read_command(command)
         form = _form_of(header, word)
-        if header.writes:
-            arguments["request"] = request
         keys = self._keys(header, arguments)
         argv = _argv(header, form, word, arguments)
         script, sha = _composed(command, self.namespace)
@@ -89,14 +94,17 @@ class Scripts:
         pipe = self.redis.pipeline(transaction=False)
         for call in calls:
             pipe.execute_command("EVALSHA", call.sha, len(call.keys), *call.keys, *call.argv)
-        replies = await pipe.execute(raise_on_error=False)
+        replies = await self._within(pipe.execute(raise_on_error=False))
         for index, (call, reply) in enumerate(zip(calls, replies, strict=True)):
             if isinstance(reply, exceptions.NoScriptError):
                 try:
                     replies[index] = await self._send(call)
-                except exceptions.ResponseError as refused:
+                except (exceptions.ResponseError, errors.AioqlessError) as refused:
                     replies[index] = refused
         return [self._read_or_error(call, reply) for call, reply in zip(calls, replies, strict=True)]
+
+    async def _answer(self, call: Call) -> Any:
+        return self._read(call, await self._send(call))
 
     async def _send(self, call: Call) -> Any:
         for attempt in itertools.count(1):
@@ -111,12 +119,22 @@ class Scripts:
     async def _evaluate(self, call: Call) -> Any:
         evaluate = ("EVALSHA", call.sha, len(call.keys), *call.keys, *call.argv)
         try:
-            return await self.redis.execute_command(*evaluate)
+            return await self._execute(*evaluate)
         except exceptions.NoScriptError:
-            await self.redis.execute_command("SCRIPT LOAD", call.script.text)
-            return await self.redis.execute_command(*evaluate)
+            await self._execute("SCRIPT LOAD", call.script.text)
+            return await self._execute(*evaluate)
         except exceptions.ResponseError as refused:
             raise self._error(call, refused) from None
+
+    async def _execute(self, *command: Any) -> Any:
+        return await self._within(self.redis.execute_command(*command))  # type: ignore[no-untyped-call]
+
+    async def _within(self, answer: Awaitable[Any]) -> Any:
+        try:
+            async with asyncio.timeout(self.timeout):
+                return await answer
+        except TimeoutError:
+            raise exceptions.TimeoutError(f"Redis did not answer within {self.timeout} s") from None
 
     def _keys(self, header: Command, arguments: dict[str, Any]) -> tuple[Text, ...]:
         """One key of the namespace, by which a Cluster finds the node; it carries the queue where there is one."""

@@ -6,8 +6,9 @@
 -- @arg     order    string        `ordered`: a queue is left when it is empty; `rotation`: after each job
 -- @batch   queue:string limit:count?      in order of preference, each with the most that is wanted of it
 -- @flags   allow-oom
--- @present {view.handed(answer, worker), #answer < count and rotation.next_due(each, now) or ''}
--- @returns list                   [[fields of a job], seconds until more becomes due; '' when enough was there or nothing is in sight]
+-- @present {view.handed(answer, worker), #answer < count and rotation.next_due(each, now) or '', json.number(now)}
+-- @returns list                   [jobs' fields as view.handed has them], seconds until more becomes due ('': enough was there, or nothing
+--                                 is in sight), and now
 
 dependency.upkeep(now)
 local take = order == 'rotation' and rotation.in_turn or rotation.in_order

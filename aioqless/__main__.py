@@ -1,0 +1,5 @@
+"""python -m aioqless"""
+
+from aioqless.cli import main
+
+main()

@@ -1,0 +1,36 @@
+"""Configuration shared by all clients and workers of a namespace, in Redis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aioqless import names
+from aioqless.scripts import Scripts
+
+
+class Config:
+    """qless' options: heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`, grace-period, jobs-history, jobs-history-count,
+    max-worker-age, max-job-history, stats-history, histogram-history, and any of your own.
+
+    Values are as stored: a text where somebody set it, the default (a number) elsewhere.
+    """
+
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
+
+    async def get(self, option: str) -> Any:
+        """The value; None for an option that nobody set and that has no default."""
+        return await self._scripts("config", "get", option=option)
+
+    async def all(self) -> dict[str, Any]:
+        """Every option with its value."""
+        options: dict[str, Any] = await self._scripts("config", "get")
+        return options
+
+    async def set(self, option: str, value: str | float) -> None:
+        """Set an option for all. Raises InvalidArgument for a text where the commands need a number."""
+        await self._scripts("config", "set", option=names.checked("option", option), value=value)
+
+    async def unset(self, option: str) -> None:
+        """Go back to the default."""
+        await self._scripts("config", "unset", option=option)

@@ -1,0 +1,166 @@
+"""Handlers: functions that perform jobs, and the table from klass to handler.
+
+`@job` describes a function and stores nothing; `Handlers.collect` reads modules when a worker starts. A klass is looked up in that
+table alone: nothing is ever imported because Redis named it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, get_args, get_origin, get_type_hints, overload
+
+import msgspec
+
+from aioqless import names
+from aioqless.errors import DuplicateKlass, InvalidData, UnknownKlass
+from aioqless.jobs import Job
+
+METHODS = ("process", "perform")
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A function, or a class of the older qless libraries, that performs the jobs of a klass. Calling it calls the function."""
+
+    fn: Callable[..., Any]
+    klass: str
+    aliases: tuple[str, ...] = ()
+    retries: int | None = None
+    takes: Takes = field(default_factory=lambda: Takes())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    def check(self, text: bytes) -> None:
+        """Whether the function takes these data. Raises InvalidData."""
+        self.takes.arguments(self.klass, text)
+
+    def bound(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """What to call with the job, and the arguments filled from its data. Raises InvalidData, UnknownKlass for a class without
+        a method for the queue."""
+        arguments = self.takes.arguments(self.klass, job.raw_data.encode("utf-8", "surrogateescape"), job)
+        if not inspect.isclass(self.fn):
+            return self.fn, arguments
+        for name in (job.queue, *METHODS):
+            if callable(method := inspect.getattr_static(self.fn, name, None)) or isinstance(method, staticmethod | classmethod):
+                return getattr(self.fn, name), arguments
+        raise UnknownKlass(f"class {self.klass} has no method {job.queue!r}, nor {' or '.join(METHODS)}")
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What a function takes of a job's data: all of them as the type T of `Job[T]`, or parameters by name behind the job."""
+
+    whole: Any = None
+    parameters: type[msgspec.Struct] | None = None
+
+    def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
+        """The parameters' values; the job, if given, gets its typed data. Keys that no parameter takes are left alone."""
+        type_ = self.whole or self.parameters
+        if type_ is None:
+            return {}
+        try:
+            value = msgspec.json.decode(text, type=type_)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InvalidData(f"{klass} can't take these data: {error}") from None
+        if self.parameters is None:
+            if job is not None:
+                job.data = value
+            return {}
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+
+
+@overload
+def job(fn: Callable[..., Any], /) -> Handler: ...
+@overload
+def job(
+    *, klass: str | None = None, aliases: Iterable[str] = (), retries: int | None = None
+) -> Callable[[Callable[..., Any]], Handler]: ...
+def job(
+    fn: Callable[..., Any] | None = None, /, *, klass: str | None = None, aliases: Iterable[str] = (), retries: int | None = None
+) -> Handler | Callable[[Callable[..., Any]], Handler]:
+    """Make a handler of a function, or of a class of the older qless libraries.
+
+    `klass` is the name its jobs have in Redis, by default `module.function`. To rename it, give the former name as an alias until no job
+    of that name is left. `retries` is what its jobs are put with by default.
+
+    The function takes the job, `async def resize(job: Job)`, with typed data `job: Job[Resize]`, or parameters filled from the data by
+    name: `async def resize(job: Job, path: str, width: int = 100)`. Raises TypeError for a function that takes no job.
+    """
+
+    def describe(fn: Callable[..., Any]) -> Handler:
+        name = names.checked("klass", klass or f"{fn.__module__}.{fn.__qualname__}")
+        if retries is not None:
+            names.checked_number("retries", retries, least=0)
+        former = tuple(names.checked("alias", alias) for alias in aliases)
+        return Handler(fn, name, former, retries, Takes() if inspect.isclass(fn) else _takes(fn))
+
+    return describe if fn is None else describe(fn)
+
+
+def _takes(fn: Callable[..., Any]) -> Takes:
+    parameters = list(inspect.signature(fn).parameters.values())
+    if not parameters or parameters[0].kind not in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
+        raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
+    try:
+        hints = get_type_hints(fn)
+    except NameError:  # a type that is imported for the type checker alone
+        hints = {}
+    first, *others = parameters
+    whole = get_args(hints.get(first.name)) if get_origin(hints.get(first.name)) is Job else ()
+    others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    if others:
+        fields = [
+            (each.name, hints.get(each.name, Any)) if each.default is each.empty else (each.name, hints.get(each.name, Any), each.default)
+            for each in others
+        ]
+        return Takes(parameters=msgspec.defstruct(fn.__name__, fields, kw_only=True))
+    return Takes(whole=whole[0] if whole and whole[0] is not Any else None)
+
+
+class Handlers:
+    """The handlers of a worker, by klass and alias."""
+
+    def __init__(self, handlers: Iterable[Handler] = ()) -> None:
+        self._by_klass: dict[str, Handler] = {}
+        for handler in handlers:
+            for klass in (handler.klass, *handler.aliases):
+                if self._by_klass.setdefault(klass, handler) is not handler:
+                    raise DuplicateKlass(f"{klass} is claimed by both {_place(self._by_klass[klass])} and {_place(handler)}")
+
+    @classmethod
+    def collect(cls, *sources: ModuleType | Handler | str) -> Handlers:
+        """The handlers of modules (or of their dotted names), and handlers given one by one. Raises DuplicateKlass."""
+        found: list[Handler] = []
+        for source in sources:
+            found += [handler for handler in _handlers_of(source) if handler not in found]
+        return cls(found)
+
+    def find(self, klass: str) -> Handler:
+        """The handler of a klass. Raises UnknownKlass."""
+        handler = self._by_klass.get(klass)
+        if handler is None:
+            known = ", ".join(sorted(self._by_klass)) or "none"
+            raise UnknownKlass(f"no handler here claims {klass!r}; this worker knows {known}")
+        return handler
+
+    def __len__(self) -> int:
+        return len({id(handler) for handler in self._by_klass.values()})
+
+    def __iter__(self) -> Iterator[Handler]:
+        return iter({id(handler): handler for handler in self._by_klass.values()}.values())
+
+
+def _handlers_of(source: ModuleType | Handler | str) -> list[Handler]:
+    if isinstance(source, Handler):
+        return [source]
+    module = importlib.import_module(source) if isinstance(source, str) else source
+    return [value for value in vars(module).values() if isinstance(value, Handler)]
+
+
+def _place(handler: Handler) -> str:
+    return f"{handler.fn.__module__}.{handler.fn.__qualname__}"

@@ -1,0 +1,57 @@
+"""Logs: the table of events, and how they are written.
+
+Events are the interface to operators and tests. Start and end of a job are `info`, what is periodic is `debug`. Every line within a run
+says its jid, klass and queue; a job's data are never logged.
+
+    event                level    fields beside those
+    worker.started       info     worker queues concurrency handlers
+    worker.draining      info     running
+    worker.stopped       info     worker
+    worker.crashed       error    error
+    worker.loop_blocked  warning  seconds running
+    poller.popped        debug    jobs asked
+    poller.redis_lost    error    error
+    poller.redis_found   info     seconds
+    job.started          info
+    job.completed        info     seconds
+    job.advanced         info     seconds to state
+    job.retried          info     seconds delay remaining
+    job.failed           warning  seconds group message
+    job.released         info     seconds
+    job.lock_lost        warning  seconds why
+    job.refused          error    seconds why
+    job.outcome_dropped  error    outcome error
+    finisher.flushed     debug    jobs calls
+    heartbeater.failed   warning  jobs error
+    listener.failed      debug    error
+    redis.used           info     url program data
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+from structlog.contextvars import bound_contextvars as bound
+
+__all__ = ["bound", "log", "write_to"]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("aioqless")
+
+
+def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool | None = None) -> None:
+    """Write events to a stream: for people on a terminal, as JSON when piped or asked. For command lines; whoever embeds a worker
+    configures structlog as they like."""
+    people = not as_json if as_json is not None else bool(getattr(stream, "isatty", lambda: False)())
+    shape: list[structlog.typing.Processor] = (
+        [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), structlog.dev.ConsoleRenderer(pad_event_to=20)]
+        if people
+        else [structlog.processors.TimeStamper(fmt="iso"), structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    )
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, *shape],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(file=stream),  # type: ignore[arg-type]
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,37 @@
+"""What may be a name or a number in a call: checked here to tell the caller early, and again by the scripts."""
+
+from __future__ import annotations
+
+import math
+
+LONGEST = 512
+_TAKEN = ("-history", "-dependencies", "-dependents")
+
+
+def checked(what: str, name: str) -> str:
+    """`name`, if it can be the name of a new queue, worker, jid, tag, group or klass. Raises ValueError, and TypeError."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} must be a text, not {name!r}")
+    if not name:
+        raise ValueError(f"{what} must not be empty")
+    if len(name.encode("utf-8", "surrogateescape")) > LONGEST:
+        raise ValueError(f"{what} {name[:60]!r}… is longer than {LONGEST} bytes")
+    if any(ord(character) < 32 or ord(character) == 127 for character in name):
+        raise ValueError(f"{what} {name!r} has a control character")
+    return name
+
+
+def checked_jid(jid: str) -> str:
+    """`jid`, if a new job can have it: some endings would spell the keys of another job."""
+    if checked("jid", jid).endswith(_TAKEN):
+        raise ValueError(f"jid {jid!r} ends in one of {', '.join(_TAKEN)}, as keys of other jobs do")
+    return jid
+
+
+def checked_number(what: str, number: float, *, least: float = -math.inf) -> float:
+    """`number`, if it is finite and no less than `least`. Raises ValueError, and TypeError."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise TypeError(f"{what} must be a number, not {number!r}")
+    if not math.isfinite(number) or number < least:
+        raise ValueError(f"{what} {number!r} must be finite" + (f" and no less than {least}" if math.isfinite(least) else ""))
+    return number

@@ -1,0 +1,76 @@
+"""Events as Redis publishes them: what happened, to which job, as it happens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from redis.asyncio import Redis
+
+from aioqless.scripts import as_text, from_json
+
+TRACKED = ("put", "popped", "completed", "failed", "canceled", "stalled", "track", "untrack")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened. `name` is one of put, advanced, completed, failed, canceled, lock_lost, config_set, config_unset,
+    and for tracked jobs also popped, stalled, track, untrack; `more` is what else was told (queue, worker, group, ...)."""
+
+    name: str
+    jid: str | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def subscribed(redis: Redis, *channels: str) -> AsyncIterator[AsyncIterator[tuple[str, bytes]]]:
+    """Listen on channels: yields (channel, payload), from when the block is entered.
+
+    Raises redis-py's ConnectionError when the connection breaks: what was published meanwhile is lost, so look before you listen again.
+    """
+    async with redis.pubsub(ignore_subscribe_messages=False) as pubsub:
+        await pubsub.subscribe(*channels)
+        for _ in channels:  # the server's word that it has begun
+            await pubsub.get_message(timeout=None)
+        yield _messages(pubsub)
+
+
+async def _messages(pubsub: Any) -> AsyncIterator[tuple[str, bytes]]:
+    async for message in pubsub.listen():
+        if message["type"] == "message":
+            yield as_text(message["channel"]), message["data"]
+
+
+class Events:
+    """The events of a namespace."""
+
+    def __init__(self, redis: Redis, namespace: str) -> None:
+        self._redis = redis
+        self._namespace = namespace
+
+    @asynccontextmanager
+    async def all(self) -> AsyncIterator[AsyncIterator[Event]]:
+        """Every event of every job, from when the block is entered:
+
+        async with client.events.all() as events:
+            async for event in events: ...
+        """
+        async with subscribed(self._redis, f"{self._namespace}:log") as messages:
+            yield self._told(messages)
+
+    @asynccontextmanager
+    async def tracked(self) -> AsyncIterator[AsyncIterator[Event]]:
+        """The events of tracked jobs alone."""
+        async with subscribed(self._redis, *(f"{self._namespace}:{name}" for name in TRACKED)) as messages:
+            yield self._named(messages)
+
+    async def _told(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
+        async for _, payload in messages:
+            told = from_json(payload)
+            yield Event(told.pop("event"), told.pop("jid", None), told)
+
+    async def _named(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
+        async for channel, payload in messages:
+            yield Event(channel.removeprefix(f"{self._namespace}:"), as_text(payload))

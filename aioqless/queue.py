@@ -1,0 +1,175 @@
+"""Queue: a named stage that jobs are in. Jobs are put here, popped from here, and counted here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aioqless import data as data_
+from aioqless import names
+from aioqless.errors import AioqlessError
+from aioqless.jobs import Job, RecurringJob
+from aioqless.scripts import Scripts
+
+if TYPE_CHECKING:
+    from aioqless.handlers import Handler
+
+MOST_PER_CALL = 100
+MOST_BYTES_PER_CALL = 1 << 18
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """A job to be put. `klass` is a handler, or the name of one that another process or language has.
+
+    `priority` is lower for what runs sooner; `delay` is in seconds; what is None is the job's own when it exists, else the default.
+    """
+
+    klass: str | Handler
+    data: Any = None
+    jid: str | None = None
+    delay: float = 0
+    priority: float | None = None
+    tags: Sequence[str] | None = None
+    retries: int | None = None
+    depends: Sequence[str] | None = None
+
+    def arguments(self, max_data: int) -> dict[str, Any]:
+        """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""
+        text = data_.encoded(self.data, max_data)
+        if isinstance(self.klass, str):
+            klass, retries = names.checked("klass", self.klass), self.retries
+        else:
+            klass, retries = self.klass.klass, self.klass.retries if self.retries is None else self.retries
+            self.klass.check(text)
+        return {
+            "jid": secrets.token_hex(16) if self.jid is None else names.checked_jid(self.jid),
+            "klass": klass,
+            "data": text,
+            "delay": names.checked_number("delay", self.delay, least=0),
+            "priority": None if self.priority is None else names.checked_number("priority", self.priority),
+            "tags": None if self.tags is None else [names.checked("tag", tag) for tag in self.tags],
+            "retries": None if retries is None else names.checked_number("retries", retries, least=0),
+            "depends": None if self.depends is None else [names.checked("jid in depends", jid) for jid in self.depends],
+        }
+
+
+class Queue:
+    """One queue of a namespace. It comes into being with its first job."""
+
+    def __init__(self, scripts: Scripts, name: str, *, worker: str, max_data: int) -> None:
+        self.name = name
+        self._scripts = scripts
+        self._worker = worker
+        self._max_data = max_data
+
+    async def put(self, klass: str | Handler, data: Any = None, **options: Any) -> str:
+        """Put one job; returns its jid. The options are those of NewJob: jid, delay, priority, tags, retries, depends.
+
+        A jid that exists is moved here with what it is given anew. Raises QueueFull when Redis has no memory left.
+        """
+        arguments = NewJob(klass, data, **options).arguments(self._max_data)
+        jid: str = await self._scripts("put", queue=names.checked("queue", self.name), **arguments)
+        return jid
+
+    async def put_many(self, jobs: Iterable[NewJob]) -> list[str]:
+        """Put many jobs, in few calls of a bounded size; returns their jids in order.
+
+        All are checked before the first is sent. Should a script refuse some nevertheless, the others are put, and an
+        ExceptionGroup of the refusals is raised.
+        """
+        queue = names.checked("queue", self.name)
+        answers: list[Any] = []
+        for batch in _batches([job.arguments(self._max_data) for job in jobs]):
+            answers += await self._scripts("put_many", queue=queue, batch=batch)
+        if refused := [answer for answer in answers if isinstance(answer, Exception)]:
+            raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
+        return answers
+
+    async def requeue(self, job: NewJob) -> str:
+        """Put a job that must exist. Raises NoSuchJob."""
+        jid: str = await self._scripts("requeue", queue=names.checked("queue", self.name), **job.arguments(self._max_data))
+        return jid
+
+    async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
+        """Lock up to `count` ready jobs for a worker (by default this client's name); those whose lock ran out go first."""
+        return self._jobs(await self._scripts("pop", queue=self.name, worker=worker or self._worker, count=count))
+
+    async def peek(self, count: int = 25, *, offset: int = 0) -> list[Job]:
+        """What pop would hand out next; nothing is locked."""
+        return self._jobs(await self._scripts("peek", queue=self.name, count=count, offset=offset))
+
+    async def recur(self, klass: str | Handler, data: Any = None, *, every: float, offset: float = 0, **options: Any) -> RecurringJob:
+        """Put a job every so many seconds, the first after `offset`. Options: jid, priority, tags, retries, backlog.
+
+        Without `backlog`, whatever was missed while nobody popped gives one job; with it, at most so many are made up for (0: all).
+        """
+        backlog = options.pop("backlog", None)
+        new = NewJob(klass, data, **options).arguments(self._max_data)
+        del new["delay"], new["depends"]
+        queue = names.checked("queue", self.name)
+        interval = names.checked_number("every", every, least=0)
+        jid = await self._scripts("recur", "on", queue=queue, interval=interval, offset=offset, backlog=backlog, **new)
+        record = await self._scripts("recur", "get", jid=jid)
+        if record is None:
+            raise AioqlessError(f"recurring job {jid} was taken off while it was being read")
+        return RecurringJob(self._scripts, record)
+
+    async def unfail(self, group: str, count: int = 25) -> int:
+        """Let failed jobs of a group run again, here, the oldest first; at most 1,000 a call. Returns how many."""
+        moved: int = await self._scripts("unfail", queue=names.checked("queue", self.name), group=group, count=count)
+        return moved
+
+    async def jids(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
+        """The jids in a state: waiting, running, stalled, scheduled, depends or recurring; at most 1,000 a call."""
+        found: list[str] = await self._scripts("jobs", state=state, queue=self.name, offset=offset, count=count)
+        return found
+
+    async def counts(self) -> dict[str, Any]:
+        """{name, waiting, running, stalled, scheduled, depends, recurring, paused}."""
+        counts: dict[str, Any] = await self._scripts("queues", queue=self.name)
+        return counts
+
+    async def length(self) -> int:
+        """How many jobs wait, run or are scheduled."""
+        length: int = await self._scripts("length", queue=self.name)
+        return length
+
+    async def stats(self, date: float | None = None) -> dict[str, Any]:
+        """A day's statistics: {failed, failures, retries, wait, run}; `date` is any time of it, by default now (UTC days)."""
+        stats: dict[str, Any] = await self._scripts("stats", queue=self.name, date=date)
+        return stats
+
+    async def pause(self) -> None:
+        """Let nobody pop from here; what runs goes on."""
+        await self._scripts("pause", queues=[self.name])
+
+    async def unpause(self) -> None:
+        """Let everybody pop from here again."""
+        await self._scripts("unpause", queues=[self.name])
+
+    async def forget(self) -> None:
+        """Take it off the list of known queues; its jobs stay."""
+        await self._scripts("forget", queues=[self.name])
+
+    def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
+        return [Job(self._scripts, record, max_data=self._max_data) for record in records]
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r}>"
+
+
+def _batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Portions that Redis works off quickly, by number and by bytes."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for each in arguments:
+        if batch and (len(batch) == MOST_PER_CALL or size + len(each["data"]) > MOST_BYTES_PER_CALL):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += len(each["data"])
+    if batch:
+        yield batch

@@ -1,0 +1,20 @@
+"""The worker: six parts, each with what it alone may change.
+
+worker.py       Worker        the parts' life: starts them, and stops them in order
+poller.py       Poller        asks Redis for as many jobs as there are free slots; owns when it asks next
+runner.py       Runner        owns the table of running jobs; starts, stops and sees each through
+heartbeater.py  Heartbeater   renews every running job's lock and finds the lost ones; owns its timer
+finisher.py     Finisher      stores outcomes until Redis has them; owns those that are pending
+listener.py     Listener      hears of ready work and of jobs taken away; owns the subscription
+
+settings.py     Settings      how one worker behaves
+run.py          Run           one attempt of one job
+perform.py                    calls a handler
+outcome.py                    what a run came to: `outcome_of` decides, without any I/O
+"""
+
+from aioqless.worker.outcome import Fail, Next, Retry
+from aioqless.worker.settings import Settings
+from aioqless.worker.worker import Worker
+
+__all__ = ["Fail", "Next", "Retry", "Settings", "Worker"]

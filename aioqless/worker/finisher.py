@@ -1,0 +1,121 @@
+"""Store the outcomes of runs.
+
+`store` returns only when Redis has the outcome, or when the job's lock has expired and it no longer matters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+
+from aioqless.errors import AioqlessError
+from aioqless.log import log
+from aioqless.scripts import Call, Scripts
+from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
+from aioqless.worker.run import Run
+
+MOST_PER_CALL = 100
+LONGEST_PAUSE = 5.0
+
+
+@dataclass(eq=False)
+class _Pending:
+    run: Run
+    outcome: Outcome
+    stored: asyncio.Future[Any]
+
+
+class Finisher:
+    """Owns the pending outcomes. Whatever gathers while one batch is on its way is the next: no timer, no threshold."""
+
+    def __init__(self, scripts: Scripts, worker: str) -> None:
+        self._scripts = scripts
+        self._worker = worker
+        self._pending: list[_Pending] = []
+        self._some = asyncio.Event()
+        self._closed = False
+
+    async def store(self, run: Run, outcome: Outcome) -> Any:
+        """Hand over an outcome and wait until it is stored: the script's reply, its refusal, or None when it came too late."""
+        pending = _Pending(run, outcome, asyncio.get_running_loop().create_future())
+        if self._closed:
+            raise AioqlessError("the finisher has ended")
+        self._pending.append(pending)
+        self._some.set()
+        return await pending.stored
+
+    async def run(self) -> None:
+        """Store outcomes until cancelled; whoever still waits then is refused, or he would wait for ever."""
+        batch: list[_Pending] = []
+        try:
+            while True:
+                await self._some.wait()
+                batch, self._pending = self._pending[:MOST_PER_CALL], self._pending[MOST_PER_CALL:]
+                if not self._pending:
+                    self._some.clear()
+                await self._flush(batch)
+        finally:
+            self._closed = True
+            for pending in (*batch, *self._pending):
+                pending.stored.cancel()
+
+    async def _flush(self, batch: list[_Pending]) -> None:
+        """Store a batch, and try again while Redis is away, until the last lock has expired.
+
+        Each try sends the same calls under the same identities, so it is harmless if an earlier one got through.
+        """
+        with contextlib.ExitStack() as identities:
+            calls = self._calls(batch, lambda: identities.enter_context(self._scripts.request()))
+            pause = 0.05
+            while True:
+                try:
+                    answers = await self._scripts.pipeline([call for call, _ in calls])
+                    break
+                except (exceptions.ConnectionError, exceptions.TimeoutError) as away:
+                    if asyncio.get_running_loop().time() > max(pending.run.deadline for pending in batch):
+                        for pending in batch:
+                            log.error("job.outcome_dropped", **pending.run.who, outcome=repr(pending.outcome), error=str(away))
+                            pending.stored.set_result(None)
+                        return
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        for (_, answered), answer in zip(calls, answers, strict=True):
+            each = answer if isinstance(answer, list) else [answer] * len(answered)
+            for pending, reply in zip(answered, each, strict=True):
+                pending.stored.set_result(reply)
+        log.debug("finisher.flushed", jobs=len(batch), calls=len(calls))
+
+    def _calls(self, batch: list[_Pending], identity: Callable[[], str]) -> list[tuple[Call, list[_Pending]]]:
+        """Completions travel in one call, the others each in their own."""
+        completed = [pending for pending in batch if isinstance(pending.outcome, Complete)]
+        calls = [(self._call(pending, identity()), [pending]) for pending in batch if not isinstance(pending.outcome, Complete)]
+        if completed:
+            rows = [_completion(pending) for pending in completed]
+            calls.append((self._scripts.prepare("complete_many", worker=self._worker, batch=rows, request=identity()), completed))
+        return calls
+
+    def _call(self, pending: _Pending, request: str) -> Call:
+        job = pending.run.job
+        held: dict[str, Any] = {"jid": job.jid, "worker": self._worker, "fence": job.fence, "request": request}
+        match pending.outcome:
+            case Failed(group, message):
+                return self._scripts.prepare("fail", **held, group=group, message=message)
+            case Again(delay, group, message):
+                return self._scripts.prepare("retry", **held, queue=job.queue, delay=delay, group=group, message=message)
+            case Release():
+                return self._scripts.prepare("release", **held)
+        raise AssertionError(pending.outcome)
+
+
+def _completion(pending: _Pending) -> dict[str, Any]:
+    job, outcome = pending.run.job, pending.outcome
+    assert isinstance(outcome, Complete)
+    row: dict[str, Any] = {"jid": job.jid, "queue": job.queue, "fence": job.fence, "data": outcome.data}
+    if outcome.next:
+        row |= {"next": outcome.next.queue, "delay": outcome.next.delay, "depends": outcome.next.depends}
+    return row

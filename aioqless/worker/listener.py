@@ -1,0 +1,75 @@
+"""Hear what concerns this worker: a job that was taken away, and work that is ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from redis import exceptions
+from redis.asyncio import Redis
+
+from aioqless.log import log
+from aioqless.pubsub import subscribed
+from aioqless.scripts import as_text, from_json
+from aioqless.worker.heartbeater import Heartbeater
+from aioqless.worker.poller import Poller
+from aioqless.worker.runner import Runner
+
+PAUSE = 1.0
+
+
+class Listener:
+    """Owns the subscription. What is lost while it is broken, heartbeats and polls find."""
+
+    def __init__(self, redis: Redis, namespace: str, worker: str, runner: Runner, heartbeater: Heartbeater, poller: Poller) -> None:
+        self._redis = redis
+        self._own = f"{namespace}:w:{worker}"
+        self._ready = f"{namespace}:x:ready"
+        self._log = f"{namespace}:log"
+        self._runner = runner
+        self._heartbeater = heartbeater
+        self._poller = poller
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._listen(self._own, self._ready))
+            both.create_task(self._listen_while_idle())
+
+    async def _listen_while_idle(self) -> None:
+        """Other qless clients tell of their puts only among everything else that happens: followed while there is nothing to do."""
+        while True:
+            await self._poller.idle.wait()
+            await self._listen(self._log)
+
+    async def _listen(self, *channels: str) -> None:
+        try:
+            async with subscribed(self._redis, *channels) as messages:
+                self._poller.wake()  # for what was put before the subscription stood
+                await self._follow(messages)
+        except (exceptions.ConnectionError, exceptions.TimeoutError) as away:
+            log.debug("listener.failed", error=str(away))
+            await asyncio.sleep(PAUSE)
+
+    async def _follow(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
+        async for channel, payload in messages:
+            if channel == self._ready:
+                self._poller.wake(as_text(payload))
+            elif channel == self._log:
+                self._hear_of_put(payload)
+                if not self._poller.idle.is_set():
+                    return
+            else:
+                self._taken_away(payload)
+
+    def _hear_of_put(self, payload: bytes) -> None:
+        if b'"put"' in payload or b'"advanced"' in payload:
+            event = from_json(payload)
+            self._poller.wake(event.get("to") or event.get("queue"))
+
+    def _taken_away(self, payload: bytes) -> None:
+        event = from_json(payload)
+        if event["event"] == "canceled":
+            self._runner.stop(event["jid"], "lost")
+        elif event["event"] == "lock_lost":  # perhaps only lapsed: within the grace period it can be had back
+            self._heartbeater.doubt(event["jid"])

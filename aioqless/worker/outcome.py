@@ -1,0 +1,114 @@
+"""What a run came to. `outcome_of` decides it from the run alone; only the finisher stores it."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from aioqless import names
+from aioqless.errors import InvalidData, UnknownKlass
+
+if TYPE_CHECKING:
+    from aioqless.worker.run import Run
+
+_HERE = Path(__file__).parent
+LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
+
+
+@dataclass(frozen=True)
+class Next:
+    """Return it from a handler to complete the job and send it on to another queue, after `delay` seconds or the jobs it `depends` on."""
+
+    queue: str
+    delay: float | None = None
+    depends: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        names.checked("queue", self.queue)
+        names.checked_number("delay", self.delay or 0, least=0)
+
+
+class Retry(Exception):
+    """Raise it in a handler to run the job again, after `delay` seconds, at the cost of a retry; without any left the job fails."""
+
+    def __init__(self, delay: float = 0, group: str | None = None, message: str | None = None) -> None:
+        super().__init__(message or f"retry after {delay} s")
+        self.delay = names.checked_number("delay", delay, least=0)
+        self.group = None if group is None else names.checked("group", group)
+        self.message = message
+
+
+class Fail(Exception):
+    """Raise it in a handler to fail the job in a group of your choice."""
+
+    def __init__(self, group: str, message: str = "") -> None:
+        super().__init__(message or group)
+        self.group = names.checked("group", group)
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Complete:
+    """The handler returned; `data` are those to store, where it changed them."""
+
+    next: Next | None = None
+    data: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Again:
+    """It is to run again."""
+
+    delay: float
+    group: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Something is wrong with the job itself."""
+
+    group: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """The worker stops: the job goes back to its place, at no cost of a retry."""
+
+
+Outcome: TypeAlias = Complete | Again | Failed | Release
+
+
+def outcome_of(run: Run) -> Outcome | None:
+    """What to store of a run that has ended; None when there is nothing, since the job is not this run's any more."""
+    if run.job.settled or run.stopped_by == "lost":
+        return None
+    match run.error:
+        case None:
+            return Complete(run.result if isinstance(run.result, Next) else None, run.data)
+        case Retry() as again:
+            return Again(again.delay, again.group, again.message)
+        case Fail() as failed:
+            return Failed(failed.group, failed.message)
+        case UnknownKlass() as unknown:
+            return Failed(f"{run.job.queue}-UnknownKlass", str(unknown))
+        case InvalidData() as invalid:
+            return Failed(f"{run.job.queue}-InvalidData", str(invalid))
+        case _ if run.stopped_by == "shutdown":
+            return Release()
+        case error:
+            return Failed(f"{run.job.queue}-{type(error).__name__}", brief(error))
+
+
+def brief(error: BaseException) -> str:
+    """The traceback from the handler on, its end kept when it is too long."""
+    first = frame = error.__traceback__
+    while frame is not None:
+        if Path(frame.tb_frame.f_code.co_filename).parent == _HERE:  # frames before the handler's are the worker's own business
+            first = frame.tb_next or first
+        frame = frame.tb_next
+    text = "".join(traceback.format_exception(type(error), error, first))
+    return text if len(text) <= LONGEST_MESSAGE else "…" + text[-LONGEST_MESSAGE:]

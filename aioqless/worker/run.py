@@ -1,0 +1,41 @@
+"""Run: one attempt of one job in this worker."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from aioqless.jobs import Job
+
+Reason = Literal["lost", "shutdown"]
+
+
+@dataclass(eq=False)
+class Run:
+    """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a reason.
+
+    Times are by the loop's clock. The lock lasts until `deadline`, which the heartbeater moves, and `lock` seconds when it is renewed.
+    """
+
+    job: Job
+    started: float
+    lock: float
+    deadline: float
+    task: asyncio.Task[Any] | None = None
+    stopped_by: Reason | None = None
+    result: Any = None
+    data: bytes | None = None
+    error: BaseException | None = None
+
+    @property
+    def who(self) -> dict[str, str]:
+        """What every log line about it says."""
+        return {"jid": self.job.jid, "klass": self.job.klass, "queue": self.job.queue}
+
+    def stop(self, reason: Reason) -> None:
+        """Record why, then cancel the handler; the first reason counts."""
+        if self.stopped_by is None:
+            self.stopped_by = reason
+            if self.task is not None:
+                self.task.cancel()

@@ -1,0 +1,33 @@
+"""How one worker behaves. What all workers share is in client.config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aioqless import names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Checked when made; raises ValueError and TypeError. Times are in seconds."""
+
+    queues: tuple[str, ...] = ("default",)  # in order of preference
+    round_robin: bool = False  # take from each queue in turn, instead of from the first that has work
+    concurrency: int = 20  # runs at once; also the most that a pop asks for
+    poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
+    grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
+    threads: int = 20  # plain functions at once
+
+    def __post_init__(self) -> None:
+        if isinstance(self.queues, str) or not self.queues:
+            raise ValueError(f"queues must be one name or more in a tuple, not {self.queues!r}")
+        for queue in self.queues:
+            names.checked("queue", queue)
+        if len(set(self.queues)) < len(self.queues):
+            raise ValueError(f"queues {self.queues!r} names one twice")
+        for name in ("concurrency", "threads"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
+        for name, least in (("poll", 0.01), ("grace", 0)):
+            names.checked_number(name, getattr(self, name), least=least)

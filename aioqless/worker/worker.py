@@ -1,0 +1,88 @@
+"""Worker: builds the parts, runs them, and stops them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from types import ModuleType
+from typing import Self
+
+from aioqless.client import Client, worker_name
+from aioqless.handlers import Handler, Handlers
+from aioqless.log import log
+from aioqless.worker.finisher import Finisher
+from aioqless.worker.heartbeater import Heartbeater
+from aioqless.worker.listener import Listener
+from aioqless.worker.poller import Poller
+from aioqless.worker.runner import Runner
+from aioqless.worker.settings import Settings
+
+
+class Worker:
+    """Performs the jobs of some queues with the handlers of some modules, on the running loop.
+
+    `async with Worker(client, app.jobs):` works in the background and drains when the block is left. It installs no signal handlers and
+    never cancels its host: if a part of it breaks, the others stop, `healthy` turns false, and leaving the block raises what happened.
+    """
+
+    def __init__(
+        self, client: Client, *jobs: ModuleType | Handler | str, settings: Settings | None = None, name: str | None = None
+    ) -> None:
+        self.name = name or worker_name()
+        self.settings = settings or Settings()
+        self.handlers = Handlers.collect(*jobs)
+        scripts = client.scripts
+        self._finisher = Finisher(scripts, self.name)
+        self._runner = Runner(self.handlers, self._finisher, self.settings)
+        self._heartbeater = Heartbeater(scripts, self.name, self._runner)
+        self._poller = Poller(scripts, self.name, self._runner, self.settings, client.max_data)
+        self._listener = Listener(client.redis, client.namespace, self.name, self._runner, self._heartbeater, self._poller)
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it is working."""
+        return self._running is not None and not self._running.done()
+
+    @property
+    def running(self) -> list[str]:
+        """The jids of what runs now."""
+        return list(self._runner.running)
+
+    def stop(self) -> None:
+        """Pop no more; `run` returns when what runs has ended or was handed back."""
+        log.info("worker.draining", running=len(self._runner.running))
+        self._poller.stop()
+
+    def stop_at_once(self) -> None:
+        """Hand back what runs without waiting for it."""
+        self.stop()
+        for run in list(self._runner.running.values()):
+            run.stop("shutdown")
+
+    async def run(self) -> None:
+        """Work until told to stop."""
+        settings = self.settings
+        log.info("worker.started", worker=self.name, queues=settings.queues, concurrency=settings.concurrency, handlers=len(self.handlers))
+        try:
+            async with asyncio.TaskGroup() as helpers:
+                running = [helpers.create_task(part.run()) for part in (self._finisher, self._heartbeater, self._listener)]
+                async with self._runner:
+                    await self._poller.run()
+                for task in running:  # nothing runs and nothing is pending by now
+                    task.cancel()
+        except Exception as error:
+            log.error("worker.crashed", error=repr(error))
+            raise
+        log.info("worker.stopped", worker=self.name)
+
+    async def __aenter__(self) -> Self:
+        self._running = asyncio.create_task(self.run(), name=f"aioqless worker {self.name}")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._running is not None:
+            if not self._running.done():
+                self.stop()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._running
