@@ -119,10 +119,11 @@ class Scripts:
     async def _evaluate(self, call: Call) -> Any:
         evaluate = ("EVALSHA", call.sha, len(call.keys), *call.keys, *call.argv)
         try:
-            return await self._execute(*evaluate)
-        except exceptions.NoScriptError:
-            await self._execute("SCRIPT LOAD", call.script.text)
-            return await self._execute(*evaluate)
+            try:
+                return await self._execute(*evaluate)
+            except exceptions.NoScriptError:
+                await self._execute("SCRIPT LOAD", call.script.text)
+                return await self._execute(*evaluate)
         except exceptions.ResponseError as refused:
             raise self._error(call, refused) from None
 
