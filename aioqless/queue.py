@@ -122,7 +122,7 @@ class Queue:
         moved: int = await self._scripts("unfail", queue=names.checked("queue", self.name), group=group, count=count)
         return moved
 
-    async def jids(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
+    async def jobs(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids in a state: waiting, running, stalled, scheduled, depends or recurring; at most 1,000 a call."""
         found: list[str] = await self._scripts("jobs", state=state, queue=self.name, offset=offset, count=count)
         return found

@@ -1,0 +1,51 @@
+"""The one door to everything that is done with the project: `nox -s tests`, `nox -s demo`, and what `nox -l` lists."""
+
+import os
+import shutil
+
+import nox
+
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.error_on_missing_interpreters = True
+
+# What the plain test command can do without. On the machine that decides, nothing may be missing.
+WANTED = {"redis-server": "a system Redis beside the wheel's"}
+
+
+def install(session: nox.Session, *groups: str, extras: str = "") -> None:
+    """The project and the tools of some groups; a second run of the session doesn't install again what is there."""
+    named = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *groups) if groups else ()
+    session.install("-e", f".{extras}", *named)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Audit a real website with real jobs: crawl it, look at each page, report what is wrong with it."""
+    install(session, extras="[embedded]")
+    session.run("python", "-m", "examples.site_audit", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Every test; with Python and pip only. What needs more and is missing is skipped, and listed at the end."""
+    install(session, "tests", extras="[embedded]")
+    missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
+    if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
+        session.error(f"missing on this machine: {', '.join(missing)}")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style."""
+    install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """mypy, strict."""
+    install(session, "types")
+    session.run("mypy")
