@@ -1,0 +1,118 @@
+"""cancel: jobs are deleted, wherever they are."""
+
+import pytest
+
+from aioqless.errors import HasDependents, NoSuchJob
+
+from .story import Story
+
+
+@pytest.mark.parametrize("state", ["waiting", "scheduled", "depends", "running", "stalled", "failed"])
+async def test_a_cancelled_job_is_gone_without_a_trace(story: Story, state: str) -> None:
+    if state == "depends":
+        await story.put("b", 0, queue="post")
+    match state:
+        case "waiting":
+            await story.put("a", 0, tags=["x"])
+        case "scheduled":
+            await story.put("a", 0, tags=["x"], delay=10)
+        case "depends":
+            await story.put("a", 0, tags=["x"], depends=["b"], delay=10)
+        case "failed":
+            await story.failed("a", tags=["x"])
+        case _:
+            await story.running("a", tags=["x"])
+    if state == "stalled":
+        await story.timeout("a", at=2)
+    assert await story.state("a") == state
+    assert await story.cancel("a") == ["a"]
+    assert await story.get("a") is None
+    left = await story.everything()
+    of_the_other = {"j:b", "j:b-history", "q:post-work"}
+    assert set(left) - of_the_other <= {"queues", "workers", "tags", "x:fence", "s:stats:0:mail", "s:wait:0:mail", "x:pruned"}
+    assert left["tags"] == {"x": 0}
+
+
+async def test_a_cancelled_job_can_be_neither_renewed_nor_completed(story: Story) -> None:
+    await story.running("a")
+    await story.cancel("a")
+    async with story.refused(NoSuchJob, jid="a"):
+        await story.heartbeat("a", 2)
+    async with story.refused(NoSuchJob, jid="a"):
+        await story.complete("a", 2)
+
+
+async def test_unknown_and_complete_jobs_are_passed_over(story: Story) -> None:
+    await story.completed("done")
+    await story.put("a", 3)
+    assert await story.cancel("unknown", "done", "a") == ["a"]
+    assert await story.state("done") == "complete"
+    async with story.unchanged():
+        assert await story.cancel("unknown", "done") == []
+
+
+async def test_a_job_named_twice_is_cancelled_once(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    assert await story.cancel("a", "a") == ["a"]
+    assert await story.scores("tags") == {"x": 0}
+
+
+async def test_a_job_that_others_wait_for_is_cancelled_with_them_or_not_at_all(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, depends=["a"])
+    await story.put("c", 2, depends=["b"])
+    async with story.refused(HasDependents, jid="a", dependent="b"):
+        await story.cancel("a")
+    async with story.refused(HasDependents, jid="b", dependent="c"):
+        await story.cancel("a", "b")
+    assert await story.cancel("a", "b", "c") == ["a", "b", "c"]
+    assert [key for key in await story.everything() if key.startswith(("j:", "q:"))] == []
+
+
+async def test_the_order_in_which_they_are_named_does_not_matter(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, depends=["a"])
+    assert await story.cancel("b", "a") == ["b", "a"]
+
+
+async def test_a_cancelled_dependent_is_unlinked_from_what_it_waited_for(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, depends=["a"])
+    await story.put("c", 1, depends=["a"])
+    await story.cancel("b")
+    assert (await story.members("j:a-dependents"), (await story.get("a"))["dependents"]) == ({"c"}, ["c"])
+
+
+async def test_a_failed_job_leaves_its_group_and_the_count_of_its_day(story: Story) -> None:
+    await story.failed("a")
+    await story.failed("b", 2, 3, 4)
+    await story.cancel("a")
+    assert (await story.items("f:typo"), await story.members("failures")) == (["b"], {"typo"})
+    assert await story.day() == {"failures": "2", "failed": "1"}
+    await story.cancel("b")
+    assert (await story.members("failures"), await story.day()) == (set(), {"failures": "2", "failed": "0"})
+
+
+async def test_a_tracked_job_stays_tracked_as_expired(story: Story) -> None:
+    await story.put("a", 0)
+    await story.track("a")
+    await story.cancel("a")
+    assert await story.scripts("track") == {"jobs": [], "expired": ["a"]}
+
+
+async def test_many_are_cancelled_at_once(story: Story) -> None:
+    jids = [f"j{n}" for n in range(300)]
+    await story.scripts("put_many", queue="mail", now=0, batch=[{"jid": jid, "klass": "K", "data": "1", "tags": '["x"]'} for jid in jids])
+    assert await story.cancel(*jids) == jids
+    assert await story.scores("tags") == {"x": 0}
+    assert [key for key in await story.everything() if key.startswith(("j:", "q:", "t:"))] == []
+
+
+async def test_one_with_very_many_dependencies_leaves_some_for_later_calls_to_unlink(story: Story) -> None:
+    others = [f"o{n:03}" for n in range(500)]
+    await story.scripts("put_many", queue="post", now=0, batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in others])
+    await story.put("a", 1, depends=others)
+    await story.cancel("a")
+    for at in (2, 3):
+        await story.pop(at, queue="other")
+    assert [key for key in await story.everything() if "depend" in key or key.startswith("x:left") or key == "x:todo"] == []

@@ -1,0 +1,169 @@
+"""fail: something is wrong with a job itself."""
+
+import pytest
+
+from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+
+from .story import Story, score
+
+
+async def test_a_failed_job_is_kept_in_its_group(story: Story) -> None:
+    await story.running("a")
+    assert await story.fail("a", 2, group="upload error", message="disk full") == "a"
+    assert (await story.members("failures"), await story.items("f:upload error")) == ({"upload error"}, ["a"])
+    job = await story.get("a")
+    assert (job["state"], job["worker"], job["expires"], job["queue"]) == ("failed", "", 0, "mail")
+    assert job["failure"] == {"group": "upload error", "message": "disk full", "when": 2, "worker": "ann"}
+
+
+async def test_a_failed_job_is_stored_as_live_clients_store_it(story: Story) -> None:
+    await story.put("a", 0, retries=3, priority=-1, tags=["x"])
+    await story.pop(1)
+    await story.fail("a", 2.9, message='say "no"')
+    stored = {name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")}
+    assert stored == {
+        "jid": "a", "klass": "Greet", "data": "{}", "priority": "1", "tags": '["x"]', "state": "failed", "worker": "", "expires": "",
+        "queue": "mail", "retries": "3", "remaining": "3", "time": "1." + 20 * "0",
+        "failure": '{"group":"typo","message":"say \\"no\\"","when":2,"worker":"ann"}',
+    }  # fmt: skip
+    assert (await story.items("j:a-history"))[2:] in (
+        ['[2,"failed",{"worker":"ann","group":"typo"}]'],
+        ['[2,"failed",{"group":"typo","worker":"ann"}]'],
+    )
+
+
+async def test_a_failed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
+    await story.failed("a")
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
+    assert await story.pop(1000, count=9) == []
+
+
+async def test_the_newest_failure_is_at_the_head_of_its_group(story: Story) -> None:
+    await story.failed("a")
+    await story.failed("b", 3, 4, 5)
+    assert await story.items("f:typo") == ["b", "a"]
+
+
+async def test_each_failure_of_a_day_counts_in_its_queue(story: Story) -> None:
+    await story.failed("a")
+    await story.put("a", 3)
+    await story.pop(4)
+    await story.fail("a", 5, group="again")
+    await story.failed("b", 86400, 86401, 86402)
+    assert await story.day() == {"failures": "2", "failed": "1"}
+    assert await story.day(day=86400) == {"failures": "1", "failed": "1"}
+
+
+async def test_data_that_come_with_a_failure_are_kept_byte_for_byte(story: Story) -> None:
+    await story.running("a", data="[ ]")
+    await story.fail("a", 2, data='{"n": 12345678901234567, "e":[ ]}')
+    assert (await story.job("a"))["data"] == '{"n": 12345678901234567, "e":[ ]}'
+
+
+async def test_without_data_the_stored_ones_stay(story: Story) -> None:
+    await story.failed("a", data="[ 1.0 ]")
+    assert (await story.job("a"))["data"] == "[ 1.0 ]"
+
+
+async def test_a_message_may_be_empty_and_a_group_may_not(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(InvalidArgument, argument="group"):
+        await story.fail("a", 2, group="")
+    await story.fail("a", 2, message="")
+    assert (await story.get("a"))["failure"]["message"] == ""
+
+
+async def test_requests_to_renew_or_complete_a_failed_job_fail(story: Story) -> None:
+    await story.failed("a")
+    async with story.refused(WrongState, jid="a", state="failed"):
+        await story.heartbeat("a", 3)
+    async with story.refused(WrongState, jid="a", state="failed"):
+        await story.complete("a", 3)
+    async with story.refused(WrongState, jid="a", state="failed"):
+        await story.fail("a", 3)
+
+
+async def test_only_its_holder_may_fail_a_running_job(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost, jid="a", holder="ann"):
+        await story.fail("a", 2, worker="bob")
+
+
+async def test_a_worker_cannot_fail_what_does_not_run_or_exist(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.fail("a", 2)
+    async with story.refused(NoSuchJob, jid="b"):
+        await story.fail("b", 2)
+
+
+async def test_who_depends_on_a_failed_job_stays_held(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2, depends=["a"])
+    await story.fail("a", 3)
+    assert (await story.state("b"), await story.members("j:a-dependents")) == ("depends", {"b"})
+
+
+async def test_failed_jobs_are_kept_until_somebody_acts(story: Story) -> None:
+    await story.configure(jobs_history=10, jobs_history_count=0)
+    await story.failed("a")
+    await story.completed("b", 1000, 1001, 1002)
+    assert (await story.state("a"), await story.state("b")) == ("failed", None)
+
+
+# An operator, in the name of no worker
+
+
+async def test_an_operator_may_fail_a_waiting_job(story: Story) -> None:
+    await story.put("a", 0)
+    assert await story.fail("a", 2, worker="") == "a"
+    assert (await story.where("a"), await story.items("f:typo")) == ({}, ["a"])
+    assert (await story.get("a"))["failure"] == {"group": "typo", "message": "no such word", "when": 2, "worker": ""}
+    assert (await story.get("a"))["history"][-1] == {"when": 2, "what": "failed", "worker": "", "group": "typo"}
+    assert await story.day() == {"failures": "1", "failed": "1"}
+
+
+async def test_an_operator_may_fail_a_scheduled_job(story: Story) -> None:
+    await story.put("a", 0, delay=10)
+    await story.fail("a", 2, worker="")
+    assert (await story.where("a"), await story.state("a")) == ({}, "failed")
+
+
+async def test_an_operator_may_fail_a_stalled_job(story: Story) -> None:
+    await story.running("a")
+    await story.timeout("a", at=2)
+    await story.fail("a", 3, worker="")
+    assert (await story.where("a"), await story.state("a")) == ({}, "failed")
+
+
+async def test_a_held_job_that_an_operator_fails_waits_for_nothing_any_longer(story: Story) -> None:
+    await story.put("b", 0)
+    await story.put("a", 1, depends=["b"], delay=100)
+    await story.fail("a", 2, worker="")
+    assert (await story.where("a"), await story.state("a")) == ({}, "failed")
+    assert not await story.exists("j:a-dependencies")
+    assert not await story.exists("j:b-dependents")
+    assert "scheduled" not in await story.job("a")
+    await story.pop(3)
+    await story.complete("b", 4)
+    assert await story.state("a") == "failed"
+    assert await story.scripts("unfail", queue="mail", group="typo", now=5) == 1
+    assert await story.where("a") == {"work": score(0, 5)}
+
+
+async def test_an_operator_cannot_take_a_job_from_its_worker_by_failing_it(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost, jid="a", holder="ann"):
+        await story.fail("a", 2, worker="")
+
+
+@pytest.mark.parametrize("state", ["failed", "complete"])
+async def test_an_operator_cannot_fail_what_is_over(story: Story, state: str) -> None:
+    await (story.failed("a") if state == "failed" else story.completed("a"))
+    async with story.refused(WrongState, jid="a", state=state):
+        await story.fail("a", 3, worker="")
+
+
+async def test_an_operator_cannot_fail_what_does_not_exist(story: Story) -> None:
+    async with story.refused(NoSuchJob, jid="a"):
+        await story.fail("a", 3, worker="")

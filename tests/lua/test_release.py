@@ -1,0 +1,88 @@
+"""release: the holder hands a running job back, at no cost of a retry."""
+
+from aioqless.errors import LockLost, NoSuchJob, WrongState
+
+from .story import Story, score
+
+
+async def test_a_released_job_waits_at_its_former_place_and_has_all_its_retries(story: Story) -> None:
+    await story.put("first", 3)
+    await story.put("second", 4)
+    await story.pop(5)
+    assert await story.release("first", 9) == "waiting"
+    assert await story.where("first") == {"work": score(0, 3)}
+    assert (await story.get("first"))["remaining"] == 5
+    assert await story.pop(10, count=2) == ["first", "second"]
+
+
+async def test_a_released_job_belongs_to_nobody(story: Story) -> None:
+    await story.running("a")
+    await story.release("a", 2)
+    stored = await story.job("a")
+    assert (stored["state"], stored["worker"], stored["expires"]) == ("waiting", "", "0")
+    assert await story.scores("w:ann:jobs") == {}
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.complete("a", 3)
+
+
+async def test_a_release_is_an_event_of_the_history(story: Story) -> None:
+    await story.running("a")
+    await story.release("a", 2.9)
+    assert (await story.items("j:a-history"))[2:] == ['[2,"released",{"worker":"ann"}]']
+
+
+async def test_a_released_job_has_waited_since_it_was_put(story: Story) -> None:
+    await story.running("a", 3, 5)
+    await story.release("a", 9)
+    assert (await story.job("a"))["time"] == "3." + 20 * "0"
+    await story.pop(13)
+    assert (await story.day("wait"))["s10"] == "1"
+
+
+async def test_a_job_may_be_released_again_and_again(story: Story) -> None:
+    await story.put("a", 3)
+    for at in range(4, 14):
+        assert await story.pop(at) == ["a"]
+        await story.release("a", at)
+    assert ((await story.get("a"))["remaining"], await story.where("a")) == (5, {"work": score(0, 3)})
+
+
+async def test_with_a_delay_a_released_job_is_scheduled_from_now(story: Story) -> None:
+    await story.running("a", 3, 5)
+    assert await story.release("a", 9.5, delay=30) == "scheduled"
+    assert (await story.where("a"), await story.state("a")) == ({"scheduled": 39.5}, "scheduled")
+    assert (await story.job("a"))["time"] == "9.5" + 19 * "0"
+    assert await story.pop(39.5, worker="bob") == ["a"]
+
+
+async def test_a_delay_of_zero_is_none(story: Story) -> None:
+    await story.running("a")
+    assert await story.release("a", 2, delay=0) == "waiting"
+
+
+async def test_a_released_job_keeps_the_priority_it_has_now(story: Story) -> None:
+    await story.running("a", 3, 5)
+    await story.scripts("priority", jid="a", priority=-7)
+    await story.release("a", 9)
+    assert await story.where("a") == {"work": score(7, 3)}
+
+
+async def test_a_job_that_a_peer_popped_is_released_to_the_end_of_its_line(story: Story) -> None:
+    await story.running("a", 3, 5)
+    await story.change("HDEL", "j:a", "x-put", "x-fence")
+    await story.release("a", 9)
+    assert (await story.where("a"), (await story.job("a"))["time"]) == ({"work": score(0, 9)}, "9." + 20 * "0")
+
+
+async def test_only_the_holder_releases(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost, jid="a", holder="ann"):
+        await story.release("a", 2, worker="bob")
+
+
+async def test_what_does_not_run_or_exist_cannot_be_released(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.release("a", 2)
+    async with story.refused(NoSuchJob, jid="b"):
+        await story.release("b", 2)

@@ -1,0 +1,127 @@
+"""retry: a run is to be repeated, at the cost of one of the job's retries."""
+
+import pytest
+
+from aioqless.errors import LockLost, NoSuchJob, WrongState
+
+from .story import Story, score
+
+
+async def test_a_retried_job_waits_again_with_one_retry_less(story: Story) -> None:
+    await story.running("a", retries=3, priority=-2)
+    assert await story.retry("a", 5) == 2
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({"work": score(2, 5)}, {})
+    stored = await story.job("a")
+    assert (stored["state"], stored["remaining"], stored["retries"], stored["queue"]) == ("waiting", "2", "3", "mail")
+
+
+async def test_a_retried_job_belongs_to_nobody_and_waits_from_now_on(story: Story) -> None:
+    await story.running("a")
+    await story.retry("a", 5.5)
+    stored = await story.job("a")
+    assert (stored["worker"], stored["expires"], stored["time"]) == ("", "0", "5.5" + 19 * "0")
+
+
+async def test_the_wait_after_a_retry_leaves_out_the_run_before_it(story: Story) -> None:
+    await story.running("a", 0, 1)
+    await story.retry("a", 11)
+    await story.pop(13)
+    assert await story.day("wait") == {"total": "2", "mean": "1.5", "vk": "0.5", "s1": "1", "s2": "1"}
+
+
+async def test_with_a_delay_a_retried_job_is_scheduled(story: Story) -> None:
+    await story.running("a")
+    assert await story.retry("a", 5, delay=10) == 4
+    assert (await story.where("a"), await story.state("a")) == ({"scheduled": 15}, "scheduled")
+
+
+async def test_a_retry_is_no_event_of_the_history(story: Story) -> None:
+    await story.running("a")
+    await story.retry("a", 5, group="net", message="down")
+    assert await story.happened("a") == [(0, "put"), (1, "popped")]
+
+
+async def test_a_retry_is_not_counted_as_a_lapse(story: Story) -> None:
+    await story.running("a")
+    await story.retry("a", 5)
+    assert await story.day() == {}
+
+
+async def test_a_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: Story) -> None:
+    await story.running("a")
+    await story.retry("a", 5.9, group="net", message="down")
+    assert (await story.job("a"))["failure"] == '{"group":"net","message":"down","when":5,"worker":"ann"}'
+    assert (await story.members("failures"), await story.items("f:net")) == (set(), []), "the job has not failed"
+
+
+async def test_a_retry_with_half_a_reason_leaves_no_record(story: Story) -> None:
+    await story.running("a")
+    await story.retry("a", 5, group="net")
+    assert "failure" not in await story.job("a")
+
+
+async def test_as_many_retries_as_allowed_then_the_job_fails_and_the_answer_is_negative(story: Story) -> None:
+    await story.put("a", 0, retries=2)
+    answers = []
+    for at in (1, 3, 5):
+        assert await story.pop(at) == ["a"]
+        answers.append(await story.retry("a", at + 1))
+    assert answers == [1, 0, -1]
+    assert (await story.state("a"), await story.pop(9)) == ("failed", [])
+
+
+async def test_an_exhausted_job_is_stored_as_failed(story: Story) -> None:
+    await story.running("a", retries=0)
+    assert await story.retry("a", 2.9, delay=10) == -1
+    stored = await story.job("a")
+    assert (stored["state"], stored["worker"], stored["expires"], stored["remaining"], stored["queue"]) == ("failed", "", "", "-1", "mail")
+    text = '{"group":"failed-retries-mail","message":"Job exhausted retries in queue \\"mail\\"","when":2,"worker":"ann"}'
+    assert stored["failure"] == text
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
+    assert (await story.items("f:failed-retries-mail"), await story.members("failures")) == (["a"], {"failed-retries-mail"})
+    assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"failed-retries-mail"}]']
+    assert await story.day() == {"failures": "1", "failed": "1"}
+
+
+async def test_an_exhausted_job_fails_in_the_group_given(story: Story) -> None:
+    await story.running("a", retries=0)
+    await story.retry("a", 2, group="net", message="down")
+    assert (await story.get("a"))["failure"] == {"group": "net", "message": "down", "when": 2, "worker": "ann"}
+    assert (await story.items("f:net"), await story.members("failures")) == (["a"], {"net"})
+    assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"net"}]']
+
+
+async def test_a_group_without_a_message_gets_the_usual_one(story: Story) -> None:
+    await story.running("a", retries=0)
+    await story.retry("a", 2, group="net")
+    failure = (await story.get("a"))["failure"]
+    assert (failure["group"], failure["message"]) == ("net", 'Job exhausted retries in queue "mail"')
+
+
+async def test_who_does_not_hold_the_lock_cannot_retry(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost, jid="a", holder="ann"):
+        await story.retry("a", 2, worker="bob")
+
+
+async def test_what_does_not_run_or_exist_cannot_be_retried(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.refused(WrongState, jid="a", state="waiting"):
+        await story.retry("a", 2)
+    async with story.refused(NoSuchJob, jid="b"):
+        await story.retry("b", 2)
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+async def test_a_wrong_queue_is_refused_and_puts_the_job_nowhere(story: Story, retries: int) -> None:
+    await story.running("a", retries=retries)
+    async with story.refused(WrongState, jid="a", queue="mail"):
+        await story.retry("a", 2, queue="post")
+
+
+async def test_a_put_of_a_retried_job_takes_it_from_nobody(story: Story) -> None:
+    await story.running("a")
+    await story.retry("a", 2)
+    async with story.heard("x:ready") as messages:
+        await story.put("a", 3)
+    assert messages == [("log", {"event": "put", "jid": "a", "queue": "mail"})]

@@ -1,0 +1,76 @@
+"""unfail: failed jobs of a group run again, in a queue."""
+
+from .story import Story, score
+
+
+async def _unfail(story: Story, at: float, *, queue: str = "mail", group: str = "typo", **more: int) -> int:
+    moved: int = await story.scripts("unfail", queue=queue, group=group, now=at, **more)
+    return moved
+
+
+async def test_the_jobs_of_a_group_wait_again_in_the_queue_named(story: Story) -> None:
+    await story.failed("a", retries=3, priority=-2)
+    assert await _unfail(story, 5.5, queue="post") == 1
+    stored = await story.job("a")
+    assert (stored["state"], stored["worker"], stored["expires"], stored["queue"]) == ("waiting", "", "0", "post")
+    assert (stored["remaining"], stored["time"]) == ("3", "5.5" + 19 * "0")
+    assert await story.where("a", "post") == {"work": score(2, 5.5)}
+    assert (await story.items("j:a-history"))[3:] == ['[5,"put",{"q":"post"}]']
+    assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
+
+
+async def test_the_queue_becomes_known(story: Story) -> None:
+    await story.failed("a")
+    await _unfail(story, 5, queue="post")
+    assert await story.scores("queues") == {"mail": 0, "post": 5}
+
+
+async def test_what_is_unfailed_counts_no_longer_as_failed_on_the_day_it_failed(story: Story) -> None:
+    await story.failed("a")
+    await _unfail(story, 86400 * 2, queue="post")
+    assert await story.day() == {"failures": "1", "failed": "0"}
+    assert (await story.day(day=86400 * 2, queue="post"), await story.day(queue="post")) == ({}, {})
+
+
+async def test_the_oldest_failures_go_first_and_no_more_than_asked(story: Story) -> None:
+    for at, jid in enumerate("cab"):
+        await story.failed(jid, at, at, at)
+    assert await _unfail(story, 9, count=2) == 2
+    assert (await story.items("f:typo"), await story.members("failures")) == (["b"], {"typo"})
+    assert await story.pop(10, worker="bob", count=9) == ["c", "a"]
+
+
+async def test_twenty_five_are_moved_unless_said_otherwise(story: Story) -> None:
+    for n in range(26):
+        await story.failed(f"j{n}", n, n, n)
+    assert await _unfail(story, 100) == 25
+    assert await _unfail(story, 100) == 1
+
+
+async def test_a_count_of_zero_moves_none(story: Story) -> None:
+    await story.failed("a")
+    async with story.unchanged():
+        assert await _unfail(story, 5, count=0) == 0
+
+
+async def test_an_unknown_group_has_none_and_makes_no_queue_known(story: Story) -> None:
+    async with story.unchanged():
+        assert await _unfail(story, 5) == 0
+
+
+async def test_the_failure_record_stays_until_completion(story: Story) -> None:
+    await story.failed("a")
+    await _unfail(story, 5)
+    assert (await story.get("a"))["failure"]["group"] == "typo"
+    await story.pop(6)
+    await story.complete("a", 7)
+    assert (await story.get("a"))["failure"] == {}
+
+
+async def test_a_jid_in_the_group_whose_job_is_gone_or_elsewhere_is_dropped(story: Story) -> None:
+    await story.put("waiting", 0)
+    await story.failed("a", 1, 2, 3, queue="post")
+    await story.change("RPUSH", "f:typo", "ghost", "waiting")
+    assert await _unfail(story, 5) == 1
+    assert await story.scores("q:mail-work") == {"waiting": score(0, 0), "a": score(0, 5)}
+    assert (await story.items("f:typo"), await story.exists("j:ghost")) == ([], False)
