@@ -3,12 +3,16 @@
 Redis holds the truth and Lua changes it. The map of the code, from the ground up:
 
     lua/            the state machine: one file per command, libraries in lua/lib
-    compose.py      builds a script from a command's header and the libraries it uses
-    scripts.py      calls commands by the names of their arguments
+    header.py       a command's signature
+    compose.py      builds a script from a header, a body, and the library functions they reach
+    calls.py        lays a command out to be sent, and reads its reply
+    scripts.py      sends commands, again where that is needed
     errors.py       what can go wrong
     names.py        what may be a name or a number
     data.py         a job's data as JSON
-    jobs.py         Job and RecurringJob
+    record.py       what Redis keeps of a job
+    jobs.py         Job
+    recurring.py    RecurringJob
     queue.py        Queue and NewJob
     config.py       configuration shared through Redis
     pubsub.py       events as they happen
@@ -37,9 +41,11 @@ from aioqless.errors import (
     WrongState,
 )
 from aioqless.handlers import Handler, job
-from aioqless.jobs import Job, JobState, RecurringJob
+from aioqless.jobs import Job
 from aioqless.pubsub import Event
 from aioqless.queue import NewJob, Queue
+from aioqless.record import JobState
+from aioqless.recurring import RecurringJob
 from aioqless.worker import Fail, Next, Retry, Settings, Worker
 
 __all__ = [

@@ -16,9 +16,10 @@ from redis.backoff import NoBackoff
 
 from aioqless import data, names
 from aioqless.config import Config
-from aioqless.jobs import Job, RecurringJob
+from aioqless.jobs import Job
 from aioqless.pubsub import Events
 from aioqless.queue import Queue
+from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
 

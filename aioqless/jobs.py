@@ -1,10 +1,8 @@
-"""Job and RecurringJob: a record as it was read, and the verbs that change it in Redis."""
+"""Job: a record as it was read, and the verbs that change it in Redis."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Generic, Self, cast
 
 import msgspec
@@ -12,46 +10,10 @@ from typing_extensions import TypeVar
 
 from aioqless import data as data_
 from aioqless.errors import AioqlessError, NoSuchJob
+from aioqless.record import Failure, History, history_of, stages
 from aioqless.scripts import Scripts
 
 Data = TypeVar("Data", default=Any)
-
-
-class JobState(StrEnum):
-    """Where a job is in its life."""
-
-    WAITING = "waiting"
-    SCHEDULED = "scheduled"
-    DEPENDS = "depends"
-    RUNNING = "running"
-    STALLED = "stalled"
-    FAILED = "failed"
-    COMPLETE = "complete"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a job failed last: the kind of failure, what happened, when (seconds since 1970), and who ran it."""
-
-    group: str
-    message: str
-    when: float
-    worker: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class History:
-    """What only a whole reading of a job has. Each list holds at most 1,000, with the total beside it.
-
-    `events` are dicts with `when` (whole seconds), `what` and more, oldest first.
-    """
-
-    events: list[dict[str, Any]] = field(default_factory=list)
-    events_total: int = 0
-    dependencies: list[str] = field(default_factory=list)
-    dependencies_total: int = 0
-    dependents: list[str] = field(default_factory=list)
-    dependents_total: int = 0
 
 
 class Job(Generic[Data]):
@@ -89,7 +51,7 @@ class Job(Generic[Data]):
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self._text: str = record["data"]
         self._data: Any = msgspec.UNSET
-        self._history: History | None = _history(record) if "history" in record else None
+        self._history: History | None = history_of(record) if "history" in record else None
 
     @property
     def data(self) -> Data:
@@ -247,139 +209,3 @@ class Job(Generic[Data]):
 
     def __repr__(self) -> str:
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"
-
-
-class RecurringJob:
-    """A template that puts a job whenever an interval has passed, as it was when it was read.
-
-    `next` is when the next instance is due (seconds since 1970). `backlog` is how many missed instances are made up for; with
-    `coalesce`, all that were missed give one.
-    """
-
-    __slots__ = (
-        "_scripts", "backlog", "coalesce", "count", "interval", "jid", "klass", "next", "priority", "queue", "raw_data", "retries", "tags",
-    )  # fmt: skip
-
-    def __init__(self, scripts: Scripts, record: Mapping[str, Any]) -> None:
-        self._scripts = scripts
-        self._read(record)
-
-    def _read(self, record: Mapping[str, Any]) -> None:
-        self.jid: str = record["jid"]
-        self.klass: str = record["klass"]
-        self.queue: str = record["queue"]
-        self.priority: float = record["priority"]
-        self.interval: float = record["interval"]
-        self.retries: int = record["retries"]
-        self.count: int = record["count"]
-        self.raw_data: str = record["data"]
-        self.tags: list[str] = list(record["tags"])
-        self.backlog: int = record["backlog"]
-        self.coalesce: bool = record["coalesce"]
-        self.next: float | None = record["next"]
-
-    @property
-    def data(self) -> Any:
-        """The data of its instances. Raises InvalidData."""
-        return data_.decoded(self.raw_data)
-
-    async def refresh(self) -> Self:
-        """Read it again. Raises NoSuchJob."""
-        record = await self._scripts("recur", "get", jid=self.jid)
-        if record is None:
-            raise NoSuchJob("recur", "NOJOB", {"jid": self.jid, "why": "there is no such recurring job"})
-        self._read(record)
-        return self
-
-    async def update(self, **changes: Any) -> None:
-        """Change any of priority, retries, interval (seconds), data, klass, queue, backlog: all of them or, if one is refused, none."""
-        if "data" in changes:
-            changes["data"] = data_.encoded(changes["data"])
-        await self._scripts("recur", "update", jid=self.jid, pairs=[part for change in changes.items() for part in change])
-        await self.refresh()
-
-    async def tag(self, *tags: str) -> list[str]:
-        """Put tags on it and so on its coming instances; returns all it has."""
-        self.tags = await self._scripts("recur", "tag", jid=self.jid, tags=tags)
-        return self.tags
-
-    async def untag(self, *tags: str) -> list[str]:
-        """Take tags off it; returns those it still has."""
-        self.tags = await self._scripts("recur", "untag", jid=self.jid, tags=tags)
-        return self.tags
-
-    async def cancel(self) -> None:
-        """No more instances; those that were made stay."""
-        await self._scripts("recur", "off", jid=self.jid)
-
-    def __repr__(self) -> str:
-        return f"<RecurringJob {self.jid} {self.klass} every {self.interval} s into {self.queue!r}>"
-
-
-def stages(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Events as stages: one for each time the job came into a queue, with the last time that each thing happened to it there."""
-    found: list[dict[str, Any]] = []
-    for event in events:
-        if event["what"] == "put" or not found:
-            found.append({})
-        stage = found[-1]
-        match event["what"]:
-            case "put":
-                stage.update(q=event.get("q"), put=event["when"])
-            case "popped":
-                stage.update(popped=event["when"], worker=event.get("worker"))
-            case "done" | "failed" as what:
-                stage[what] = event["when"]
-    return found
-
-
-def _history(record: Mapping[str, Any]) -> History:
-    return History(
-        events=list(record["history"]),
-        events_total=record["history_total"],
-        dependencies=list(record["dependencies"]),
-        dependencies_total=record["dependencies_total"],
-        dependents=list(record["dependents"]),
-        dependents_total=record["dependents_total"],
-    )
-
-
-_ROW = (
-    "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
-    "spawned_from_jid", "fence",
-)  # fmt: skip
-
-
-def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
-    """A job's record out of the plain fields that `pop_many` hands over."""
-    texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in row]
-    record: dict[str, Any] = dict(zip(_ROW, texts, strict=True))
-    record["klass"] = record["klass"] or ""
-    record["data"] = record["data"] or "null"
-    record["priority"] = -_number(record["priority"], 0) or 0
-    record["retries"] = _number(record["retries"], 5)
-    record["remaining"] = _number(record["remaining"], record["retries"])
-    record["expires"] = _number(record["expires"], 0)
-    record["fence"] = _number(record["fence"], 0)
-    record["tags"] = _stored(record["tags"], []) or []
-    failure = _stored(record["failure"], {})
-    record["failure"] = {name: failure.get(name, "") for name in ("group", "message", "when", "worker")} if failure else {}
-    record["tracked"] = False
-    return record
-
-
-def _number(text: str | None, default: float) -> float:
-    try:
-        number = float(text or default)
-    except ValueError:
-        return default
-    return int(number) if number.is_integer() else number
-
-
-def _stored(text: str | None, default: Any) -> Any:
-    if not text or text in ("{}", "[]"):
-        return default
-    try:
-        return msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
-    except ValueError:
-        return default

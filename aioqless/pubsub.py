@@ -9,7 +9,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from aioqless.scripts import as_text, from_json
+from aioqless.calls import as_text, from_json
 
 TRACKED = ("put", "popped", "completed", "failed", "canceled", "stalled", "track", "untrack")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from aioqless import data as data_
 from aioqless import names
 from aioqless.errors import AioqlessError
-from aioqless.jobs import Job, RecurringJob
+from aioqless.jobs import Job
+from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import Any
 
 from redis import exceptions
 
+from aioqless.calls import Call
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.scripts import Call, Scripts
+from aioqless.scripts import Scripts
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
 

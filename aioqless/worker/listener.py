@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from redis import exceptions
 from redis.asyncio import Redis
 
+from aioqless.calls import as_text, from_json
 from aioqless.log import log
 from aioqless.pubsub import subscribed
-from aioqless.scripts import as_text, from_json
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.poller import Poller
 from aioqless.worker.runner import Runner

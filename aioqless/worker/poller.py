@@ -8,8 +8,9 @@ import random
 
 from redis import exceptions
 
-from aioqless.jobs import Job, record_of_row
+from aioqless.jobs import Job
 from aioqless.log import log
+from aioqless.record import record_of_row
 from aioqless.scripts import Scripts
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings

@@ -1,0 +1,116 @@
+"""What Redis keeps of a job, as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class JobState(StrEnum):
+    """Where a job is in its life."""
+
+    WAITING = "waiting"
+    SCHEDULED = "scheduled"
+    DEPENDS = "depends"
+    RUNNING = "running"
+    STALLED = "stalled"
+    FAILED = "failed"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job failed last: the kind of failure, what happened, when (seconds since 1970), and who ran it."""
+
+    group: str
+    message: str
+    when: float
+    worker: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What only a whole reading of a job has. Each list holds at most 1,000, with the total beside it.
+
+    `events` are dicts with `when` (whole seconds), `what` and more, oldest first.
+    """
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+    events_total: int = 0
+    dependencies: list[str] = field(default_factory=list)
+    dependencies_total: int = 0
+    dependents: list[str] = field(default_factory=list)
+    dependents_total: int = 0
+
+
+def stages(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Events as stages: one for each time the job came into a queue, with the last time that each thing happened to it there."""
+    found: list[dict[str, Any]] = []
+    for event in events:
+        if event["what"] == "put" or not found:
+            found.append({})
+        stage = found[-1]
+        match event["what"]:
+            case "put":
+                stage.update(q=event.get("q"), put=event["when"])
+            case "popped":
+                stage.update(popped=event["when"], worker=event.get("worker"))
+            case "done" | "failed" as what:
+                stage[what] = event["when"]
+    return found
+
+
+def history_of(record: Mapping[str, Any]) -> History:
+    return History(
+        events=list(record["history"]),
+        events_total=record["history_total"],
+        dependencies=list(record["dependencies"]),
+        dependencies_total=record["dependencies_total"],
+        dependents=list(record["dependents"]),
+        dependents_total=record["dependents_total"],
+    )
+
+
+_ROW = (
+    "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
+    "spawned_from_jid", "fence",
+)  # fmt: skip
+
+
+def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
+    """A job's record out of the plain fields that `pop_many` hands over."""
+    texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in row]
+    record: dict[str, Any] = dict(zip(_ROW, texts, strict=True))
+    record["klass"] = record["klass"] or ""
+    record["data"] = record["data"] or "null"
+    record["priority"] = -_number(record["priority"], 0) or 0
+    record["retries"] = _number(record["retries"], 5)
+    record["remaining"] = _number(record["remaining"], record["retries"])
+    record["expires"] = _number(record["expires"], 0)
+    record["fence"] = _number(record["fence"], 0)
+    record["tags"] = _stored(record["tags"], []) or []
+    failure = _stored(record["failure"], {})
+    record["failure"] = {name: failure.get(name, "") for name in ("group", "message", "when", "worker")} if failure else {}
+    record["tracked"] = False
+    return record
+
+
+def _number(text: str | None, default: float) -> float:
+    try:
+        number = float(text or default)
+    except ValueError:
+        return default
+    return int(number) if number.is_integer() else number
+
+
+def _stored(text: str | None, default: Any) -> Any:
+    if not text or text in ("{}", "[]"):
+        return default
+    try:
+        return msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
+    except ValueError:
+        return default
