@@ -1,0 +1,43 @@
+"""failed: how many jobs failed in each group, or the jobs of one group."""
+
+from .story import Story
+
+
+async def test_without_a_group_the_groups_are_counted(story: Story) -> None:
+    assert await story.scripts("failed") == {}
+    await story.failed("a", group="upload error")
+    await story.failed("b", 3, 4, 5, group="upload error")
+    await story.failed("c", 6, 7, 8, group='widget "failure"')
+    assert await story.scripts("failed") == {"upload error": 2, 'widget "failure"': 1}
+
+
+async def test_a_group_answers_whole_jobs_with_their_message_newest_first(story: Story) -> None:
+    for at, jid in enumerate("ab"):
+        await story.running(jid, at, at)
+        await story.fail(jid, at, message=f"no {jid}")
+    expected = [{**(await story.get(jid)), "group": "typo", "message": f"no {jid}"} for jid in ("b", "a")]
+    assert await story.scripts("failed", group="typo") == {"total": 2, "jobs": expected}
+
+
+async def test_a_group_comes_in_pages_with_its_total(story: Story) -> None:
+    for n in range(27):
+        await story.failed(f"j{n:02}", n, n, n)
+
+    async def page(**given: int) -> tuple[int, list[str]]:
+        found = await story.scripts("failed", group="typo", **given)
+        return found["total"], [job["jid"] for job in found["jobs"]]
+
+    assert await page() == (27, [f"j{n:02}" for n in range(26, 1, -1)])
+    assert await page(start=25) == (27, ["j01", "j00"])
+    assert await page(start=1, limit=2) == (27, ["j25", "j24"])
+    assert await page(start=0, limit=0) == (27, [])
+
+
+async def test_an_unknown_group_is_empty(story: Story) -> None:
+    assert await story.scripts("failed", group="typo") == {"total": 0, "jobs": []}
+
+
+async def test_a_job_that_is_gone_is_left_out_of_the_list(story: Story) -> None:
+    await story.failed("a")
+    await story.change("LPUSH", "f:typo", "ghost")
+    assert [job["jid"] for job in (await story.scripts("failed", group="typo"))["jobs"]] == ["a"]

@@ -1,0 +1,116 @@
+"""get and multiget: jobs as callers see them."""
+
+from typing import Any
+
+import pytest
+
+from .story import Story
+
+
+async def test_a_job_that_does_not_exist_is_nothing(story: Story) -> None:
+    assert await story.get("a") is None
+
+
+async def test_a_new_job_is_shown_with_all_it_has(story: Story) -> None:
+    await story.put("a", 1.5, data="[1]", tags=["x"], priority=-1.5, retries=2)
+    assert await story.get("a") == {
+        "jid": "a", "klass": "Greet", "state": "waiting", "queue": "mail", "worker": "", "tracked": False, "priority": -1.5,
+        "retries": 2, "remaining": 2, "expires": 0, "data": "[1]", "tags": ["x"], "failure": {}, "spawned_from_jid": False,
+        "fence": 0, "dependencies": [], "dependencies_total": 0, "dependents": [], "dependents_total": 0,
+        "history": [{"when": 1, "what": "put", "q": "mail"}], "history_total": 1,
+    }  # fmt: skip
+
+
+async def test_data_are_shown_as_the_text_they_are(story: Story) -> None:
+    await story.put("a", 0, data='{"n": 12345678901234567, "e": [ ]}')
+    assert (await story.get("a"))["data"] == '{"n": 12345678901234567, "e": [ ]}'
+
+
+async def test_empty_lists_are_lists_on_the_wire(story: Story) -> None:
+    await story.put("a", 0)
+    reply: bytes = await story.by_hand("get", [], "a")
+    for name in (b"tags", b"dependencies", b"dependents"):
+        assert b'"' + name + b'":[]' in reply
+    assert b'"failure":{}' in reply
+    assert await story.by_hand("multiget", [], "b") == b"[]"
+    assert await story.by_hand("peek", ["post"], 5, 1) == b"[]"
+    assert await story.by_hand("pop", ["post"], "ann", 5, 1) == b"[]"
+    assert await story.by_hand("track", []) == b'{"jobs":[],"expired":[]}'
+    assert await story.by_hand("workers", [], 100000) == b"[]"
+    assert await story.by_hand("workers", [], 1, "ann") == b'{"jobs":[],"stalled":[]}'
+    assert await story.by_hand("failed", [], "typo") == b'{"total":0,"jobs":[]}'
+    assert await story.by_hand("tag", [], "get", "x") == b'{"total":0,"jobs":[]}'
+    assert await story.by_hand("tag", [], "top") == b"[]"
+    await story.scripts("forget", queues=["mail"])
+    assert await story.by_hand("queues", [], 1) == b"[]"
+
+
+async def test_numbers_keep_all_their_digits(story: Story) -> None:
+    await story.put("a", 0, priority=0.1)
+    await story.pop(1353000060.123456)
+    job = await story.get("a")
+    assert (job["priority"], job["expires"]) == (0.1, 1353000120.123456)
+
+
+async def test_an_event_is_shown_with_when_what_and_more(story: Story) -> None:
+    await story.put("a", 0)
+    await story.scripts("log", jid="a", message="seen", now=2, data='{"by": "eve", "when": "never", "what": "nothing"}')
+    assert (await story.get("a"))["history"][1] == {"when": 2, "what": "seen", "by": "eve"}
+
+
+async def test_an_event_that_cannot_be_read_does_not_hide_the_job(story: Story) -> None:
+    await story.put("a", 0)
+    await story.change("RPUSH", "j:a-history", "nonsense")
+    assert (await story.get("a"))["history"] == [{"when": 0, "what": "put", "q": "mail"}, {"when": 0, "what": "unreadable"}]
+
+
+@pytest.mark.parametrize(("stored", "shown"), [("2.7", 2), ("-1", -1), ("3", 3)])
+async def test_remaining_retries_are_shown_floored(story: Story, stored: str, shown: int) -> None:
+    await story.put("a", 0)
+    await story.change("HSET", "j:a", "remaining", stored)
+    assert (await story.get("a"))["remaining"] == shown
+
+
+async def test_several_jobs_come_in_the_order_asked_without_those_that_do_not_exist(story: Story) -> None:
+    for jid in "abc":
+        await story.put(jid, 0)
+    jobs = await story.scripts("multiget", jids=["c", "unknown", "a", "c"])
+    assert [job["jid"] for job in jobs] == ["c", "a", "c"]
+    assert jobs[0] == await story.get("c")
+    assert await story.scripts("multiget", jids=[]) == []
+
+
+_READS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+    (("get",), {"jid": "a"}),
+    (("multiget",), {"jids": ["a", "late"]}),
+    (("jobs",), {"state": "scheduled", "now": 1000, "queue": "mail"}),
+    (("jobs",), {"state": "waiting", "now": 1000, "queue": "mail"}),
+    (("jobs",), {"state": "stalled", "now": 1000, "queue": "mail"}),
+    (("jobs",), {"state": "complete", "now": 1000}),
+    (("length",), {"queue": "mail"}),
+    (("queues",), {"now": 1000}),
+    (("queues",), {"now": 1000, "queue": "mail"}),
+    (("workers",), {"now": 1000000}),
+    (("workers",), {"now": 1000, "worker": "ann"}),
+    (("stats",), {"queue": "mail", "date": 0}),
+    (("failed",), {}),
+    (("failed",), {"group": "typo"}),
+    (("tag", "get"), {"tag": "x"}),
+    (("tag", "top"), {}),
+    (("track", "list"), {}),
+    (("recur", "get"), {"jid": "r"}),
+    (("config", "get"), {}),
+    (("config", "get"), {"option": "heartbeat"}),
+]
+
+
+@pytest.mark.parametrize(("command", "given"), _READS)
+async def test_reading_changes_nothing(story: Story, command: tuple[str, ...], given: dict[str, Any]) -> None:
+    await story.failed("bad")
+    await story.completed("done", 3, 4, 5)
+    await story.running("a", 6, 7, tags=["x"])
+    await story.track("a", 8)
+    await story.put("late", 9, delay=10)
+    await story.recur("r", 0)
+    async with story.unchanged():
+        await story.scripts(*command, **given)

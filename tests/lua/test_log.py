@@ -1,0 +1,63 @@
+"""log: an event of one's own. And how long a history grows. (How it is shown: test_get.py.)"""
+
+import pytest
+
+from aioqless.errors import InvalidArgument, NoSuchJob
+
+from .story import Story
+
+
+async def _log(story: Story, at: float, message: str = "note", data: str | None = None) -> None:
+    await story.scripts("log", jid="a", message=message, now=at, data=data)
+
+
+async def test_an_event_is_appended_to_the_history_at_a_whole_second(story: Story) -> None:
+    await story.put("a", 0)
+    await _log(story, 1.9, "half way", '{"percent": 50, "e": []}')
+    await _log(story, 2)
+    assert (await story.items("j:a-history"))[1:] == ['[1,"half way",{"percent": 50, "e": []}]', '[2,"note"]']
+
+
+async def test_any_job_can_be_logged_about(story: Story) -> None:
+    await story.completed("a")
+    await _log(story, 3)
+    assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done"), (3, "note")]
+
+
+async def test_a_job_that_does_not_exist_has_no_history(story: Story) -> None:
+    async with story.refused(NoSuchJob, jid="a"):
+        await _log(story, 1)
+
+
+@pytest.mark.parametrize("data", ["{", "[1]", "3"])
+async def test_more_about_an_event_is_an_object(story: Story, data: str) -> None:
+    await story.put("a", 0)
+    async with story.refused(InvalidArgument, argument="data"):
+        await _log(story, 1, data=data)
+
+
+async def test_a_history_keeps_a_hundred_events_the_first_and_the_latest(story: Story) -> None:
+    await story.put("a", 0)
+    for at in range(1, 103):
+        await _log(story, at)
+    history = await story.items("j:a-history")
+    assert (len(history), history[0]) == (100, '[0,"put",{"q":"mail"}]')
+    assert history[1:] == [f'[{at},"note"]' for at in range(4, 103)]
+
+
+@pytest.mark.parametrize(("most", "kept"), [(1, [5]), (2, [0, 5]), (3, [0, 4, 5]), (0, [0, 1, 2, 3, 4, 5]), (-1, [0, 1, 2, 3, 4, 5])])
+async def test_how_many_events_are_kept_is_an_option_and_exact(story: Story, most: int, kept: list[int]) -> None:
+    await story.configure(max_job_history=most)
+    await story.put("a", 0)
+    for at in range(1, 6):
+        await _log(story, at)
+    assert [when for when, _ in await story.happened("a")] == kept
+
+
+async def test_a_history_that_is_too_long_already_is_cut_to_size(story: Story) -> None:
+    await story.put("a", 0)
+    for at in range(1, 6):
+        await _log(story, at)
+    await story.configure(max_job_history=3)
+    await _log(story, 6)
+    assert [when for when, _ in await story.happened("a")] == [0, 5, 6]

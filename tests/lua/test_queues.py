@@ -1,0 +1,176 @@
+"""queues, length and jobs: which jobs are where, and how many. And pause, unpause and forget."""
+
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument
+
+from .story import Story
+
+_NONE = {"waiting": 0, "running": 0, "stalled": 0, "scheduled": 0, "depends": 0, "recurring": 0, "paused": False}
+
+
+@pytest.fixture
+async def full(story: Story) -> Story:
+    """A queue that at 100 has one running, two stalled, three scheduled, one held, two waiting, one due and one recurring."""
+    for at, jid in ((1, "stalled1"), (2, "stalled2"), (50, "running1")):
+        await story.running(jid, 0, at)
+    for at, jid in enumerate(("scheduled1", "scheduled2", "scheduled3")):
+        await story.put(jid, 3, delay=200 + at)
+    await story.put("due", 4, delay=5)
+    await story.put("waiting1", 5)
+    await story.put("waiting2", 6)
+    await story.put("held", 7, depends=["waiting1"])
+    await story.recur("r", 8, offset=1000)
+    return story
+
+
+async def _jobs(story: Story, state: str, **more: Any) -> list[str]:
+    jids: list[str] = await story.scripts("jobs", state=state, **{"now": 100, "queue": "mail", **more})
+    return jids
+
+
+# queues
+
+
+async def test_a_queue_is_counted_state_by_state(full: Story) -> None:
+    assert await full.scripts("queues", now=100, queue="mail") == {
+        "name": "mail", "waiting": 3, "running": 1, "stalled": 2, "scheduled": 3, "depends": 1, "recurring": 1, "paused": False,
+    }  # fmt: skip
+
+
+async def test_a_due_job_counts_as_waiting_before_anybody_moved_it(story: Story) -> None:
+    await story.put("a", 0, delay=10)
+    assert await story.counts(9.9) == {"scheduled": 1}
+    assert await story.counts(10) == {"waiting": 1}
+
+
+async def test_a_lock_is_stalled_from_the_moment_it_expires(story: Story) -> None:
+    await story.running("a")
+    assert await story.counts(60.9) == {"running": 1}
+    assert await story.counts(61) == {"stalled": 1}
+
+
+async def test_a_job_that_was_timed_out_counts_as_waiting(story: Story) -> None:
+    await story.running("a")
+    await story.timeout("a", at=2)
+    assert await story.counts(3) == {"waiting": 1}
+
+
+async def test_an_unknown_queue_has_no_jobs(story: Story) -> None:
+    assert await story.scripts("queues", now=0, queue="mail") == {"name": "mail", **_NONE}
+
+
+async def test_all_queues_are_listed_by_when_they_were_first_seen(story: Story) -> None:
+    for at, queue in enumerate(("zebra", "apple", "mango", "zebra")):
+        await story.put(f"j{at}", at, queue=queue)
+    counts = await story.scripts("queues", now=9)
+    assert [(each["name"], each["waiting"]) for each in counts] == [("zebra", 2), ("apple", 1), ("mango", 1)]
+    assert counts[1] == await story.scripts("queues", now=9, queue="apple")
+    assert [each["name"] for each in await story.scripts("queues", now=9, offset=1, count=1)] == ["apple"]
+    assert await story.scripts("queues", now=9, offset=0, count=0) == []
+
+
+# length
+
+
+async def test_the_length_is_what_waits_runs_or_is_scheduled(full: Story) -> None:
+    assert await full.scripts("length", queue="mail") == 9
+    assert await full.scripts("length", queue="unknown") == 0
+
+
+# jobs
+
+
+async def test_running_jobs_are_listed_by_soonest_expiry(story: Story) -> None:
+    for at, jid in enumerate("cab", 1):
+        await story.running(jid, 0, at)
+    assert await _jobs(story, "running", now=61) == ["c", "a", "b"]
+
+
+async def test_a_lock_that_expires_this_moment_is_in_both_lists(story: Story) -> None:
+    await story.running("a")
+    assert (await _jobs(story, "running", now=61), await _jobs(story, "stalled", now=61)) == (["a"], ["a"])
+    assert (await _jobs(story, "running", now=60), await _jobs(story, "stalled", now=60)) == (["a"], [])
+    assert (await _jobs(story, "running", now=62), await _jobs(story, "stalled", now=62)) == ([], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("state", "jids"),
+    [
+        ("running", ["running1"]),
+        ("stalled", ["stalled1", "stalled2"]),
+        ("scheduled", ["scheduled1", "scheduled2", "scheduled3"]),
+        ("depends", ["held"]),
+        ("waiting", ["waiting1", "waiting2", "due"]),
+        ("recurring", ["r"]),
+    ],
+)
+async def test_the_jobs_in_a_state_are_listed(full: Story, state: str, jids: list[str]) -> None:
+    assert await _jobs(full, state) == jids
+    for offset in range(len(jids) + 1):
+        for count in range(len(jids) + 1):
+            assert await _jobs(full, state, offset=offset, count=count) == jids[offset : offset + count]
+
+
+async def test_held_jobs_are_listed_by_when_they_were_put(story: Story) -> None:
+    await story.put("z", 0)
+    for at, jid in enumerate("cab"):
+        await story.put(jid, at, depends=["z"])
+    assert await _jobs(story, "depends") == ["c", "a", "b"]
+
+
+async def test_recurring_jobs_are_listed_by_when_their_next_instance_is_due(story: Story) -> None:
+    for offset, jid in enumerate("cab"):
+        await story.recur(jid, 0, offset=offset)
+    assert await _jobs(story, "recurring") == ["c", "a", "b"]
+
+
+async def test_complete_jobs_are_listed_newest_first_whatever_their_queue(story: Story) -> None:
+    for at, (jid, queue) in enumerate((("a", "mail"), ("b", "post"), ("c", "mail"))):
+        await story.completed(jid, at, at, at, queue=queue)
+    assert await _jobs(story, "complete", queue=None) == ["c", "b", "a"]
+    assert await _jobs(story, "complete", queue=None, offset=1, count=1) == ["b"]
+
+
+async def test_twenty_five_are_listed_unless_said_otherwise(story: Story) -> None:
+    for n in range(30):
+        await story.put(f"j{n:02}", n, delay=1000)
+    assert await _jobs(story, "scheduled") == [f"j{n:02}" for n in range(25)]
+
+
+async def test_an_unknown_state_and_a_missing_queue_are_refused(story: Story) -> None:
+    async with story.refused(InvalidArgument, argument="state", value="lost"):
+        await _jobs(story, "lost")
+    async with story.refused(InvalidArgument, argument="queue"):
+        await _jobs(story, "running", queue=None)
+
+
+# pause, unpause, forget
+
+
+async def test_queues_are_paused_and_unpaused_by_name(story: Story) -> None:
+    await story.scripts("pause", queues=["mail", "unknown"])
+    assert await story.members("paused_queues") == {"mail", "unknown"}
+    assert await story.counts(0) == {"paused": True}
+    await story.scripts("unpause", queues=["mail"])
+    assert await story.members("paused_queues") == {"unknown"}
+
+
+async def test_a_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story) -> None:
+    await story.running("a")
+    await story.scripts("pause", queues=["mail"])
+    await story.put("b", 2)
+    assert await story.complete("a", 3) == "complete"
+    assert await story.counts(4) == {"waiting": 1, "paused": True}
+
+
+async def test_a_forgotten_queue_is_not_listed_and_keeps_its_jobs(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0, queue="post")
+    await story.scripts("forget", queues=["mail", "post"])
+    assert await story.scripts("queues", now=1) == []
+    assert await story.pop(2) == ["a"]
+    await story.put("c", 3)
+    assert await story.scores("queues") == {"mail": 3}

@@ -1,0 +1,114 @@
+"""tag: put tags on a job or take them off; find jobs by tag."""
+
+import pytest
+
+from aioqless.errors import NoSuchJob
+
+from .story import Story
+
+
+async def _add(story: Story, jid: str, at: float, *tags: str) -> list[str]:
+    has: list[str] = await story.scripts("tag", "add", jid=jid, now=at, tags=tags)
+    return has
+
+
+async def _remove(story: Story, jid: str, *tags: str) -> list[str]:
+    has: list[str] = await story.scripts("tag", "remove", jid=jid, now=9, tags=tags)
+    return has
+
+
+async def test_added_tags_come_after_those_there_are_and_the_answer_is_all(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    assert await _add(story, "a", 5, "z", "y") == ["x", "z", "y"]
+    assert (await story.job("a"))["tags"] == '["x","z","y"]'
+    assert (await story.scores("t:z"), await story.scores("t:y")) == ({"a": 5}, {"a": 5})
+    assert await story.scores("tags") == {"x": 1, "y": 1, "z": 1}
+
+
+async def test_tagging_with_a_tag_that_is_there_does_nothing(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    async with story.unchanged():
+        assert await _add(story, "a", 5, "x") == ["x"]
+
+
+async def test_a_tag_given_twice_counts_once(story: Story) -> None:
+    await story.put("a", 0)
+    assert await _add(story, "a", 5, "y", "y") == ["y"]
+    assert await story.scores("tags") == {"y": 1}
+
+
+async def test_removed_tags_are_gone_and_the_answer_is_the_rest(story: Story) -> None:
+    await story.put("a", 0, tags=["x", "y", "z"])
+    assert await _remove(story, "a", "y", "x") == ["z"]
+    assert (await story.job("a"))["tags"] == '["z"]'
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == ({}, {}, {"a": 0})
+    assert await story.scores("tags") == {"x": 0, "y": 0, "z": 1}
+
+
+async def test_without_its_last_tag_a_job_has_an_empty_list(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    assert await _remove(story, "a", "x") == []
+    assert (await story.job("a"))["tags"] == "[]"
+
+
+async def test_removing_what_is_not_there_does_nothing(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    async with story.unchanged():
+        assert await _remove(story, "a", "y", "y") == ["x"]
+
+
+async def test_a_tag_removed_twice_in_one_call_counts_once(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    await story.put("b", 0, tags=["x"])
+    await _remove(story, "a", "x", "x")
+    assert await story.scores("tags") == {"x": 1}
+
+
+async def test_a_job_that_does_not_exist_cannot_be_tagged(story: Story) -> None:
+    async with story.refused(NoSuchJob, jid="a"):
+        await _add(story, "a", 0, "x")
+    async with story.refused(NoSuchJob, jid="a"):
+        await _remove(story, "a", "x")
+
+
+async def test_the_jobs_of_a_tag_are_listed_by_when_they_got_it(story: Story) -> None:
+    for at, jid in enumerate("cab"):
+        await story.put(jid, 0)
+        await _add(story, jid, at, "x")
+    assert await story.scripts("tag", "get", tag="x") == {"total": 3, "jobs": ["c", "a", "b"]}
+
+
+async def test_the_jobs_of_a_tag_come_in_pages_with_their_total(story: Story) -> None:
+    for n in range(30):
+        await story.put(f"j{n:02}", n, tags=["x"])
+    first = await story.scripts("tag", "get", tag="x")
+    assert (first["total"], first["jobs"]) == (30, [f"j{n:02}" for n in range(25)])
+    assert await story.scripts("tag", "get", tag="x", offset=28) == {"total": 30, "jobs": ["j28", "j29"]}
+    assert await story.scripts("tag", "get", tag="x", offset=2, count=2) == {"total": 30, "jobs": ["j02", "j03"]}
+    assert await story.scripts("tag", "get", tag="x", offset=0, count=0) == {"total": 30, "jobs": []}
+
+
+async def test_an_unknown_tag_has_no_jobs(story: Story) -> None:
+    assert await story.scripts("tag", "get", tag="x") == {"total": 0, "jobs": []}
+
+
+async def test_the_top_tags_are_those_of_two_jobs_or_more_commonest_first(story: Story) -> None:
+    for jid, tags in (("a", ["one", "two", "three"]), ("b", ["two", "three"]), ("c", ["three"])):
+        await story.put(jid, 0, tags=tags)
+    assert await story.scripts("tag", "top") == ["three", "two"]
+    assert await story.scripts("tag", "top", offset=1) == ["two"]
+    assert await story.scripts("tag", "top", offset=0, count=1) == ["three"]
+    assert await story.scripts("tag", "top", offset=0, count=0) == []
+
+
+@pytest.mark.parametrize("end", ["cancel", "expire"])
+async def test_a_deleted_job_is_off_its_tags(story: Story, end: str) -> None:
+    await story.put("a", 0, tags=["x"])
+    await _add(story, "a", 1, "y")
+    if end == "expire":
+        await story.configure(jobs_history=-1)
+        await story.pop(2)
+        await story.complete("a", 3)
+    else:
+        await story.cancel("a")
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == ({}, {}, {"x": 0, "y": 0})

@@ -1,0 +1,59 @@
+"""track: keep an eye on jobs. (What is published about them: test_pubsub.py.)"""
+
+from aioqless.errors import NoSuchJob
+
+from .story import Story
+
+
+async def test_tracked_jobs_are_kept_by_since_when(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0)
+    assert (await story.track("b", 3), await story.track("a", 5)) == (1, 1)
+    assert await story.scores("tracked") == {"b": 3, "a": 5}
+    assert (await story.get("a"))["tracked"] is True
+
+
+async def test_tracked_jobs_are_listed_whole_in_the_order_of_tracking(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0)
+    await story.track("b", 3)
+    await story.track("a", 5)
+    assert await story.scripts("track") == {"jobs": [await story.get("b"), await story.get("a")], "expired": []}
+
+
+async def test_a_job_that_is_tracked_already_is_no_news(story: Story) -> None:
+    await story.put("a", 0)
+    await story.track("a", 3)
+    assert await story.track("a", 5) == 0
+    assert await story.scores("tracked") == {"a": 5}
+
+
+async def test_tags_given_with_the_tracking_are_added(story: Story) -> None:
+    await story.put("a", 0, tags=["x"])
+    await story.track("a", 3, "x", "y")
+    assert (await story.job("a"))["tags"] == '["x","y"]'
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == ({"a": 0}, {"a": 3}, {"x": 1, "y": 1})
+
+
+async def test_an_untracked_job_is_off_the_list(story: Story) -> None:
+    await story.put("a", 0)
+    await story.track("a", 3)
+    assert await story.scripts("track", "untrack", jid="a", now=4) == 1
+    assert await story.scripts("track", "untrack", jid="a", now=5) == 0
+    assert (await story.scores("tracked"), (await story.get("a"))["tracked"]) == ({}, False)
+
+
+async def test_jobs_whose_data_expired_are_listed_by_their_jids_and_can_be_untracked(story: Story) -> None:
+    await story.configure(jobs_history=-1)
+    await story.put("a", 0)
+    await story.track("a", 0)
+    await story.pop(1)
+    await story.complete("a", 2)
+    assert await story.scripts("track") == {"jobs": [], "expired": ["a"]}
+    assert await story.scripts("track", "untrack", jid="a", now=4) == 1
+    assert await story.scripts("track") == {"jobs": [], "expired": []}
+
+
+async def test_a_job_that_does_not_exist_cannot_be_tracked(story: Story) -> None:
+    async with story.refused(NoSuchJob, jid="a"):
+        await story.track("a", 0)
