@@ -45,13 +45,42 @@ def decoded(text: str) -> Any:
     return _parsed(text.encode("utf-8", "surrogateescape"))
 
 
+def shape(value: Any) -> bytes | None:
+    """A text by which to see whether a value was changed; None for a value of which that can't be told."""
+    if isinstance(value, msgspec.Raw):
+        return None
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        try:
+            return json.dumps(value).encode()  # knows halves of surrogate pairs
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+
+def shape_of(text: str) -> bytes | None:
+    """The shape of what a stored text says; None for a text that isn't JSON."""
+    try:
+        return shape(decoded(text))
+    except InvalidData:
+        return None
+
+
+def joined(stored: str, read: bytes, text: bytes) -> Any:
+    """What is to be stored when a typed reading of a stored text was changed to `text`: keys that the reading left out are kept."""
+    before, known, now = decoded(stored), _parsed(read), _parsed(text)
+    if isinstance(before, dict) and isinstance(known, dict) and isinstance(now, dict):
+        return {name: value for name, value in before.items() if name not in known} | now
+    return now
+
+
 def _parsed(text: bytes, *, strict: bool = False) -> Any:
     """What JSON's grammar allows and msgspec doesn't read (half a surrogate pair, 1e999) is left to the slower parser."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as problem:
         try:
-            return json.loads(text, parse_constant=_refused if strict else None)
+            return json.loads(text.decode(), parse_constant=_refused if strict else None)
         except (ValueError, RecursionError):
             raise InvalidData(f"data {_shown(text)} is not JSON: {problem}") from None
 

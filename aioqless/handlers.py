@@ -46,7 +46,7 @@ class Handler:
         if not inspect.isclass(self.fn):
             return self.fn, arguments
         for name in (job.queue, *METHODS):
-            if callable(method := inspect.getattr_static(self.fn, name, None)) or isinstance(method, staticmethod | classmethod):
+            if not name.startswith("_") and any(name in vars(each) for each in self.fn.__mro__[:-1]) and callable(getattr(self.fn, name)):
                 return getattr(self.fn, name), arguments
         raise UnknownKlass(f"class {self.klass} has no method {job.queue!r}, nor {' or '.join(METHODS)}")
 
@@ -69,7 +69,7 @@ class Takes:
             raise InvalidData(f"{klass} can't take these data: {error}") from None
         if self.parameters is None:
             if job is not None:
-                job.data = value
+                job.read_as(value)
             return {}
         return {name: getattr(value, name) for name in value.__struct_fields__}
 

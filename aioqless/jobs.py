@@ -24,8 +24,8 @@ class Job(Generic[Data]):
     """
 
     __slots__ = (
-        "_data", "_history", "_scripts", "_text", "expires", "failure", "fence", "jid", "klass", "max_data", "priority", "queue",
-        "remaining", "retries", "settled", "spawned_from", "state", "tags", "tracked", "worker",
+        "_as_read", "_data", "_history", "_scripts", "_text", "expires", "failure", "fence", "jid", "klass", "max_data", "priority",
+        "queue", "remaining", "retries", "settled", "spawned_from", "state", "tags", "tracked", "worker",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
@@ -51,6 +51,7 @@ class Job(Generic[Data]):
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self._text: str = record["data"]
         self._data: Any = msgspec.UNSET
+        self._as_read: bytes | None = None  # what a type of the handler's made of the text
         self._history: History | None = history_of(record) if "history" in record else None
 
     @property
@@ -63,6 +64,12 @@ class Job(Generic[Data]):
     @data.setter
     def data(self, value: Data) -> None:
         self._data = value
+        self._as_read = None
+
+    def read_as(self, value: Data) -> None:
+        """Let `data` be this reading of the stored text, by a type that the handler takes."""
+        self._data = value
+        self._as_read = data_.shape(value)
 
     @property
     def raw_data(self) -> str:
@@ -70,12 +77,17 @@ class Job(Generic[Data]):
         return self._text
 
     def changed_data(self) -> bytes | None:
-        """The data to store, when they are not those that were read."""
+        """The data to store, when they are not those that were read. Raises InvalidData.
+
+        Keys that a type of the handler's doesn't know are other stages': they stay beside those it changed.
+        """
         if self._data is msgspec.UNSET:
             return None
+        shape = data_.shape(self._data)
+        if shape is not None and shape == (self._as_read or data_.shape_of(self._text)):
+            return None
         text = data_.encoded(self._data, self.max_data)
-        unchanged = not isinstance(self._data, msgspec.Raw) and text == msgspec.json.encode(data_.decoded(self._text))
-        return None if unchanged else text
+        return text if self._as_read is None else data_.encoded(data_.joined(self._text, self._as_read, text), self.max_data)
 
     @property
     def _whole(self) -> History:
@@ -128,6 +140,7 @@ class Job(Generic[Data]):
         self.expires = await self._scripts("heartbeat", **self._held, data=text)
         if text is not None:
             self._text = text.decode()
+            self._as_read = data_.shape(self._data) if self._as_read is not None else None
         return self.expires
 
     async def complete(self, next: str | None = None, *, delay: float | None = None, depends: Sequence[str] | None = None) -> str:

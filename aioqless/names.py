@@ -14,7 +14,11 @@ def checked(what: str, name: str) -> str:
         raise TypeError(f"{what} must be a text, not {name!r}")
     if not name:
         raise ValueError(f"{what} must not be empty")
-    if len(name.encode("utf-8", "surrogateescape")) > LONGEST:
+    try:
+        size = len(name.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} {name!r} is not Unicode: it has half of a surrogate pair") from None
+    if size > LONGEST:
         raise ValueError(f"{what} {name[:60]!r}… is longer than {LONGEST} bytes")
     if any(ord(character) < 32 or ord(character) == 127 for character in name):
         raise ValueError(f"{what} {name!r} has a control character")

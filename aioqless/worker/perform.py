@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -20,4 +23,15 @@ async def perform(job: Job, handlers: Handlers, threads: anyio.CapacityLimiter |
     call, arguments = handlers.find(job.klass).bound(job)
     if inspect.iscoroutinefunction(call):
         return await call(job, **arguments)
-    return await anyio.to_thread.run_sync(lambda: call(job, **arguments), limiter=threads)
+    result = await _in_thread(lambda: call(job, **arguments), threads or anyio.CapacityLimiter(1))
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _in_thread(call: Callable[[], Any], threads: anyio.CapacityLimiter) -> Any:
+    """Being cancelled while it waits for a thread, it doesn't call; from then on it ends as the call does."""
+    async with threads:
+        ended = asyncio.ensure_future(anyio.to_thread.run_sync(call, limiter=anyio.CapacityLimiter(1)))
+        while not ended.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([ended])
+        return ended.result()

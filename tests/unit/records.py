@@ -1,0 +1,21 @@
+"""Jobs as they come from Redis, without Redis."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from aioqless import Job
+from aioqless.scripts import Scripts
+
+
+def record_of(**fields: Any) -> dict[str, Any]:
+    """A job's record, all that isn't said filled in."""
+    return {
+        "jid": "a", "klass": "Greet", "queue": "mail", "state": "running", "worker": "ann", "priority": 0, "tags": [], "retries": 5,
+        "remaining": 5, "expires": 60, "tracked": False, "failure": {}, "spawned_from_jid": False, "fence": 1, "data": "null", **fields,
+    }  # fmt: skip
+
+
+def job_of(**fields: Any) -> Job[Any]:
+    """A job that runs in the queue `mail`. It has nobody to call."""
+    return Job(cast(Scripts, None), record_of(**fields))

@@ -1,0 +1,186 @@
+"""A job's data: any JSON value but false, kept as the bytes that were put."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aioqless import InvalidData
+from aioqless.data import DEEPEST, LIMIT, decoded, encoded
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@settings(max_examples=60, deadline=None)
+@given(values.filter(lambda value: value is not False))
+def test_any_json_but_false_comes_back_as_it_was(value: Any) -> None:
+    text = encoded(value).decode()
+    assert decoded(text) == value
+    assert json.loads(text) == value
+
+
+@pytest.mark.parametrize("value", [None, True, 0, "", [], {}, "false", [False], {"a": False}, "ä€𝄞", "\x00", 2**64 - 1, 1e300, -0.0])
+def test_what_looks_odd_is_data_too(value: Any) -> None:
+    assert decoded(encoded(value).decode()) == value
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Box(msgspec.Struct):
+    points: list[Point]
+
+
+def test_objects_that_say_what_they_hold_become_objects_of_json() -> None:
+    assert encoded(Box([Point(1), Point(2, 3)])) == b'{"points":[{"x":1,"y":0},{"x":2,"y":3}]}'
+
+
+def test_times_become_texts() -> None:
+    assert encoded(datetime.date(2013, 1, 2)) == b'"2013-01-02"'
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)])  # type: ignore[arg-type]
+def test_numbers_that_json_does_not_have_are_refused_wherever_they_are(value: Any) -> None:
+    with pytest.raises(InvalidData, match="can't be written as JSON"):
+        encoded(value)
+
+
+def test_null_beside_other_values_is_no_nan() -> None:
+    assert encoded({"a": None, "b": [None, "null"]}) == b'{"a":null,"b":[null,"null"]}'
+
+
+@pytest.mark.parametrize("value", [object(), [object()], {1, object()}, {"f": len}, 1j])
+def test_objects_that_json_cannot_say_are_refused(value: Any) -> None:
+    with pytest.raises(InvalidData, match="can't be written as JSON"):
+        encoded(value)
+
+
+def test_a_set_of_objects_is_refused_and_a_set_of_texts_becomes_a_list() -> None:
+    with pytest.raises(InvalidData):
+        encoded({object(), object()})
+    assert encoded({"x"}) == b'["x"]'
+
+
+def test_bytes_are_refused_or_come_back_as_text() -> None:
+    assert decoded(encoded(b"\x00\xff").decode()) == "AP8="
+
+
+@pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\udce4": 1}])
+def test_halves_of_surrogate_pairs_are_refused(value: Any) -> None:
+    with pytest.raises(InvalidData, match="can't be written as JSON"):
+        encoded(value)
+
+
+def test_a_value_that_holds_itself_is_refused() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(InvalidData, match="can't be written as JSON"):
+        encoded(loop)
+
+
+@pytest.mark.parametrize("value", [False, msgspec.Raw(b"false"), msgspec.Raw(b" false\n")])
+def test_false_is_refused_since_others_take_it_for_missing(value: Any) -> None:
+    with pytest.raises(InvalidData, match="data is false"):
+        encoded(value)
+
+
+def test_nesting_is_refused_before_the_scripts_parser_gives_up() -> None:
+    assert encoded(nested(DEEPEST))
+    with pytest.raises(InvalidData, match="nested deeper than 900 levels"):
+        encoded(nested(DEEPEST + 1))
+
+
+def test_many_lists_beside_one_another_are_not_deep() -> None:
+    assert encoded([[] for _ in range(2 * DEEPEST)])
+
+
+def test_brackets_in_texts_are_not_deep() -> None:
+    assert encoded("[" * 2 * DEEPEST)
+
+
+@pytest.mark.parametrize("levels", [10_000, 200_000])
+def test_absurd_nesting_is_refused_and_harms_nobody(levels: int) -> None:
+    with pytest.raises(InvalidData):
+        encoded(msgspec.Raw(b"[" * levels + b"]" * levels))
+    with pytest.raises(InvalidData):
+        decoded("[" * levels + "]" * levels)
+
+
+def test_data_at_the_limit_are_put_and_one_byte_more_is_refused() -> None:
+    assert len(encoded("x" * 98, limit=100)) == 100
+    with pytest.raises(InvalidData, match=r"data is 101 bytes, more than the client's max_data of 100; keep it elsewhere"):
+        encoded("x" * 99, limit=100)
+    with pytest.raises(InvalidData, match="1,048,578 bytes"):
+        encoded("x" * LIMIT)
+
+
+def test_a_refusal_shows_the_beginning_of_the_data_only() -> None:
+    with pytest.raises(InvalidData) as refused:
+        encoded(["x" * 5000, math.nan])
+    assert len(str(refused.value)) < 400
+
+
+# Texts that are JSON already
+
+
+@pytest.mark.parametrize("text", [b'{ "a" : [ ] }', b"12345678901234567890123", b"1.0", b'"\\ud800"', b"1e999", b"[]"])
+def test_a_text_that_is_json_already_is_put_byte_for_byte(text: bytes) -> None:
+    assert encoded(msgspec.Raw(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"NaN", b"[Infinity]", b"-Infinity", b"0x10", b"{'a': 1}", b"1 2", b'"\xff"', b"\xef\xbb\xbf1"]
+)
+def test_a_text_that_is_not_json_is_refused(text: bytes) -> None:
+    with pytest.raises(InvalidData):
+        encoded(msgspec.Raw(text))
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("12345678901234567890123", 12345678901234567890123),
+        ("1e999", math.inf),
+        ('"\\ud800"', "\ud800"),
+        ("1.0", 1.0),
+    ],
+)
+def test_what_others_put_is_read(text: str, value: Any) -> None:
+    assert decoded(text) == value
+
+
+def test_what_a_careless_client_put_is_read_where_it_can_be() -> None:
+    assert math.isnan(decoded("NaN"))
+
+
+@pytest.mark.parametrize("text", ["", "{", "0x10", "\udcff", '"\udcff"'])
+def test_what_is_not_json_is_told(text: str) -> None:
+    with pytest.raises(InvalidData, match="is not JSON"):
+        decoded(text)

@@ -1,0 +1,117 @@
+"""Settings, and what may be a name or a number."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from aioqless import Settings, names
+
+
+def test_settings_that_are_not_given_have_defaults() -> None:
+    assert Settings() == Settings(queues=("default",), round_robin=False, concurrency=20, poll=1.0, grace=25.0, threads=20)
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().concurrency = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"queues": ()}, "queues must be one name or more"),
+        ({"queues": "mail"}, "queues must be one name or more"),
+        ({"queues": ("mail", "")}, "queue must not be empty"),
+        ({"queues": ("a\tb",)}, "control character"),
+        ({"queues": ("mail", "text", "mail")}, "names one twice"),
+        ({"concurrency": 0}, "concurrency must be a whole number of 1 or more"),
+        ({"concurrency": 1.5}, "concurrency must be a whole number"),
+        ({"concurrency": True}, "concurrency must be a whole number"),
+        ({"threads": 0}, "threads must be a whole number"),
+        ({"poll": 0}, "poll 0 must be finite and no less than 0.01"),
+        ({"poll": math.nan}, "poll nan must be finite"),
+        ({"poll": math.inf}, "poll inf must be finite"),
+        ({"grace": -1}, "grace -1 must be finite and no less than 0"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_with_a_reason(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"queues": (7,)}, {"poll": "1"}, {"grace": None}, {"grace": True}])
+def test_settings_of_another_type_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="must be a"):
+        Settings(**wrong)
+
+
+def test_no_grace_at_all_is_allowed() -> None:
+    assert Settings(grace=0).grace == 0
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["mail", "a b", "a:b", "ä€𝄞", "x" * 512, "\udce4", "a-work"])
+def test_most_texts_can_be_names(name: str) -> None:
+    assert names.checked("queue", name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "queue must not be empty"),
+        ("x" * 513, r"queue 'x+'… is longer than 512 bytes"),
+        ("ä" * 257, "longer than 512 bytes"),
+        ("a\nb", r"queue 'a\\nb' has a control character"),
+        ("a\x7f", "control character"),
+        ("\ud800", "is not Unicode"),
+    ],
+)
+def test_what_cannot_be_a_name_is_refused_with_a_reason(name: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        names.checked("queue", name)
+
+
+@pytest.mark.parametrize("name", [None, 7, b"mail", ["mail"]])
+def test_what_is_no_text_cannot_be_a_name(name: Any) -> None:
+    with pytest.raises(TypeError, match="queue must be a text, not"):
+        names.checked("queue", name)
+
+
+@pytest.mark.parametrize("jid", ["a-history", "a-dependencies", "a-dependents", "-history"])
+def test_a_jid_that_would_spell_the_keys_of_another_job_is_refused(jid: str) -> None:
+    with pytest.raises(ValueError, match="ends in one of"):
+        names.checked_jid(jid)
+
+
+def test_a_jid_may_have_those_words_elsewhere() -> None:
+    assert names.checked_jid("history-a") == "history-a"
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("number", [0, 1.5, 10**9, 1e-9])
+def test_finite_numbers_are_numbers(number: float) -> None:
+    assert names.checked_number("delay", number, least=0) == number
+
+
+def test_without_a_least_there_is_no_end_below() -> None:
+    assert names.checked_number("priority", -1e9) == -1e9
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -0.1])
+def test_a_number_that_cannot_be_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match=r"delay .* must be finite and no less than 0"):
+        names.checked_number("delay", number, least=0)
+
+
+@pytest.mark.parametrize("number", [True, "1", None])
+def test_what_is_no_number_is_refused(number: Any) -> None:
+    with pytest.raises(TypeError, match="delay must be a number"):
+        names.checked_number("delay", number)
