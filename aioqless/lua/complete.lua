@@ -16,7 +16,7 @@
 local state = completing.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
 })
-stats.flush()
+completing.flush(worker)
 retention.prune(now, 22)
 dependency.upkeep(now)
 return state

@@ -12,7 +12,7 @@ local states = each(function(jid, queue, fence, data, next, delay, depends)
     jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
   })
 end)
-stats.flush()
+completing.flush(worker)
 retention.prune(now, 20 + 2 * #states)
 dependency.upkeep(now)
 return states

@@ -16,8 +16,9 @@ place.leave(job.queue, jid)
 redis.call('ZREM', keys.held(worker), jid)
 record.set(jid, 'worker', '', 'expires', 0)
 if delay and delay > 0 then
-  record.set(jid, 'time', record.time(now))
-  return putting.place(jid, job.queue, job.priority, delay, now, false)
+  local state = putting.place(jid, job.queue, job.priority, delay, now, false)
+  record.set(jid, 'state', state, 'time', record.time(now))
+  return state
 end
 local since = job.put or now
 record.set(jid, 'state', 'waiting', 'time', record.time(since))

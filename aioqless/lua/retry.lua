@@ -19,9 +19,9 @@ record.clear(jid, 'grace')
 place.leave(queue, jid)
 redis.call('ZREM', keys.held(worker), jid)
 if remaining >= 0 then
-  record.set(jid, 'worker', '', 'expires', 0, 'remaining', remaining, 'time', record.time(now))
   if group and message then record.set(jid, 'failure', failing.failure(group, message, worker, now)) end
-  putting.place(jid, queue, job.priority, delay or 0, now, false)
+  local state = putting.place(jid, queue, job.priority, delay or 0, now, false)
+  record.set(jid, 'state', state, 'worker', '', 'expires', 0, 'remaining', remaining, 'time', record.time(now))
   return json.number(remaining)
 end
 

@@ -16,8 +16,8 @@ for _ = 1, math.min(count or 25, 1000) do
   if job and job.state == 'failed' then
     history.append(jid, job, now, 'put', cjson.encode({q = queue}))
     failing.uncount(job)
-    record.set(jid, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.time(now))
-    putting.place(jid, queue, job.priority, 0, now, false)
+    local state = putting.place(jid, queue, job.priority, 0, now, false)
+    record.set(jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.time(now))
     moved = moved + 1
   end
 end

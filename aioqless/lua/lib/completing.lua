@@ -1,6 +1,9 @@
 -- completing: a run is done; the job ends, or goes on in another queue.
 
+local left, ended = {}, {}
+
 -- `done` has the arguments of the command complete, checked.  Returns the job's new state.
+-- What all completions of a call have in common is written once, by completing.flush.
 function completing.complete(done)
   if not done.next and done.delay then refusal.argument('delay', done.delay, 'cannot be used without next') end
   if not done.next and done.depends then refusal.argument('depends', nil, 'cannot be used without next') end
@@ -9,30 +12,48 @@ function completing.complete(done)
   if job.queue ~= done.queue then refusal.state(job, 'the job runs in another queue') end
 
   history.append(job.jid, job, done.now, 'done')
-  if done.data then record.set(job.jid, 'data', done.data) end
   stats.add('run', job.queue, done.now, done.now - (job.time or done.now))
-  place.leave(job.queue, job.jid)
-  redis.call('ZREM', keys.held(job.worker), job.jid)
   events.tracked('completed', job.jid)
+  if done.data then record.set(job.jid, 'data', done.data) end
   if job.grace or job.scheduled then record.clear(job.jid, 'grace', 'scheduled') end
-  record.set(job.jid, 'worker', '', 'expires', 0, 'failure', '{}', 'remaining', job.retries, 'time', record.time(done.now))
   if done.next then return completing.advance(job, done) end
   return completing.finish(job, done.now)
 end
 
 function completing.advance(job, done)
+  place.leave(job.queue, job.jid)
+  redis.call('ZREM', keys.held(job.worker), job.jid)
   events.log({event = 'advanced', jid = job.jid, queue = job.queue, to = done.next})
-  history.append(job.jid, job, done.now, 'put', cjson.encode({q = done.next}))
+  history.append_put(job.jid, job, done.now, done.next)
   place.register(done.next, done.now)
-  record.set(job.jid, 'queue', done.next)
   dependency.link(job.jid, done.depends or {})
-  return putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
+  local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
+  completing.write(job, done.now, state, done.next)
+  return state
 end
 
 function completing.finish(job, now)
   events.log({event = 'completed', jid = job.jid, queue = job.queue})
-  record.set(job.jid, 'state', 'complete', 'queue', '')
-  redis.call('ZADD', keys.completed(), now, job.jid)
+  completing.write(job, now, 'complete', '')
+  left[job.queue] = left[job.queue] or {}
+  table.insert(left[job.queue], job.jid)
+  ended[#ended + 1] = now
+  ended[#ended + 1] = job.jid
   dependency.release_all(job.jid, now)
   return 'complete'
+end
+
+function completing.write(job, now, state, queue)
+  record.set(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', 0, 'failure', '{}', 'remaining', job.retries,
+    'time', record.time(now))
+end
+
+-- Those that ended leave their queues and their worker, and are among the completed. At most 1,000 to a call, so they can be unpacked.
+function completing.flush(worker)
+  for queue, jids in pairs(left) do
+    place.leave(queue, unpack(jids))
+    redis.call('ZREM', keys.held(worker), unpack(jids))
+  end
+  if #ended > 0 then redis.call('ZADD', keys.completed(), unpack(ended)) end
+  stats.flush()
 end

@@ -12,24 +12,39 @@ local DEFAULTS = {
   ['max-job-history'] = 100,
 }
 
-local asked = {}
+-- What the commands go by is read in one call, when the first of it is asked for.
+local NUMBERS = {'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history', 'max-worker-age', 'max-job-history'}
+local numbers
+local of_queue = {}
 
--- The option's own setting; nil when there is none.
-function config.set_value(option)
-  if asked[option] == nil then asked[option] = redis.call('HGET', keys.config(), option) end
-  return asked[option] or nil
+-- One of NUMBERS; a setting that isn't a number counts as not set.
+function config.number(option)
+  if not numbers then
+    numbers = {}
+    for i, value in ipairs(redis.call('HMGET', keys.config(), unpack(NUMBERS))) do
+      numbers[NUMBERS[i]] = tonumber(value) or DEFAULTS[NUMBERS[i]]
+    end
+  end
+  return numbers[option]
 end
 
--- A number; what isn't one counts as not set.
-function config.number(option) return tonumber(config.set_value(option)) or DEFAULTS[option] end
-
--- How long a lock of this queue lasts, in seconds.  Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
-function config.heartbeat(queue)
-  local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue, 'heartbeat')
-  return tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3]) or DEFAULTS.heartbeat
+function config.queue(queue)
+  if not of_queue[queue] then
+    -- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
+    local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue, 'heartbeat', queue .. '-max-concurrency')
+    of_queue[queue] = {
+      heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3]) or DEFAULTS.heartbeat,
+      max_concurrency = tonumber(values[4]) or 0,
+    }
+  end
+  return of_queue[queue]
 end
 
-function config.max_concurrency(queue) return tonumber(config.set_value(queue .. '-max-concurrency')) or 0 end
+-- How long a lock of this queue lasts, in seconds.
+function config.heartbeat(queue) return config.queue(queue).heartbeat end
+
+-- How many jobs of this queue may run at once, wherever; 0: any number.
+function config.max_concurrency(queue) return config.queue(queue).max_concurrency end
 
 -- The name under which an option is stored: `heartbeat-<queue>` is only another spelling.
 function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end

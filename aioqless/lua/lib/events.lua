@@ -1,8 +1,15 @@
 -- events: tell who listens.  The texts are those that live clients send and expect.
 
 local tracking
+local put_to = {}
 
 function events.log(event) redis.call('PUBLISH', keys.log(), cjson.encode(event)) end
+
+-- The commonest event; a batch of puts spells its queue once.
+function events.log_put(jid, queue)
+  put_to[queue] = put_to[queue] or ',"queue":' .. cjson.encode(queue) .. '}'
+  redis.call('PUBLISH', keys.log(), '{"event":"put","jid":' .. cjson.encode(jid) .. put_to[queue])
+end
 
 function events.worker(worker, event) redis.call('PUBLISH', keys.worker(worker), cjson.encode(event)) end
 

@@ -31,16 +31,18 @@ function handout.lock(queue, jobs, worker, now)
   local fence = redis.call('INCRBY', keys.fence(), #jobs) - #jobs
   local expires = now + config.heartbeat(queue)
   local popped = cjson.encode({worker = worker})
-  local jids = {}
+  local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
     history.append(job.jid, job, now, 'popped', popped)
     stats.add('wait', queue, now, now - (job.time or now))
     record.set(job.jid, 'state', 'running', 'worker', worker, 'expires', expires, 'time', record.time(now),
-      'x-put', record.time(job.time or now), 'x-fence', string.format('%.0f', fence + i))
-    locks.hold(queue, job.jid, worker, expires)
+      'x-put', job.time_text or record.time(now), 'x-fence', fence + i)
     events.tracked('popped', job.jid)
     jids[i] = job.jid
+    locked[2 * i - 1], locked[2 * i] = expires, job.jid
   end
+  redis.call('ZADD', keys.locks(queue), unpack(locked))
+  redis.call('ZADD', keys.held(worker), unpack(locked))
   return jids
 end
 

@@ -1,6 +1,7 @@
 -- history: what happened to a job, event by event: `[time, what, {more}]`.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
+local put_to = {}
 
 function history.item(now, what, extra)
   local item = '[' .. string.format('%.0f', math.floor(now)) .. ',' .. cjson.encode(what)
@@ -17,6 +18,12 @@ function history.append(jid, job, now, what, extra)
   end
   local length = redis.call('RPUSH', keys.history(jid), history.item(now, what, extra))
   if length > 1 then history.trim(jid, length) end
+end
+
+-- A job came into a queue; a batch spells the event once.
+function history.append_put(jid, job, now, queue)
+  put_to[queue] = put_to[queue] or cjson.encode({q = queue})
+  history.append(jid, job, now, 'put', put_to[queue])
 end
 
 -- Keep the first event and the latest of the others; 0 or less: all.

@@ -3,7 +3,8 @@
 -- JSON: the setting, else the default, else nil.
 function options.get(option)
   local name = config.stored_name(option)
-  local value = config.set_value(name) or (name ~= option and config.set_value(option)) or config.default(name)
+  local set = redis.call('HMGET', keys.config(), name, option)
+  local value = set[1] or set[2] or config.default(name)
   return value and cjson.encode(value) or nil
 end
 

@@ -35,11 +35,11 @@ end
 function place.hold(queue, jid, now) redis.call('ZADD', keys.depends(queue), now, jid) end
 
 -- Out of every set of its queue, whatever its state says.
-function place.leave(queue, jid)
-  redis.call('ZREM', keys.work(queue), jid)
-  redis.call('ZREM', keys.locks(queue), jid)
-  redis.call('ZREM', keys.scheduled(queue), jid)
-  redis.call('ZREM', keys.depends(queue), jid)
+function place.leave(queue, ...)
+  redis.call('ZREM', keys.work(queue), ...)
+  redis.call('ZREM', keys.locks(queue), ...)
+  redis.call('ZREM', keys.scheduled(queue), ...)
+  redis.call('ZREM', keys.depends(queue), ...)
 end
 
 -- Scheduled jobs whose time has come go to work, the earliest first.

@@ -5,7 +5,7 @@ local MOST_DEPENDENCIES = 1000
 
 -- `put` has the arguments of the command put, checked; what is absent is kept from the job there is.
 function putting.put(put)
-  local job = record.read(put.jid)
+  local job = record.find(put.jid)
   local depends = put.depends or {}
   dependency.check(put.jid, depends)
   if job and #depends > 0 and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
@@ -15,31 +15,29 @@ function putting.put(put)
   local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
   local priority = put.priority or (job and job.priority) or 0
 
-  events.log({event = 'put', jid = put.jid, queue = put.queue})
-  history.append(put.jid, job, put.now, 'put', cjson.encode({q = put.queue}))
+  events.log_put(put.jid, put.queue)
+  history.append_put(put.jid, job, put.now, put.queue)
   if job then putting.take_out(job, put.worker or '', depends) end
   tagging.attach(put.jid, tags, put.now)
-  record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', json.texts(tags),
-    'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries, 'time', record.time(put.now))
   dependency.link(put.jid, depends)
-  putting.place(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
+  local state = putting.place(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
+  record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', json.texts(tags),
+    'state', state, 'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries,
+    'time', record.time(put.now))
   place.register(put.queue, put.now)
   events.tracked('put', put.jid)
   return put.jid
 end
 
--- Where a job goes: held by dependencies, scheduled, or waiting.  Returns the state, which is written too.
+-- Where a job goes: held by dependencies, scheduled, or waiting.  Returns the state, which the caller writes.
 function putting.place(jid, queue, priority, delay, now, may_depend)
   local due = delay > 0 and now + delay or nil
   if may_depend and dependency.outstanding(jid) then
     place.hold(queue, jid, now)
-    record.set(jid, 'state', 'depends')
     if due then record.set(jid, 'scheduled', due) end
     return 'depends'
   end
-  local state = place.wait_or_schedule(queue, jid, priority, due, now)
-  record.set(jid, 'state', state)
-  return state
+  return place.wait_or_schedule(queue, jid, priority, due, now)
 end
 
 -- Out of everything that held the job as it was.

@@ -1,5 +1,7 @@
 -- record: a job's hash, read as one table and checked before a command goes on.
 
+local formatted, text
+
 -- The fields that commands decide by; nil for a job that doesn't exist.
 function record.read(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'time',
@@ -7,9 +9,15 @@ function record.read(jid)
   if not f[1] then return nil end
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '', priority = tonumber(f[5]) or 0,
-    retries = tonumber(f[6]) or 5, remaining = tonumber(f[7]) or tonumber(f[6]) or 5, time = tonumber(f[8]), tags = f[9],
+    retries = tonumber(f[6]) or 5, remaining = tonumber(f[7]) or tonumber(f[6]) or 5, time = tonumber(f[8]), time_text = f[8] or nil, tags = f[9],
     failure = f[10], scheduled = tonumber(f[11]), grace = f[12], old_history = f[13], fence = f[14], put = tonumber(f[15]),
   }
+end
+
+-- The same, cheaper where most jobs asked for are new.
+function record.find(jid)
+  if redis.call('EXISTS', keys.job(jid)) == 0 then return nil end
+  return record.read(jid)
 end
 
 function record.existing(jid)
@@ -29,7 +37,10 @@ function record.held(jid, worker, fence)
 end
 
 -- Seconds as live clients write the field `time`.
-function record.time(seconds) return string.format('%.20f', seconds) end
+function record.time(seconds)
+  if seconds ~= formatted then formatted, text = seconds, string.format('%.20f', seconds) end
+  return text
+end
 
 function record.set(jid, ...) redis.call('HSET', keys.job(jid), ...) end
 

@@ -3,6 +3,7 @@
 local DAY = 86400
 local OLDEST = 3650
 local MOST_DAYS = 30
+local PRUNED_EVERY = 50
 local pending = {}
 
 function stats.day(time) return time - time % DAY end
@@ -26,6 +27,7 @@ function stats.add(kind, queue, now, seconds)
   if not day then
     local stored = redis.call('HMGET', key, 'total', 'mean', 'vk')
     day = {queue = queue, now = now, bins = {}, total = tonumber(stored[1]) or 0, mean = tonumber(stored[2]) or 0, vk = tonumber(stored[3]) or 0}
+    day.before = day.total
     pending[key] = day
   end
   day.total = day.total + 1
@@ -44,7 +46,9 @@ function stats.flush()
   for key, day in pairs(pending) do
     redis.call('HSET', key, 'total', day.total, 'mean', day.mean, 'vk', day.vk)
     for bin, count in pairs(day.bins) do redis.call('HINCRBY', key, bin, count) end
-    stats.prune(day.queue, day.now)
+    if day.before == 0 or math.floor(day.before / PRUNED_EVERY) < math.floor(day.total / PRUNED_EVERY) then
+      stats.prune(day.queue, day.now)
+    end
   end
   pending = {}
 end
