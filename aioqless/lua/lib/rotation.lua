@@ -18,8 +18,17 @@ end
 -- One from each queue in turn. Shares are reckoned first, so that each queue is popped from once.
 function rotation.in_turn(queues, worker, count, now)
   local shares = rotation.shares(queues, count, now)
-  local popped = {}
-  for i, queue in ipairs(queues) do popped[i] = handout.pop(queue.name, worker, shares[i], now) end
+  local popped, missing = {}, 0
+  for i, queue in ipairs(queues) do
+    popped[i] = handout.pop(queue.name, worker, shares[i], now)
+    missing = missing + shares[i] - #popped[i]
+  end
+  -- What a queue could not give after all, for courtesy or its limit, the others may.
+  for i, queue in ipairs(queues) do
+    local more = handout.pop(queue.name, worker, math.min(queue.limit - #popped[i], missing), now)
+    for _, jid in ipairs(more) do popped[i][#popped[i] + 1] = jid end
+    missing = missing - #more
+  end
   local jids, turn = {}, 1
   repeat
     local before = #jids

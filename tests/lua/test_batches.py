@@ -1,0 +1,132 @@
+"""put_many, complete_many and heartbeat_many: one answer for each, and a bad one never spoils its neighbours."""
+
+from typing import Any
+
+from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+
+from .story import Story, score
+
+
+async def _put(story: Story, at: float, *jobs: dict[str, Any], queue: str = "mail") -> Any:
+    batch = [{"klass": "Greet", "data": "{}", **job} for job in jobs]
+    return await story.scripts("put_many", queue=queue, now=at, batch=batch)
+
+
+async def _complete(story: Story, at: float, *done: dict[str, Any], worker: str = "ann") -> Any:
+    batch = [{"queue": "mail", **each} for each in done]
+    return await story.scripts("complete_many", worker=worker, now=at, batch=batch)
+
+
+# put_many
+
+
+async def test_many_jobs_are_put_by_one_call_and_answered_by_their_jids(story: Story) -> None:
+    assert await _put(story, 1, {"jid": "a"}, {"jid": "b"}) == ["a", "b"]
+    assert await story.scores("q:mail-work") == {"a": score(0, 1), "b": score(0, 1)}
+
+
+async def test_each_job_of_a_batch_has_its_own_options_and_is_as_if_put_alone(story: Story) -> None:
+    options: dict[str, Any] = {"priority": -2, "tags": '["x"]', "retries": 3, "delay": 7, "data": "[ ]", "klass": "Send"}
+    await story.put("alone", 1, **{**options, "tags": ["x"]})
+    await _put(story, 1, {"jid": "a"}, {"jid": "many", **options})
+    alone, many = await story.job("alone"), await story.job("many")
+    assert many == {**alone, "jid": "many"}
+    assert (await story.where("many"), await story.items("j:many-history")) == ({"scheduled": 8}, await story.items("j:alone-history"))
+
+
+async def test_a_job_of_a_batch_may_depend_on_one_before_it(story: Story) -> None:
+    await _put(story, 1, {"jid": "a"}, {"jid": "b", "depends": '["a"]'})
+    assert await story.state("b") == "depends"
+
+
+async def test_a_refused_job_leaves_its_neighbours_alone(story: Story) -> None:
+    answers = await _put(story, 1, {"jid": "a"}, {"jid": "b", "data": "{"}, {"jid": "c", "depends": '["c"]'}, {"jid": "d"})
+    assert (answers[0], answers[3]) == ("a", "d")
+    assert isinstance(answers[1], InvalidArgument)
+    assert (answers[1].detail["argument"], answers[2].detail["argument"]) == ("data", "depends")
+    assert set(await story.scores("q:mail-work")) == {"a", "d"}
+    assert (await story.get("b"), await story.get("c")) == (None, None)
+
+
+async def test_the_same_jid_twice_in_a_batch_is_a_put_and_a_move(story: Story) -> None:
+    await _put(story, 1, {"jid": "a", "tags": '["x"]'}, {"jid": "a", "data": "[2]"})
+    assert ((await story.get("a"))["data"], await story.scores("tags")) == ("[2]", {"x": 1})
+    assert await story.happened("a") == [(1, "put"), (1, "put")]
+
+
+async def test_an_empty_batch_has_no_answers(story: Story) -> None:
+    async with story.unchanged():
+        assert await _put(story, 1) == []
+
+
+# complete_many
+
+
+async def test_many_jobs_are_completed_by_one_call(story: Story) -> None:
+    await _put(story, 0, {"jid": "a"}, {"jid": "b"}, {"jid": "c"})
+    await story.pop(1, count=3)
+    answers = await _complete(story, 3, {"jid": "a"}, {"jid": "b", "next": "post", "delay": 5}, {"jid": "c", "data": "[ 3 ]"})
+    assert answers == ["complete", "scheduled", "complete"]
+    assert (await story.scores("completed"), await story.where("b", "post")) == ({"a": 3, "c": 3}, {"scheduled": 8})
+    assert ((await story.get("a"))["data"], (await story.get("c"))["data"]) == ("{}", "[ 3 ]")
+    assert await story.day("run") == {"total": "3", "mean": "2", "vk": "0", "s2": "3"}
+
+
+async def test_jobs_of_several_queues_are_completed_together(story: Story) -> None:
+    await story.running("a")
+    await story.running("b", queue="post")
+    assert await _complete(story, 3, {"jid": "a"}, {"jid": "b", "queue": "post"}) == ["complete", "complete"]
+    assert ((await story.day("run"))["total"], (await story.day("run", queue="post"))["total"]) == ("1", "1")
+
+
+async def test_a_refused_completion_leaves_its_neighbours_alone(story: Story) -> None:
+    await story.running("a")
+    await story.running("hers", worker="bob")
+    await story.put("idle", 2)
+    await story.running("b", queue="post")
+    answers = await _complete(
+        story, 3, {"jid": "ghost"}, {"jid": "hers"}, {"jid": "idle"}, {"jid": "a", "fence": "9"}, {"jid": "a", "delay": 5}, {"jid": "a"},
+        {"jid": "b"},
+    )  # fmt: skip
+    kinds = [NoSuchJob, LockLost, WrongState, LockLost, InvalidArgument, str, WrongState]
+    assert [type(answer) for answer in answers] == kinds
+    assert await story.scores("completed") == {"a": 3}
+
+
+async def test_a_job_completed_twice_in_a_batch_is_completed_once(story: Story) -> None:
+    await story.running("a")
+    answers = await _complete(story, 3, {"jid": "a"}, {"jid": "a"})
+    assert (answers[0], type(answers[1])) == ("complete", WrongState)
+    assert (await story.day("run"))["total"] == "1"
+
+
+async def test_a_batch_releases_who_waited(story: Story) -> None:
+    await _put(story, 0, {"jid": "a"}, {"jid": "b"})
+    await story.put("c", 0, depends=["a", "b"])
+    await story.pop(1, count=2)
+    await _complete(story, 2, {"jid": "a"}, {"jid": "b"})
+    assert await story.where("c") == {"work": score(0, 2)}
+
+
+# heartbeat_many
+
+
+async def test_many_locks_are_renewed_by_one_call_each_as_its_queue_says(story: Story) -> None:
+    await story.configure(post_heartbeat=10)
+    await story.running("a")
+    await story.running("b", queue="post")
+    batch = [{"jid": "a", "fence": "1"}, {"jid": "b"}]
+    assert await story.scripts("heartbeat_many", worker="ann", now=5.5, batch=batch) == ["65.5", "15.5"]
+    assert await story.scores("w:ann:jobs") == {"a": 65.5, "b": 15.5}
+    assert await story.scores("workers") == {"ann": 5.5}
+
+
+async def test_a_lost_lock_leaves_its_neighbours_alone(story: Story) -> None:
+    await story.running("a")
+    await story.running("b")
+    await story.put("b", 2)
+    await story.pop(3, worker="bob")
+    batch = [{"jid": "ghost"}, {"jid": "b"}, {"jid": "a", "fence": "9"}, {"jid": "a", "fence": "1"}]
+    answers = await story.scripts("heartbeat_many", worker="ann", now=5, batch=batch)
+    assert [type(answer) for answer in answers] == [NoSuchJob, LockLost, LockLost, str]
+    assert (await story.get("b"))["expires"] == 63

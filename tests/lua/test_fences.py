@@ -1,0 +1,92 @@
+"""Fences: a number per run, by which a run that lost its lock is told from the one that has it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from aioqless.errors import LockLost
+
+from .story import Story
+
+Act = Callable[[Story, str], Awaitable[Any]]
+
+_ACTS: dict[str, Act] = {
+    "heartbeat": lambda story, fence: story.heartbeat("a", 5, fence=fence),
+    "complete": lambda story, fence: story.complete("a", 5, fence=fence),
+    "fail": lambda story, fence: story.fail("a", 5, fence=fence),
+    "retry": lambda story, fence: story.retry("a", 5, fence=fence),
+    "release": lambda story, fence: story.release("a", 5, fence=fence),
+}
+
+
+async def test_every_pop_has_a_higher_number_whatever_the_queue(story: Story) -> None:
+    for n, queue in enumerate(("mail", "post", "mail"), 1):
+        await story.running(f"j{n}", queue=queue)
+        assert ((await story.job(f"j{n}"))["x-fence"], (await story.get(f"j{n}"))["fence"]) == (str(n), n)
+
+
+async def test_the_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> None:
+    await story.running("first")
+    for at, jid in enumerate("cab"):
+        await story.put(jid, at)
+    jids = await story.pop(9, count=3)
+    assert [(jid, (await story.get(jid))["fence"]) for jid in jids] == [("c", 2), ("a", 3), ("b", 4)]
+
+
+async def test_a_pop_in_vain_takes_no_number(story: Story) -> None:
+    await story.pop(1)
+    await story.running("a")
+    assert (await story.get("a"))["fence"] == 1
+
+
+async def test_numbers_go_on_rising_when_a_job_is_cancelled_and_put_again(story: Story) -> None:
+    await story.running("a")
+    await story.cancel("a")
+    await story.running("a", 2, 3)
+    assert (await story.get("a"))["fence"] == 2
+
+
+async def test_the_counter_never_expires(story: Story) -> None:
+    await story.running("a")
+    assert await story.ask("TTL", story.key("x:fence")) == -1
+
+
+@pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
+async def test_the_run_that_has_the_lock_is_let_through(story: Story, act: Act) -> None:
+    await story.running("a")
+    await act(story, "1")
+
+
+@pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
+async def test_an_earlier_run_of_the_same_worker_has_lost_its_lock(story: Story, act: Act) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a")
+    assert await story.pop(61) == ["a"]
+    async with story.refused(LockLost, jid="a", holder="ann", fence="2"):
+        await act(story, "1")
+    await act(story, "2")
+
+
+@pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
+async def test_the_right_number_does_not_make_up_for_the_wrong_worker(story: Story, act: Act) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", worker="bob")
+    async with story.refused(LockLost, jid="a", holder="bob"):
+        await act(story, "1")
+
+
+async def test_a_run_that_a_peer_started_has_no_number_to_compare(story: Story) -> None:
+    await story.running("a")
+    await story.change("HDEL", "j:a", "x-fence")
+    assert (await story.get("a"))["fence"] == 0
+    async with story.refused(LockLost, jid="a"):
+        await story.heartbeat("a", 5, fence="1")
+    assert await story.heartbeat("a", 5) == 65
+
+
+async def test_a_job_that_was_given_back_and_popped_again_has_a_new_number(story: Story) -> None:
+    await story.running("a")
+    await story.release("a", 2)
+    await story.pop(3)
+    assert (await story.get("a"))["fence"] == 2

@@ -1,0 +1,167 @@
+"""pop_many: the next jobs of several queues, queue by queue or one from each in turn."""
+
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument
+
+from .story import Story
+
+IN_TURN = ["C", "B", "A", "C", "B", "A", "C", "A", "A", "A"]
+IN_ORDER = ["C", "C", "C", "B", "B", "A", "A", "A", "A", "A"]
+
+
+async def _ask(story: Story, at: float, order: str, queues: list[Any], count: int, **more: Any) -> list[Any]:
+    batch = [queue if isinstance(queue, dict) else {"queue": queue} for queue in queues]
+    given = {"worker": "ann", **more}
+    reply: list[Any] = await story.scripts("pop_many", now=at, order=order, count=count, batch=batch, **given)
+    return reply
+
+
+async def _pop(story: Story, at: float, order: str, queues: list[Any], count: int) -> list[str]:
+    """The jids that are handed out."""
+    return [row[0].decode() for row in (await _ask(story, at, order, queues, count))[0]]
+
+
+@pytest.fixture
+async def example(story: Story) -> Story:
+    """The specification's example: A has 5 jobs, B 2 and C 3; a job is called by its queue."""
+    for queue, number in (("A", 5), ("B", 2), ("C", 3)):
+        for n in range(number):
+            await story.put(f"{queue}{n}", n, queue=queue)
+    return story
+
+
+async def test_in_order_each_queue_is_emptied_before_the_next(example: Story) -> None:
+    jids = await _pop(example, 10, "ordered", ["C", "B", "A"], 10)
+    assert [jid[0] for jid in jids] == IN_ORDER
+    assert jids == ["C0", "C1", "C2", "B0", "B1", "A0", "A1", "A2", "A3", "A4"]
+
+
+async def test_in_rotation_each_queue_gives_one_in_turn(example: Story) -> None:
+    jids = await _pop(example, 10, "rotation", ["C", "B", "A"], 10)
+    assert [jid[0] for jid in jids] == IN_TURN
+    assert jids == ["C0", "B0", "A0", "C1", "B1", "A1", "C2", "A2", "A3", "A4"]
+
+
+async def test_in_order_one_by_one_is_the_same_order(example: Story) -> None:
+    jids = [(await _pop(example, 10, "ordered", ["C", "B", "A"], 1))[0] for _ in range(10)]
+    assert [jid[0] for jid in jids] == IN_ORDER
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+async def test_in_rotation_a_caller_that_goes_on_behind_the_last_queue_gets_the_same_order(example: Story, count: int) -> None:
+    queues, served = ["C", "B", "A"], ""
+    while len(served) < 10:
+        jids = await _pop(example, 10, "rotation", queues, count)
+        served += "".join(jid[0] for jid in jids)
+        at = queues.index(served[-1]) + 1
+        queues = queues[at:] + queues[:at]
+    assert list(served) == IN_TURN
+
+
+@pytest.mark.parametrize(("order", "jids"), [("ordered", ["C0", "C1", "C2", "B0"]), ("rotation", ["C0", "B0", "A0", "C1"])])
+async def test_no_more_are_locked_than_are_wanted(example: Story, order: str, jids: list[str]) -> None:
+    assert await _pop(example, 10, order, ["C", "B", "A"], 4) == jids
+    assert set(await example.scores("w:ann:jobs")) == set(jids)
+
+
+@pytest.mark.parametrize(("order", "served"), [("ordered", "CBBAA"), ("rotation", "CBABA")])
+async def test_a_queue_gives_no_more_than_is_wanted_of_it(example: Story, order: str, served: str) -> None:
+    queues = [{"queue": "C", "limit": 1}, {"queue": "B"}, {"queue": "A", "limit": 2}]
+    assert "".join(jid[0] for jid in await _pop(example, 10, order, queues, 10)) == served
+
+
+async def test_a_limit_of_zero_leaves_a_queue_alone(example: Story) -> None:
+    assert await _pop(example, 10, "ordered", [{"queue": "C", "limit": 0}, "B"], 9) == ["B0", "B1"]
+
+
+async def test_a_paused_queue_is_passed_over(example: Story) -> None:
+    await example.scripts("pause", queues=["C"])
+    assert await _pop(example, 10, "rotation", ["C", "B", "A"], 3) == ["B0", "A0", "B1"]
+    assert await _pop(example, 10, "ordered", ["C", "A"], 1) == ["A1"]
+
+
+async def test_each_queue_has_its_own_heartbeat_and_statistics(example: Story) -> None:
+    await example.configure(C_heartbeat=10, B_heartbeat=20)
+    await _pop(example, 10, "rotation", ["C", "B"], 2)
+    assert (await example.scores("q:C-locks"), await example.scores("q:B-locks")) == ({"C0": 20}, {"B0": 30})
+    assert ((await example.day("wait", queue="C"))["total"], (await example.day("wait", queue="B"))["total"]) == ("1", "1")
+
+
+async def test_the_runs_of_one_call_are_numbered_in_all_queues(example: Story) -> None:
+    jids = await _pop(example, 10, "ordered", ["B", "A"], 4)
+    assert [(await example.job(jid))["x-fence"] for jid in jids] == ["1", "2", "3", "4"]
+
+
+async def test_a_row_has_what_a_worker_needs_as_it_is_stored(story: Story) -> None:
+    await story.put("a", 0, data="[ 1 ]", priority=-2, retries=3, tags=["x"])
+    (row,), _, now = await _ask(story, 5, "ordered", ["mail"], 1)
+    assert row == [
+        b"a", b"running", b"ann", b"Greet", b"mail", b"[ 1 ]", b"2", b"3", b"3", b"65", b'["x"]', None, None, b"1",
+    ]  # fmt: skip
+    assert now == "5"
+
+
+# When to ask again
+
+
+async def test_enough_jobs_leave_the_question_open(example: Story) -> None:
+    _, due, _ = await _ask(example, 10, "ordered", ["C"], 3)
+    assert due == ""
+
+
+async def test_nothing_in_sight_is_said_too(story: Story) -> None:
+    assert await _ask(story, 10, "ordered", ["mail"], 3) == [[], "", "10"]
+
+
+@pytest.mark.parametrize("order", ["ordered", "rotation"])
+async def test_the_earliest_delay_interval_or_lock_of_any_queue_is_when_to_ask_again(story: Story, order: str) -> None:
+    await story.running("a", queue="A")
+    assert (await _ask(story, 20, order, ["A", "B", "C"], 1))[1] == "41"
+    await story.recur("r", 20, queue="B", offset=30)
+    assert (await _ask(story, 20, order, ["A", "B", "C"], 1))[1] == "30"
+    await story.put("c", 20, queue="C", delay=2.5)
+    assert (await _ask(story, 20, order, ["A", "B", "C"], 1))[1] == "2.5"
+
+
+# What only seems to be there
+
+
+@pytest.mark.parametrize("order", ["ordered", "rotation"])
+async def test_a_job_under_courtesy_costs_the_other_queues_nothing(story: Story, order: str) -> None:
+    await story.running("lapsed", queue="A", worker="bob")
+    await story.put("b", 2, queue="B")
+    assert await _pop(story, 61, order, ["A", "B"], 1) == ["b"]
+
+
+@pytest.mark.parametrize("order", ["ordered", "rotation"])
+async def test_a_queue_that_is_at_its_limit_costs_the_others_nothing(story: Story, order: str) -> None:
+    await story.configure(A_max_concurrency=1)
+    for n in range(3):
+        await story.put(f"a{n}", n, queue="A")
+        await story.put(f"b{n}", n, queue="B")
+    assert await _pop(story, 10, order, ["A", "B"], 3) == ["a0", "b0", "b1"]
+    assert await _pop(story, 10, order, ["A", "B"], 3) == ["b2"]
+
+
+async def test_missed_intervals_of_a_template_are_a_reason_to_ask_again_at_once(story: Story) -> None:
+    await story.recur("r", 0, queue="A", interval=10, backlog=0)
+    await story.put("b", 2, queue="B")
+    rows, due, _ = await _ask(story, 25, "rotation", ["A", "B"], 9)
+    assert ([row[0] for row in rows], due) == ([b"r-1", b"b"], "0")
+    assert await _pop(story, 25, "ordered", ["A", "B"], 9) == ["r-2", "r-3"]
+
+
+# Refusals
+
+
+async def test_an_unknown_order_is_refused(example: Story) -> None:
+    async with example.refused(InvalidArgument, argument="order", value="random"):
+        await _pop(example, 10, "random", ["C"], 1)
+
+
+async def test_asking_for_none_gets_none(example: Story) -> None:
+    assert await _pop(example, 10, "rotation", ["C", "B"], 0) == []
+    assert await _pop(example, 10, "ordered", [], 5) == []
