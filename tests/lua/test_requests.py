@@ -1,0 +1,191 @@
+"""The identity of a request: a caller that lost the reply may send its call again."""
+
+from typing import Any
+
+import pytest
+from redis.exceptions import ResponseError
+
+from aioqless.errors import InvalidArgument, StaleRequest, WrongState
+from aioqless.header import command_names, read_command
+
+from .story import Story
+
+Given = dict[str, Any]
+
+_JOB: Given = {"klass": "Greet", "data": "{}", "delay": 0, "queue": "mail", "tags": ["x"]}
+_ROW: Given = {"klass": "Greet"}
+
+# Each command that changes state, in a world where `idle` waits, ann runs `a` and bob `b`, `held` waits for `a`, `bad` has failed, and
+# `r` recurs.
+_WRITES: list[tuple[tuple[str, ...], Given]] = [
+    (("put",), {**_JOB, "jid": "new", "now": 10}),
+    (("put",), {**_JOB, "jid": "a", "now": 10}),
+    (("requeue",), {**_JOB, "jid": "idle", "now": 10}),
+    (("put_many",), {"queue": "mail", "now": 10, "batch": [{"jid": "new", **_ROW, "data": "1"}, {"jid": "no", **_ROW, "data": "{"}]}),
+    (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 10}),
+    (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 1000}),
+    (("pop",), {"queue": "nothing", "worker": "ann", "count": 9, "now": 10}),
+    (("pop_many",), {"worker": "ann", "count": 9, "now": 10, "order": "rotation", "batch": [{"queue": "mail"}, {"queue": "post"}]}),
+    (("peek",), {"queue": "mail", "count": 9, "now": 10}),
+    (("heartbeat",), {"jid": "a", "worker": "ann", "now": 10, "data": "[1]"}),
+    (("heartbeat_many",), {"worker": "ann", "now": 10, "batch": [{"jid": "a"}, {"jid": "b"}, {"jid": "ghost"}]}),
+    (("complete",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10}),
+    (("complete",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10, "next": "mail"}),
+    (("complete_many",), {"worker": "ann", "now": 10, "batch": [{"jid": "a", "queue": "mail"}, {"jid": "b", "queue": "mail"}]}),
+    (("fail",), {"jid": "a", "worker": "ann", "group": "typo", "message": "no", "now": 10}),
+    (("retry",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10}),
+    (("release",), {"jid": "a", "worker": "ann", "now": 10}),
+    (("timeout",), {"jids": ["a", "b"], "now": 10}),
+    (("cancel",), {"jids": ["idle", "ghost"]}),
+    (("depends", "on"), {"jid": "held", "jids": ["idle"], "now": 10}),
+    (("depends", "off"), {"jid": "held", "jids": ["all"], "now": 10}),
+    (("unfail",), {"queue": "mail", "group": "typo", "now": 10}),
+    (("priority",), {"jid": "idle", "priority": -3}),
+    (("tag", "add"), {"jid": "idle", "now": 10, "tags": ["y"]}),
+    (("tag", "remove"), {"jid": "idle", "now": 10, "tags": ["x"]}),
+    (("track", "track"), {"jid": "idle", "now": 10, "tags": ["y"]}),
+    (("track", "untrack"), {"jid": "b", "now": 10}),
+    (("log",), {"jid": "idle", "message": "note", "now": 10}),
+    (("config", "set"), {"option": "heartbeat", "value": 5}),
+    (("config", "unset"), {"option": "grace-period"}),
+    (("recur", "on"), {"queue": "mail", "jid": "s", "klass": "Greet", "data": "{}", "now": 10, "interval": 60, "offset": 0}),
+    (("recur", "off"), {"jid": "r"}),
+    (("recur", "update"), {"jid": "r", "pairs": ["interval", 70]}),
+    (("recur", "tag"), {"jid": "r", "tags": ["y"]}),
+    (("recur", "untag"), {"jid": "r", "tags": ["x"]}),
+    (("pause",), {"queues": ["mail"]}),
+    (("unpause",), {"queues": ["post"]}),
+    (("forget",), {"queues": ["mail"]}),
+    (("deregister",), {"workers": ["ann"]}),
+]  # fmt: skip
+
+
+@pytest.fixture
+async def world(story: Story) -> Story:
+    await story.failed("bad")
+    await story.running("a", tags=["x"])
+    await story.running("b", worker="bob")
+    await story.put("held", 2, depends=["a"])
+    await story.put("idle", 2, tags=["x"])
+    await story.track("b", 3)
+    await story.configure(grace_period=5)
+    await story.recur("r", 4, offset=1, tags=["x"])
+    await story.scripts("pause", queues=["post"])
+    return story
+
+
+async def _request(story: Story, command: tuple[str, ...], given: Given, request: str) -> Any:
+    """The reply, refusals within it as texts, so that replies can be compared."""
+    reply = await story.scripts(*command, **given, request=request)
+    return [str(item) if isinstance(item, Exception) else item for item in reply] if isinstance(reply, list) else reply
+
+
+@pytest.mark.parametrize(("command", "given"), _WRITES, ids=[" ".join(command) for command, _ in _WRITES])
+async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(world: Story, command: tuple[str, ...], given: Given) -> None:
+    before = await world.everything()
+    first = await _request(world, command, given, "c1:7")
+    after = await world.everything()
+    async with world.unchanged(), world.heard() as messages:
+        again = await _request(world, command, given, "c1:7")
+    assert again == first
+    assert messages == []
+    if first not in ([], 0) and command != ("peek",):
+        assert after != before, "a call without any effect proves nothing"
+
+
+def test_every_command_that_changes_state_is_among_those_repeated_here() -> None:
+    commands = {name for name in command_names() if read_command(name).writes}
+    assert commands - {command[0] for command, _ in _WRITES} <= {"check"}
+
+
+@pytest.mark.parametrize("now", [11, 5000])
+async def test_another_time_in_a_repeated_request_makes_no_difference(world: Story, now: float) -> None:
+    given: Given = {"queue": "mail", "worker": "ann", "count": 9}
+    first = await world.scripts("pop", **given, now=10, request="c1:7")
+    async with world.unchanged():
+        assert await world.scripts("pop", **given, now=now, request="c1:7") == first
+
+
+async def test_a_later_request_of_the_same_line_is_carried_out(story: Story) -> None:
+    for jid in ("a", "b", "c"):
+        await story.put(jid, ord(jid))
+    assert await story.pop(200, request="c1:1") == ["a"]
+    assert await story.pop(200, request="c1:2") == ["b"]
+    assert await story.pop(200, request="c1:9") == ["c"]
+
+
+async def test_an_earlier_request_of_the_same_line_is_refused(story: Story) -> None:
+    await story.put("a", 0)
+    assert await story.pop(1, request="c1:7") == ["a"]
+    async with story.refused(StaleRequest, request="c1"):
+        await story.pop(1, request="c1:6")
+
+
+async def test_lines_of_requests_are_apart(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1)
+    assert (await story.pop(2, request="c1:7"), await story.pop(2, request="c2:7")) == (["a"], ["b"])
+
+
+async def test_a_refused_request_may_be_sent_again_once_the_reason_is_gone(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.refused(WrongState):
+        await story.complete("a", 1, request="c1:7")
+    await story.pop(2)
+    assert await story.complete("a", 3, request="c1:7") == "complete"
+
+
+async def test_an_answer_is_kept_for_two_minutes(story: Story) -> None:
+    await story.put("a", 0, request="c1:7")
+    assert 110 < await story.ask("TTL", story.key("x:request:c1")) <= 120
+
+
+async def test_one_answer_is_kept_for_each_line(story: Story) -> None:
+    for n in range(1, 6):
+        await story.put(f"j{n}", 0, request=f"c1:{n}")
+    assert len(await story.ask("KEYS", story.key("x:request:*"))) == 1
+
+
+async def test_the_jobs_of_a_repeated_pop_are_as_they_are_now(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1)
+    given: Given = {"queue": "mail", "worker": "ann", "count": 9, "now": 2, "request": "c1:7"}
+    await story.scripts("pop", **given)
+    await story.heartbeat("a", 10, data="[2]")
+    await story.complete("b", 11)
+    (job,) = await story.scripts("pop", **given)
+    assert (job["jid"], job["data"], job["expires"]) == ("a", "[2]", 70)
+
+
+async def test_a_repeated_pop_of_several_queues_shows_what_is_still_held(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, queue="post")
+    queues = [{"queue": "mail"}, {"queue": "post"}]
+    given: Given = {"worker": "ann", "count": 9, "now": 2, "order": "ordered", "batch": queues, "request": "c1:7"}
+    assert [row[0] for row in (await story.scripts("pop_many", **given))[0]] == [b"a", b"b"]
+    await story.complete("a", 3)
+    assert [row[0] for row in (await story.scripts("pop_many", **given))[0]] == [b"b"]
+
+
+async def test_a_call_by_hand_gives_its_identity_behind_an_empty_argument(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0)
+    for _ in range(2):
+        assert await story.by_hand("cancel", [], "a", "b", "", "request", "c1:7") == [b"a", b"b"]
+    assert await story.by_hand("cancel", [], "a", "b", "", "request", "c1:8") == []
+
+
+@pytest.mark.parametrize("request_id", ["7", "c1:", ":7", "c1:seven", "c1:-7", "c\n1:7"])
+async def test_an_identity_is_a_line_and_a_number(story: Story, request_id: str) -> None:
+    async with story.refused(InvalidArgument, argument="request"):
+        await story.put("a", 0, request=request_id)
+
+
+async def test_a_line_may_have_colons_in_its_name(story: Story) -> None:
+    await story.put("a", 0, request="host:1:2")
+    assert await story.exists("x:request:host:1")
+
+
+async def test_reading_takes_no_identity(story: Story) -> None:
+    with pytest.raises(ResponseError, match="BADARG"):
+        await story.by_hand("get", [], "a", "request", "c1:7")
