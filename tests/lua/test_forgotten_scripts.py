@@ -1,0 +1,104 @@
+"""A server that forgot its scripts, after a restart or a fail-over, is told them again, and no call is lost or doubled."""
+
+from typing import Any
+
+import pytest
+
+from aioqless.errors import LockLost, NoSuchJob, ScriptError
+from aioqless.scripts import Scripts
+
+from .story import Story, score
+
+
+class _ForgottenEachTime(Scripts):
+    """The server forgets all scripts before each call."""
+
+    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
+        await self.connection.execute("SCRIPT", "FLUSH", "SYNC")
+        return await super().__call__(command, word, **arguments)
+
+
+@pytest.fixture
+def forgetful(story: Story) -> Story:
+    return Story(_ForgottenEachTime(story.scripts.connection, story.namespace), story.redis)
+
+
+async def _forget(story: Story) -> None:
+    await story.ask("SCRIPT", "FLUSH", "SYNC")
+
+
+async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all_calls(forgetful: Story) -> None:
+    story = forgetful
+    await story.put("a", 0)
+    await story.put("b", 0, depends=["a"])
+    assert await story.pop(1) == ["a"]
+    assert await story.heartbeat("a", 2) == 62
+    assert await story.retry("a", 3) == 4
+    assert await story.pop(4) == ["a"]
+    assert await story.complete("a", 5, next="post") == "waiting"
+    assert await story.pop(6, queue="post") == ["a"]
+    assert await story.complete("a", 7, queue="post") == "complete"
+    assert await story.pop(8) == ["b"]
+    assert await story.fail("b", 9) == "b"
+    assert await story.scripts("unfail", queue="mail", group="typo", now=10) == 1
+    assert await story.cancel("b") == ["b"]
+    assert await story.happened("a") == [
+        (0, "put"), (1, "popped"), (4, "popped"), (5, "done"), (5, "put"), (6, "popped"), (7, "done"),
+    ]  # fmt: skip
+
+
+async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_other(forgetful: Story) -> None:
+    with pytest.raises(NoSuchJob) as caught:
+        await forgetful.complete("a", 1)
+    assert caught.value.jid == "a"
+    await forgetful.running("a")
+    with pytest.raises(LockLost) as lost:
+        await forgetful.heartbeat("a", 2, worker="bob")
+    assert lost.value.holder == "ann"
+
+
+async def test_calls_sent_together_are_all_carried_out_once(story: Story) -> None:
+    calls = [story.scripts.prepare("put", queue="mail", jid=f"j{n}", klass="K", data="1", now=n, delay=0, tags=["x"]) for n in range(5)]
+    await _forget(story)
+    assert await story.scripts.pipeline(calls) == [f"j{n}" for n in range(5)]
+    assert await story.scores("q:mail-work") == {f"j{n}": score(0, n) for n in range(5)}
+    assert await story.scores("tags") == {"x": 5}
+
+
+async def test_different_calls_sent_together_each_get_their_own_answer(story: Story) -> None:
+    await story.running("a")
+    await story.running("b")
+    prepare = story.scripts.prepare
+    calls = [
+        prepare("heartbeat", jid="a", worker="ann", now=2),
+        prepare("complete", jid="ghost", worker="ann", queue="mail", now=2),
+        prepare("get", jid="b"),
+        prepare("heartbeat", jid="b", worker="bob", now=2),
+        prepare("length", queue="mail"),
+        prepare("get", jid="ghost"),
+    ]
+    await _forget(story)
+    renewed, refused, job, lost, length, nothing = await story.scripts.pipeline(calls)
+    assert (renewed, job["jid"], length, nothing) == (62, "b", 2, None)
+    assert (type(refused), type(lost)) == (NoSuchJob, LockLost)
+
+
+async def test_a_server_that_forgot_some_scripts_only_is_told_those(story: Story) -> None:
+    prepare = story.scripts.prepare
+    await story.put("a", 0)
+    await _forget(story)
+    assert await story.state("a") == "waiting"
+    put = prepare("put", queue="mail", jid="b", klass="K", data="1", now=1, delay=0)
+    assert [await _told(answer) for answer in await story.scripts.pipeline([put, prepare("get", jid="a"), put])] == ["b", "a", "b"]
+    assert await story.happened("b") == [(1, "put"), (1, "put")], "sent twice, done twice"
+
+
+async def _told(answer: Any) -> Any:
+    return answer["jid"] if isinstance(answer, dict) else answer
+
+
+async def test_refusals_in_a_pipeline_are_answers_in_their_places(story: Story) -> None:
+    calls = [story.scripts.prepare("complete", jid=jid, worker="ann", queue="mail", now=1) for jid in "ab"]
+    for _ in range(2):
+        answers = await story.scripts.pipeline(calls)
+        assert [answer.jid for answer in answers if isinstance(answer, ScriptError)] == ["a", "b"]

@@ -1,0 +1,93 @@
+"""The keys of a namespace: those that live clients know, and a few of our own that they can do without."""
+
+import re
+
+import pytest
+
+from aioqless.scripts import Scripts
+
+from .story import Story
+
+KNOWN = [
+    r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
+    "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
+    r"s:(wait|run|stats):\d+:.+", r"x:(fence|todo|pruned|request:.+|left:.+)",
+]  # fmt: skip
+OURS = {"x-put", "x-fence"}
+THEIRS = {
+    "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
+    "spawned_from_jid", "scheduled", "grace",
+}  # fmt: skip
+
+
+async def _live(story: Story) -> None:
+    """A bit of everything happens."""
+    await story.configure(heartbeat=30)
+    await story.failed("bad", tags=["x"])
+    await story.completed("done", 3, 4, 5)
+    await story.running("a", 6, 7)
+    await story.track("a", 8)
+    await story.put("waiting", 8)
+    await story.put("late", 9, delay=10)
+    await story.put("held", 9, delay=10, depends=["a"])
+    await story.recur("r", 9, offset=1, priority=2)
+    await story.pop(10, queue="post")
+    await story.peek(10)
+    await story.pop(37, worker="bob", queue="mail", count=0)
+    await story.scripts("pause", queues=["post"])
+    await story.put("many", 11, queue="post", depends=["waiting", "a"])
+
+
+@pytest.fixture
+async def lived(story: Story) -> Story:
+    await _live(story)
+    return story
+
+
+async def test_every_key_is_one_that_is_written_down(lived: Story) -> None:
+    keys = [key.decode().removeprefix(f"{lived.namespace}:") for key in await lived.ask("KEYS", lived.key("*"))]
+    assert len(keys) > 30
+    assert [key for key in keys if not any(re.fullmatch(known, key) for known in KNOWN)] == []
+
+
+async def test_nothing_is_written_outside_the_namespace(story: Story) -> None:
+    async def elsewhere() -> list[str]:
+        keys = [key.decode() for key in await story.ask("KEYS", "*")]
+        return [key for key in keys if not key.startswith(f"{story.namespace}:")]
+
+    before = await elsewhere()
+    await _live(story)
+    assert set(await elsewhere()) <= set(before)
+
+
+async def test_only_answers_kept_for_repeated_requests_expire(lived: Story) -> None:
+    expiring = [key.decode() for key in await lived.ask("KEYS", lived.key("*")) if await lived.ask("TTL", key) != -1]
+    assert expiring
+    assert [key for key in expiring if ":x:request:" not in key] == []
+
+
+async def test_a_jobs_fields_are_those_of_live_clients_and_two_of_ours(lived: Story) -> None:
+    for jid in ("bad", "done", "a", "waiting", "late", "held", "r-1", "many"):
+        fields = set(await lived.job(jid))
+        assert fields <= THEIRS | OURS
+        must = {"jid", "klass", "state", "queue", "worker", "priority", "expires", "retries", "remaining", "data", "tags", "time"}
+        assert must <= fields, "without these a peer could not read the job"
+
+
+async def test_every_jid_in_a_queue_has_a_hash(lived: Story) -> None:
+    everything = await lived.everything()
+    for key, members in everything.items():
+        if re.fullmatch(r"q:.+-(work|scheduled|locks|depends)", key):
+            assert [jid for jid in members if f"j:{jid}" not in everything] == []
+
+
+async def test_a_namespace_may_have_any_name_and_shares_nothing_with_others(story: Story) -> None:
+    odd = Story(Scripts(story.scripts.connection, f"{{{story.namespace}'s \\ ns}}"), story.redis)
+    await odd.running("a")
+    assert await odd.complete("a", 2) == "complete"
+    assert await story.get("a") is None
+    assert {"j:a", "completed"} <= {key.decode().split(":", 1)[1] for key in await story.ask("KEYS", "{*")}
+
+
+def test_a_client_without_a_namespace_shares_that_of_live_clients(story: Story) -> None:
+    assert Scripts(story.scripts.connection).namespace == "ql"

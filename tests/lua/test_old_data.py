@@ -1,0 +1,269 @@
+"""Data as former versions and today's peers leave them: read, and worked to the end."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless.errors import HasDependents
+
+from .story import Story, score
+
+STAGES = json.dumps(
+    [
+        {"q": "first", "put": 100.7, "popped": 110, "worker": "eve", "done": 120},
+        {"q": "mail", "put": 120, "popped": 130, "worker": "ann", "failed": 140},
+        {"q": "mail", "put": 150},
+    ]
+)
+EVENTS = [
+    '[100,"put",{"q":"first"}]', '[110,"popped",{"worker":"eve"}]', '[120,"done"]', '[120,"put",{"q":"mail"}]',
+    '[130,"popped",{"worker":"ann"}]', '[140,"failed"]', '[150,"put",{"q":"mail"}]',
+]  # fmt: skip
+
+
+async def _stored(story: Story, jid: str = "a", at: float = 5, **fields: Any) -> None:
+    """A waiting job, put into Redis by hand. A field that is None is missing."""
+    whole: dict[str, Any] = {
+        "jid": jid, "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "waiting", "worker": "", "expires": "0",
+        "queue": "mail", "retries": "5", "remaining": "5", "time": f"{at:.20f}", **fields,
+    }  # fmt: skip
+    given = [part for name, value in whole.items() if value is not None for part in (name, value)]
+    await story.change("HSET", f"j:{jid}", *given)
+    await story.change("ZADD", "q:mail-work", score(0, at), jid)
+    await story.change("ZADD", "queues", at, "mail")
+
+
+# The history of 2012, a list of stages within the hash
+
+
+async def test_an_old_history_is_shown_as_events_and_left_as_it_is(story: Story) -> None:
+    await _stored(story, history=STAGES)
+    async with story.unchanged():
+        job = await story.get("a")
+    assert [(event["when"], event["what"]) for event in job["history"]] == [
+        (100, "put"), (110, "popped"), (120, "done"), (120, "put"), (130, "popped"), (140, "failed"), (150, "put"),
+    ]  # fmt: skip
+    assert (job["history"][0]["q"], job["history"][1]["worker"], job["history_total"]) == ("first", "eve", 7)
+
+
+async def test_the_first_event_of_a_new_kind_converts_an_old_history(story: Story) -> None:
+    await _stored(story, history=STAGES)
+    assert await story.pop(160) == ["a"]
+    assert await story.items("j:a-history") == [*EVENTS, '[160,"popped",{"worker":"ann"}]']
+    assert "history" not in await story.job("a")
+
+
+@pytest.mark.parametrize("step", ["log", "put", "cancel"])
+async def test_any_command_takes_a_job_with_an_old_history(story: Story, step: str) -> None:
+    await _stored(story, history=STAGES)
+    if step == "log":
+        await story.scripts("log", jid="a", message="note", now=160)
+        assert await story.items("j:a-history") == [*EVENTS, '[160,"note"]']
+    elif step == "put":
+        await story.put("a", 160)
+        assert await story.items("j:a-history") == [*EVENTS, '[160,"put",{"q":"mail"}]']
+    else:
+        assert await story.cancel("a") == ["a"]
+        assert not await story.exists("j:a-history")
+
+
+async def test_a_converted_history_is_cut_to_size(story: Story) -> None:
+    await story.configure(max_job_history=3)
+    await _stored(story, history=STAGES)
+    await story.pop(160)
+    assert await story.items("j:a-history") == [EVENTS[0], EVENTS[-1], '[160,"popped",{"worker":"ann"}]']
+
+
+@pytest.mark.parametrize("history", ["[]", "{}", "nonsense"])
+async def test_an_old_history_that_says_nothing_is_none(story: Story, history: str) -> None:
+    await _stored(story, history=history)
+    assert (await story.get("a"))["history"] == []
+    await story.pop(160)
+    assert await story.items("j:a-history") == ['[160,"popped",{"worker":"ann"}]']
+
+
+# Whatever it looks like, it can be worked
+
+
+_SHAPES: dict[str, dict[str, Any]] = {
+    "with an old history": {"history": STAGES},
+    "with an empty object for its tags": {"tags": "{}"},
+    "without tags": {"tags": None},
+    "without a time": {"time": None},
+    "without priority, retries and what remains of them": {"priority": None, "retries": None, "remaining": None},
+    "without a worker and an expiry": {"worker": None, "expires": None},
+    "with an empty expiry": {"expires": ""},
+    "with a former failure of one type": {"failure": '{"type":"typo","message":"no","when":1.5,"worker":"eve"}'},
+    "with no failure": {"failure": "{}"},
+    "with a flag of a courtesy": {"grace": "1"},
+    "with a delay that is over": {"scheduled": "3"},
+    "of a worker that retried it": {"worker": "eve", "expires": "61"},
+    "spawned by a template": {"spawned_from_jid": "r"},
+    "stalled": {"state": "stalled"},
+}
+
+
+@pytest.mark.parametrize("fields", _SHAPES.values(), ids=_SHAPES)
+async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(story: Story, fields: dict[str, Any]) -> None:
+    await _stored(story, **fields)
+    shown = await story.get("a")
+    assert (shown["tags"], shown["expires"] in (0, 61), shown["retries"], shown["remaining"]) == ([], True, 5, 5)
+    assert await story.scripts("tag", "add", jid="a", now=200, tags=["x"]) == ["x"]
+    assert await story.pop(201) == ["a"]
+    assert await story.heartbeat("a", 202) == 262
+    assert await story.complete("a", 203, next="post") == "waiting"
+    assert await story.pop(204, queue="post") == ["a"]
+    assert await story.fail("a", 205) == "a"
+    assert await story.scripts("unfail", queue="mail", group="typo", now=206) == 1
+    assert await story.pop(207) == ["a"]
+    assert await story.retry("a", 208) == 4
+    assert await story.pop(209) == ["a"]
+    assert await story.complete("a", 210) == "complete"
+    left = {"grace", "scheduled", "history"} & set(await story.job("a"))
+    assert (left, await story.scores("w:ann:jobs"), await story.scores("t:x")) == (set(), {}, {"a": 200})
+
+
+@pytest.mark.parametrize("fields", _SHAPES.values(), ids=_SHAPES)
+async def test_a_peers_job_can_be_moved_and_cancelled(story: Story, fields: dict[str, Any]) -> None:
+    await _stored(story, **fields)
+    await story.put("a", 200, queue="post", delay=5)
+    assert (await story.where("a"), await story.where("a", "post")) == ({}, {"scheduled": 205})
+    assert await story.cancel("a") == ["a"]
+    assert [key for key in await story.everything() if key.startswith(("j:", "q:"))] == []
+
+
+async def test_a_job_with_no_more_than_an_id_a_state_and_a_queue_is_shown(story: Story) -> None:
+    await story.change("HSET", "j:a", "jid", "a", "state", "waiting", "queue", "mail")
+    job = await story.get("a")
+    assert (job["klass"], job["worker"], job["priority"], job["retries"], job["remaining"]) == ("", "", 0, 5, 5)
+    assert (job["data"], job["tags"], job["failure"], job["history"], job["expires"]) == ("null", [], {}, [], 0)
+
+
+async def test_bytes_that_are_no_text_survive(story: Story) -> None:
+    await _stored(story, data=b'"\xff"', klass=b"Gr\xfc\xdfe")
+    job = await story.get("a")
+    assert job["data"].encode("utf-8", "surrogateescape") == b'"\xff"'
+    await story.pop(10)
+    await story.complete("a", 11)
+    assert await story.ask("HGET", story.key("j:a"), "data") == b'"\xff"'
+
+
+# Failures
+
+
+async def _failed(story: Story, failure: str) -> None:
+    await _stored(story, state="failed", expires="", failure=failure)
+    await story.change("ZREM", "q:mail-work", "a")
+    await story.change("LPUSH", "f:typo", "a")
+    await story.change("SADD", "failures", "typo")
+    await story.change("HSET", "s:stats:0:mail", "failed", 1, "failures", 1)
+
+
+_OLD_FAILURE = '{"type":"typo","message":"no","when":7.5,"worker":"eve"}'
+
+
+async def test_a_failure_of_a_type_is_one_of_a_group(story: Story) -> None:
+    await _failed(story, _OLD_FAILURE)
+    assert (await story.get("a"))["failure"] == {"group": "typo", "message": "no", "when": 7.5, "worker": "eve"}
+    (job,) = (await story.scripts("failed", group="typo"))["jobs"]
+    assert (job["group"], job["message"]) == ("typo", "no")
+
+
+@pytest.mark.parametrize("step", ["put", "cancel", "unfail"])
+async def test_a_job_that_failed_with_a_type_can_leave_its_group(story: Story, step: str) -> None:
+    await _failed(story, _OLD_FAILURE)
+    if step == "put":
+        await story.put("a", 10)
+    elif step == "cancel":
+        await story.cancel("a")
+    else:
+        assert await story.scripts("unfail", queue="mail", group="typo", now=10) == 1
+    assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
+    assert (await story.day())["failed"] == "0"
+
+
+async def test_a_failure_of_an_exhausted_job_as_peers_write_it_is_read(story: Story) -> None:
+    message = 'Job exhausted retries in queue "mail"'
+    await _failed(story, json.dumps({"group": "typo", "message": message, "when": 1353000060.1235, "worker": ""}))
+    assert (await story.get("a"))["failure"] == {"group": "typo", "message": message, "when": 1353000060.1235, "worker": ""}
+
+
+# What peers leave behind
+
+
+async def test_a_job_that_a_peer_advanced_with_a_delay_says_waiting_and_is_scheduled(story: Story) -> None:
+    await _stored(story, state="waiting")
+    await story.change("ZREM", "q:mail-work", "a")
+    await story.change("ZADD", "q:mail-scheduled", 50, "a")
+    assert await story.counts(49) == {"scheduled": 1}
+    assert (await story.pop(49), await story.pop(50)) == ([], ["a"])
+
+
+async def test_a_job_that_a_peer_scheduled_so_can_be_taken_out_again(story: Story) -> None:
+    await _stored(story, state="waiting")
+    await story.change("ZREM", "q:mail-work", "a")
+    await story.change("ZADD", "q:mail-scheduled", 50, "a")
+    await story.cancel("a")
+    assert await story.scores("q:mail-scheduled") == {}
+
+
+async def test_a_job_that_a_peer_retried_into_another_queue_is_worked_and_leaves_no_lock_for_long(story: Story) -> None:
+    await _stored(story)
+    await story.change("RENAME", "q:mail-work", story.key("q:post-work"))
+    assert await story.pop(10, queue="post") == ["a"]
+    assert await story.complete("a", 11, queue="mail") == "complete"
+    assert await story.pop(100, queue="post") == []
+    assert (await story.scores("q:post-locks"), await story.state("a")) == ({}, "complete")
+
+
+async def test_an_entry_that_a_peers_timeout_left_with_a_worker_does_no_harm(story: Story) -> None:
+    await _stored(story, state="stalled", worker="bob")
+    await story.change("ZADD", "w:bob:jobs", 61, "a")
+    assert await story.pop(10) == ["a"]
+    assert await story.complete("a", 11) == "complete"
+    assert await story.scripts("workers", now=12, worker="ann") == {"jobs": [], "stalled": []}
+
+
+async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(story: Story) -> None:
+    for jid in ("a", "b"):
+        await _stored(story, jid, state="depends")
+        await story.change("ZREM", "q:mail-work", jid)
+        await story.change("ZADD", "q:mail-depends", 5, jid)
+        await story.change("SADD", f"j:{jid}-dependencies", jid)
+        await story.change("SADD", f"j:{jid}-dependents", jid)
+    await story.scripts("depends", "off", jid="a", jids=["a"], now=10)
+    assert await story.pop(11) == ["a"]
+    assert await story.cancel("b") == ["b"]
+
+
+async def test_a_dependent_whose_job_is_gone_does_not_hold_up_a_cancellation(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1, depends=["a"])
+    async with story.refused(HasDependents):
+        await story.cancel("a")
+    await story.change("DEL", "j:b")
+    assert await story.cancel("a") == ["a"]
+
+
+async def test_counters_of_tags_that_drifted_are_not_shown(story: Story) -> None:
+    await story.change("ZADD", "tags", -3, "x", 0, "y", 1, "z", 2, "w")
+    assert await story.scripts("tag", "top") == ["w"]
+
+
+async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
+    fields = {"jid": "r", "klass": "Greet", "data": "{}", "priority": "3", "tags": "{}", "state": "recur", "queue": "mail",
+              "type": "interval", "interval": "60", "retries": "0", "backlog": "0", "count": "7"}  # fmt: skip
+    await story.change("HSET", "r:r", *[part for pair in fields.items() for part in pair])
+    await story.change("ZADD", "q:mail-recur", 10, "r")
+    template = await story.scripts("recur", "get", jid="r")
+    assert (template["tags"], template["priority"], template["count"], template["coalesce"]) == ([], -3, 7, False)
+    assert await story.pop(70, count=9) == ["r-8", "r-9"]
+    job = await story.job("r-8")
+    assert (job["tags"], job["retries"], job["remaining"], job["priority"]) == ("[]", "0", "0", "3")
+
+
+async def test_a_template_that_a_peer_never_counted_begins_with_one(story: Story) -> None:
+    await story.recur("r", 0)
+    await story.change("HDEL", "r:r", "count", "backlog", "x-coalesce")
+    assert await story.pop(0) == ["r-1"]

@@ -1,0 +1,336 @@
+"""What is published: to whom, in which words, in which order."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from aioqless.errors import ScriptError
+
+from .story import Message, Story
+
+READY: Message = ("x:ready", "mail")
+
+
+def _log(event: str, jid: str = "a", **more: Any) -> Message:
+    return "log", {"event": event, "jid": jid, **more}
+
+
+def _lost(jid: str = "a", worker: str = "ann") -> list[Message]:
+    """A worker lost a lock: it is told first, then the log."""
+    told = {"event": "lock_lost", "jid": jid, "worker": worker}
+    return [(f"w:{worker}", told), ("log", told)]
+
+
+async def _tracked(story: Story) -> None:
+    await story.track("a")
+
+
+# put, advanced, completed
+
+
+async def test_a_put_is_logged(story: Story) -> None:
+    async with story.heard("x:ready") as messages:
+        await story.put("a", 0)
+    assert messages == [_log("put", queue="mail")]
+
+
+async def test_a_put_of_a_tracked_job_is_told_after_the_log(story: Story) -> None:
+    await story.put("a", 0)
+    await _tracked(story)
+    async with story.heard("x:ready") as messages:
+        await story.put("a", 1, queue="post")
+    assert messages == [_log("put", queue="post"), ("put", "a")]
+
+
+async def test_each_job_of_a_batch_is_logged(story: Story) -> None:
+    async with story.heard("x:ready") as messages:
+        await story.scripts("put_many", queue="mail", now=0, batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in "ab"])
+    assert messages == [_log("put", queue="mail"), _log("put", "b", queue="mail")]
+
+
+async def test_a_worker_whose_job_is_put_elsewhere_hears_that_it_lost_the_lock(story: Story) -> None:
+    await story.running("a")
+    async with story.heard("x:ready") as messages:
+        await story.put("a", 2, queue="post", worker="bob")
+    assert messages == [_log("put", queue="post"), *_lost()]
+
+
+async def test_a_worker_that_puts_its_own_job_elsewhere_has_lost_nothing(story: Story) -> None:
+    await story.running("a")
+    async with story.heard("x:ready") as messages:
+        await story.put("a", 2, queue="post", worker="ann")
+    assert messages == [_log("put", queue="post")]
+
+
+async def test_a_requeue_is_logged_as_a_put(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.heard("x:ready") as messages:
+        await story.scripts("requeue", queue="post", jid="a", klass="K", data="1", now=1, delay=0)
+    assert messages == [_log("put", queue="post")]
+
+
+async def test_a_completion_is_logged(story: Story) -> None:
+    await story.running("a")
+    async with story.heard() as messages:
+        await story.complete("a", 2)
+    assert messages == [_log("completed", queue="mail")]
+
+
+async def test_a_completion_of_a_tracked_job_is_told_before_the_log(story: Story) -> None:
+    await story.running("a")
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.complete("a", 2)
+    assert messages == [("completed", "a"), _log("completed", queue="mail")]
+
+
+async def test_going_on_is_logged_as_advancing_and_told_as_completion(story: Story) -> None:
+    await story.running("a")
+    await _tracked(story)
+    async with story.heard("x:ready") as messages:
+        await story.complete("a", 2, next="post")
+    assert messages == [("completed", "a"), _log("advanced", queue="mail", to="post")]
+
+
+async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
+    await story.running("a")
+    await story.running("b")
+    async with story.heard() as messages:
+        await story.scripts("complete_many", worker="ann", now=2, batch=[{"jid": "b", "queue": "mail"}, {"jid": "a", "queue": "mail"}])
+    assert messages == [_log("completed", "b", queue="mail"), _log("completed", queue="mail")]
+
+
+# failed
+
+
+async def test_a_failure_is_logged_and_then_told_for_a_tracked_job(story: Story) -> None:
+    await story.running("a")
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.fail("a", 2, group="typo", message='say "no"')
+    assert messages == [_log("failed", worker="ann", group="typo", message='say "no"'), ("failed", "a")]
+
+
+async def test_a_failure_by_an_operator_names_no_worker(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.heard() as messages:
+        await story.fail("a", 2, worker="", group="typo", message="no")
+    assert messages == [_log("failed", worker="", group="typo", message="no")]
+
+
+async def test_a_failure_for_want_of_retries_is_told_before_the_log(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", retries=0)
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.pop(61, worker="bob")
+    why = {"group": "failed-retries-mail", "message": 'Job exhausted retries in queue "mail"'}
+    assert messages == [("stalled", "a"), *_lost(), ("failed", "a"), _log("failed", worker="ann", **why)]
+
+
+async def test_a_retry_too_many_is_told_and_logged(story: Story) -> None:
+    await story.running("a", retries=0)
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.retry("a", 2, group="net", message="down")
+    assert messages == [("failed", "a"), _log("failed", worker="ann", group="net", message="down")]
+
+
+# popped, stalled, lock_lost
+
+
+async def test_a_pop_is_told_for_tracked_jobs_only(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 1)
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.pop(2, count=2)
+    assert messages == [("popped", "a")]
+
+
+async def test_the_holder_of_a_lapsed_lock_hears_of_it_at_the_courtesy_and_not_again(story: Story) -> None:
+    await story.running("a")
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.pop(61, worker="bob")
+    assert messages == [("stalled", "a"), *_lost()]
+    async with story.heard() as messages:
+        await story.pop(71, worker="bob")
+    assert messages == [("popped", "a")]
+
+
+async def test_a_timeout_is_told_to_the_worker_and_logged(story: Story) -> None:
+    await story.running("a")
+    await story.running("b", worker="bob")
+    async with story.heard("x:ready") as messages:
+        await story.timeout("a", "b", at=2)
+    assert messages == [*_lost(), *_lost("b", "bob")]
+
+
+# canceled
+
+
+async def test_a_cancellation_is_logged_then_told_to_the_worker_then_to_who_tracks(story: Story) -> None:
+    await story.running("a")
+    await _tracked(story)
+    async with story.heard() as messages:
+        await story.cancel("a")
+    told = {"event": "canceled", "jid": "a", "worker": "ann", "queue": "mail"}
+    assert messages == [("log", told), ("w:ann", told), ("canceled", "a")]
+
+
+async def test_a_cancellation_of_a_job_that_nobody_runs_is_logged(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.heard() as messages:
+        await story.cancel("a")
+    assert messages == [_log("canceled", worker="", queue="mail")]
+
+
+async def test_what_is_not_cancelled_is_not_logged(story: Story) -> None:
+    await story.completed("done")
+    async with story.heard() as messages:
+        await story.cancel("done", "unknown")
+    assert messages == []
+
+
+# track, configuration
+
+
+async def test_tracking_and_untracking_are_always_told(story: Story) -> None:
+    await story.put("a", 0)
+    async with story.heard() as messages:
+        await story.track("a", 1)
+        await story.track("a", 2)
+        await story.scripts("track", "untrack", jid="a", now=3)
+        await story.scripts("track", "untrack", jid="a", now=4)
+    assert messages == [("track", "a"), ("track", "a"), ("untrack", "a"), ("untrack", "a")]
+
+
+async def test_an_untracked_job_is_told_of_no_longer(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0)
+    await _tracked(story)
+    await story.track("b")
+    await story.scripts("track", "untrack", jid="a", now=1)
+    async with story.heard() as messages:
+        await story.pop(2, count=2)
+    assert messages == [("popped", "b")]
+
+
+async def test_changes_of_the_configuration_are_logged(story: Story) -> None:
+    async with story.heard() as messages:
+        await story.scripts("config", "set", option="heartbeat", value=30)
+        await story.scripts("config", "unset", option="heartbeat")
+    assert messages == [
+        ("log", {"event": "config_set", "option": "heartbeat", "value": "30"}),
+        ("log", {"event": "config_unset", "option": "heartbeat"}),
+    ]
+
+
+# Silence
+
+
+async def test_what_concerns_nobody_else_is_not_published(story: Story) -> None:
+    await story.running("a", tags=["x"])
+    await _tracked(story)
+    await story.put("b", 2, depends=["a"])
+    async with story.heard("x:ready") as messages:
+        await story.heartbeat("a", 3)
+        await story.scripts("log", jid="a", message="note", now=3)
+        await story.scripts("priority", jid="a", priority=3)
+        await story.scripts("tag", "add", jid="a", now=3, tags=["y"])
+        await story.scripts("depends", "off", jid="b", now=3, jids=["a"])
+        await story.scripts("pause", queues=["mail"])
+        await story.scripts("unpause", queues=["mail"])
+        await story.scripts("forget", queues=["mail"])
+        await story.retry("a", 4)
+        await story.recur("r", 4)
+        await story.peek(5)
+    assert messages == []
+
+
+async def test_a_refused_call_publishes_nothing(story: Story) -> None:
+    await story.running("a")
+    await _tracked(story)
+    async with story.heard() as messages:
+        for refused in (
+            story.put("a", 2, data="{"),
+            story.complete("a", 2, worker="bob"),
+            story.fail("a", 2, worker="bob"),
+            story.timeout("a", "unknown", at=2),
+        ):
+            with pytest.raises(ScriptError):
+                await refused
+    assert messages == []
+
+
+# ready: a queue has work again
+
+
+async def _ready(story: Story, *steps: Any) -> list[list[str]]:
+    """The queues that were said to be ready at each step."""
+    told = []
+    for step in steps:
+        async with story.heard() as messages:
+            await step
+        told.append([queue for channel, queue in messages if channel == "x:ready"])
+    return told
+
+
+async def test_the_first_job_of_a_queue_makes_it_ready_and_others_do_not(story: Story) -> None:
+    told = await _ready(story, story.put("a", 0), story.put("b", 1), story.put("c", 2, queue="post"))
+    assert told == [["mail"], [], ["post"]]
+
+
+async def test_a_queue_that_was_emptied_can_become_ready_again(story: Story) -> None:
+    await story.put("a", 0)
+    assert await _ready(story, story.pop(1), story.put("b", 2)) == [[], ["mail"]]
+
+
+async def test_the_earliest_delayed_job_makes_its_queue_ready_and_later_ones_do_not(story: Story) -> None:
+    told = await _ready(story, story.put("a", 0, delay=10), story.put("b", 0, delay=20), story.put("c", 0, delay=5))
+    assert told == [["mail"], [], ["mail"]]
+
+
+async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not(story: Story) -> None:
+    told = await _ready(story, story.recur("r", 0, offset=10), story.recur("s", 0, offset=20), story.recur("t", 0, offset=5))
+    assert told == [["mail"], [], ["mail"]]
+
+
+async def test_a_batch_makes_its_queue_ready_once(story: Story) -> None:
+    batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "abc"]
+    assert await _ready(story, story.scripts("put_many", queue="mail", now=0, batch=batch)) == [["mail"]]
+
+
+@pytest.mark.parametrize("step", ["retry", "release", "timeout", "unfail", "next", "depends off", "peek"])
+async def test_whatever_makes_a_job_wait_in_an_empty_queue_makes_it_ready(story: Story, step: str) -> None:
+    steps: dict[str, Callable[[], Awaitable[Any]]] = {
+        "retry": lambda: story.retry("a", 5),
+        "release": lambda: story.release("a", 5),
+        "timeout": lambda: story.timeout("a", at=5),
+        "next": lambda: story.complete("a", 5, next="mail"),
+        "unfail": lambda: story.scripts("unfail", queue="mail", group="typo", now=5),
+        "depends off": lambda: story.scripts("depends", "off", jid="b", jids=["a"], now=5),
+        "peek": lambda: story.peek(5),
+    }
+    await story.running("a")
+    if step == "unfail":
+        await story.fail("a", 2)
+    if step == "depends off":
+        await story.put("b", 2, depends=["a"])
+    if step == "peek":
+        await story.put("b", 2, delay=1)
+    assert await _ready(story, steps[step]()) == [["mail"]]
+
+
+async def test_a_completion_makes_the_queue_of_who_waited_ready(story: Story) -> None:
+    await story.running("a")
+    await story.put("b", 2, queue="post", depends=["a"])
+    assert await _ready(story, story.complete("a", 3)) == [["post"]]
+
+
+async def test_an_unpaused_queue_is_ready(story: Story) -> None:
+    await story.put("a", 0)
+    await story.scripts("pause", queues=["mail"])
+    assert await _ready(story, story.scripts("unpause", queues=["mail"])) == [["mail"]]
