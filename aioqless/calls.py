@@ -15,6 +15,7 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.compose import Script, compose
+from aioqless.connection import Command as Sent
 from aioqless.header import Arg, Command, Form, read_command
 
 Text: TypeAlias = str | bytes
@@ -38,7 +39,7 @@ class Call:
         return self.script.command.name
 
     @property
-    def evalsha(self) -> tuple[Text | int, ...]:
+    def evalsha(self) -> Sent:
         """The call as Redis takes it."""
         return ("EVALSHA", self.sha, len(self.keys), *self.keys, *self.argv)
 

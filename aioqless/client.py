@@ -10,12 +10,13 @@ import socket
 from collections.abc import Sequence
 from typing import Any, Self
 
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from aioqless import data, names
 from aioqless.config import Config
+from aioqless.connection import Connection
 from aioqless.jobs import Job
 from aioqless.pubsub import Events
 from aioqless.queue import Queue
@@ -37,7 +38,6 @@ class Client:
         *,
         namespace: str = "ql",
         timeout: float = 30.0,
-        connections: int = 16,
         max_data: int = data.LIMIT,
         name: str | None = None,
     ) -> None:
@@ -46,7 +46,6 @@ class Client:
         self.name = names.checked("name", name or worker_name())
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self._timeout = timeout
-        self._connections = connections
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
 
@@ -57,22 +56,17 @@ class Client:
             server = await asyncio.to_thread(embedded.ensure)
             self.url = server.url
             self._private = {"program": server.program, "data": str(server.data_dir)}
-        # No blind retries and no timeouts of redis-py's own: what may be sent again, and when, is known to Scripts alone.
-        pool = BlockingConnectionPool.from_url(
-            self.url, max_connections=self._connections, timeout=None, retry=Retry(NoBackoff(), 0), socket_timeout=None
-        )
-        redis = Redis(connection_pool=pool)
-        try:
-            self._doors = _Doors(redis, Scripts(redis, self.namespace, timeout=self._timeout), self)
-        except BaseException:
-            await redis.aclose()
-            raise
+        scripts = Scripts(Connection(self.url, timeout=self._timeout, name=self.name), self.namespace)
+        # For subscriptions. No blind retries and no time-outs: a subscription waits for as long as nothing happens.
+        redis = Redis.from_url(self.url, retry=Retry(NoBackoff(), 0), socket_timeout=None)
+        self._doors = _Doors(redis, scripts, self)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._doors:
             doors, self._doors = self._doors, None
-            await doors.redis.connection_pool.aclose()
+            await doors.scripts.connection.aclose()
+            await doors.redis.aclose()
 
     @property
     def _open(self) -> _Doors:
@@ -87,7 +81,7 @@ class Client:
 
     @property
     def redis(self) -> Redis:
-        """The connections below, for what goes beyond the queues."""
+        """Connections of redis-py's to the same Redis, for what goes beyond the queues."""
         return self._open.redis
 
     @property

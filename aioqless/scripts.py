@@ -8,33 +8,32 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from redis import exceptions
-from redis.asyncio import Redis
 
 from aioqless import errors
 from aioqless.calls import Call, lay_out
+from aioqless.connection import Connection
 from aioqless.header import read_command
 
 
 class Scripts:
     """The commands of one namespace on one Redis.
 
-    A call whose connection breaks, or that takes longer than `timeout` seconds, is sent again, `attempts` times in all: reads as
-    they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
+    A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent again, `attempts` times in all: reads
+    as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
     it twice.
     """
 
-    def __init__(self, redis: Redis, namespace: str = "ql", *, attempts: int = 3, timeout: float | None = None) -> None:
+    def __init__(self, connection: Connection, namespace: str = "ql", *, attempts: int = 3) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
             raise ValueError(f"namespace {namespace!r} must be a printable name without ':', which separates the parts of a key")
-        self.redis = redis
+        self.connection = connection
         self.namespace = namespace
         self.attempts = attempts
-        self.timeout = timeout
         self._lines = _Lines()
 
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
@@ -61,10 +60,7 @@ class Scripts:
 
         They may be carried out in another order than given when the server had to be told its scripts again.
         """
-        pipe = self.redis.pipeline(transaction=False)
-        for call in calls:
-            pipe.execute_command(*call.evalsha)
-        replies = await self._within(pipe.execute(raise_on_error=False))
+        replies = await self.connection.execute_many([call.evalsha for call in calls], raise_errors=False)
         for index, (call, reply) in enumerate(zip(calls, replies, strict=True)):
             if isinstance(reply, exceptions.NoScriptError):
                 try:
@@ -87,24 +83,15 @@ class Scripts:
         raise AssertionError
 
     async def _evaluate(self, call: Call) -> Any:
+        execute = self.connection.execute
         try:
             try:
-                return await self._execute(*call.evalsha)
+                return await execute(*call.evalsha)
             except exceptions.NoScriptError:
-                await self._execute("SCRIPT LOAD", call.script.text)
-                return await self._execute(*call.evalsha)
+                await execute("SCRIPT", "LOAD", call.script.text)
+                return await execute(*call.evalsha)
         except exceptions.ResponseError as refused:
             raise call.error(refused) from None
-
-    async def _execute(self, *command: Any) -> Any:
-        return await self._within(self.redis.execute_command(*command))  # type: ignore[no-untyped-call]
-
-    async def _within(self, answer: Awaitable[Any]) -> Any:
-        try:
-            async with asyncio.timeout(self.timeout):
-                return await answer
-        except TimeoutError:
-            raise exceptions.TimeoutError(f"Redis did not answer within {self.timeout} s") from None
 
 
 class _Lines:

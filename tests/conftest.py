@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import itertools
+import os
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NotConnected
 
+from aioqless import Client
+from aioqless.connection import Connection
 from aioqless.embedded.program import find_program
 from aioqless.scripts import Scripts
+
+Until: TypeAlias = Callable[..., Awaitable[Any]]
 
 _numbers = itertools.count(1)
 
@@ -61,6 +69,41 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-async def scripts(redis: Redis, namespace: str) -> Scripts:
+async def scripts(redis_url: str, namespace: str) -> AsyncIterator[Scripts]:
     """The state machine alone, with no client around it."""
-    return Scripts(redis, namespace)
+    connection = Connection(redis_url)
+    yield Scripts(connection, namespace)
+    await connection.aclose()
+
+
+@pytest.fixture
+async def client(redis_url: str, namespace: str) -> AsyncIterator[Client]:
+    """A client of a namespace of its own."""
+    async with Client(redis_url, namespace=namespace) as client:
+        yield client
+
+
+@pytest.fixture
+def until() -> Until:
+    """Wait until a condition holds, and return what it gave; a test that waits for more than `patience` seconds fails."""
+
+    async def wait(condition: Callable[[], Any], patience: float = 5.0) -> Any:
+        deadline = time.monotonic() + patience
+        while True:
+            found = condition()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited for {patience} s in vain")
+            await asyncio.sleep(0.005)
+
+    return wait
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where everything that tests can need is installed, a skipped test is an error."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("AIOQLESS_NO_SKIPS") and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

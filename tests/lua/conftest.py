@@ -1,6 +1,7 @@
 """A story for each test."""
 
 import pytest
+from redis.asyncio import Redis
 
 from aioqless.scripts import Scripts
 
@@ -8,5 +9,5 @@ from .story import Story
 
 
 @pytest.fixture
-def story(scripts: Scripts) -> Story:
-    return Story(scripts)
+def story(scripts: Scripts, redis: Redis) -> Story:
+    return Story(scripts, redis)

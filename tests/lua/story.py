@@ -36,9 +36,9 @@ return found
 class Story:
     """One namespace and what happens in it. Every step has its time, in seconds; keys are named without the namespace."""
 
-    def __init__(self, scripts: Scripts) -> None:
+    def __init__(self, scripts: Scripts, redis: Redis) -> None:
         self.scripts = scripts
-        self.redis: Redis = scripts.redis
+        self.redis = redis
         self.namespace = scripts.namespace
 
     # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
