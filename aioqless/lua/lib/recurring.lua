@@ -1,6 +1,7 @@
 -- recurring: templates that put an instance of themselves whenever an interval has passed.
 
-local TRIES = 100
+local MOST_PASSED = 100
+local passed = 0
 
 -- Make due instances, at most so many; later calls make the others.
 function recurring.spawn(queue, now, most)
@@ -25,8 +26,7 @@ function recurring.spawn_from(queue, jid, tick, now, most)
     tick = tick + math.floor(missed) * interval
   end
   local made = 0
-  while tick <= now and made < most do
-    recurring.instance(queue, jid, f, tick, now)
+  while tick <= now and made < most and recurring.instance(queue, jid, f, tick, now) do
     tick = tick + interval
     made = made + 1
   end
@@ -34,8 +34,10 @@ function recurring.spawn_from(queue, jid, tick, now, most)
   return made
 end
 
+-- Returns whether it was made.
 function recurring.instance(queue, template, f, tick, now)
   local jid = recurring.free_jid(template)
+  if not jid then return false end
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parsed_list(f[4])
   record.set(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.time(tick),
@@ -43,20 +45,17 @@ function recurring.instance(queue, template, f, tick, now)
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
   place.wait(queue, jid, precedence.score(priority, tick))
+  return true
 end
 
--- The next instance's jid: the template's and a number.  One that is in use, after a template was taken off and put
--- on again, is passed over: it may be running.
+-- The next instance's jid: the template's and a number.  Those in use, after a template was taken off and put on again,
+-- are passed over: they may be running.  With too many of them, later calls go on; nil until then.
 function recurring.free_jid(template)
-  local jid
-  for _ = 1, TRIES do
-    jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', keys.template(template), 'count', 1))
+  while passed < MOST_PASSED do
+    local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', keys.template(template), 'count', 1))
     if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
+    passed = passed + 1
   end
-  local job = record.read(jid)
-  place.leave(job.queue, jid)
-  locks.drop(job.queue, jid, job.worker)
-  return jid
 end
 
 -- At maxmemory nothing new is made, so that what is there can be worked off.

@@ -1,0 +1,66 @@
+-- check: walk through everything the namespace holds, a bounded portion in each call; name what is wrong and, if asked to, mend it.
+--
+-- What must hold, with the name of a finding that says it doesn't, and how it is mended. No mend loses a job: where one can't go
+-- on as it is, it is failed in the group `found-by-check`, from which it can be taken back by unfail.
+--
+-- A job's hash
+--   fields                 has every field that live clients need, readable. Mended with defaults; a job whose klass or data
+--                          were missing is failed.
+--   without-queue          names its queue unless it is complete. Failed.
+--   fence-behind           has a fence that the counter reached. The counter is raised.
+--   tag-without-entry      has only tags that list it. Listed.
+-- A job's place: one, and that of its state. Mended by the state; the entry that is right keeps its score.
+--   nowhere                waiting and stalled in -work, scheduled in -scheduled, depends in -depends. (waiting in -scheduled is
+--                          what live clients make of an advance with a delay: tolerated.)
+--   without-lock           running in -locks.
+--   not-in-group           failed in the list of its failure's group. (A record without a group is `fields`.)
+--   not-in-completed       complete in the set of completed jobs.
+--   misplaced              in a set of its queue, but not that one.
+--   in-two-places          in others of its queue as well.
+-- What is said of jobs elsewhere. Mended by leaving it out.
+--   entry-without-job      a jid in a queue set has a job,
+--   entry-of-other-queue   which is in this queue. The job is put into its own, if it isn't there.
+--   held-not-running       a job in a worker's list runs under that worker. (The reverse is tolerated: a worker that was silent
+--                          for max-worker-age has lost its list, and a heartbeat puts the job back on it.)
+--   entry-not-complete     a job in the set of completed ones is complete.
+--   not-failed-in-group    a jid in a group's list is that of a job that failed in it,
+--   twice-in-group         and is there once.
+--   group-unknown          a group that lists jobs is known. Made known.
+--   group-empty            a known group lists jobs.
+--   tag-not-on-job         a job that a tag lists has the tag.
+--   tag-count              a tag's counter is the number of jobs that it lists. Set to that.
+--   history-without-job    a history is that of a job.
+--   queue-unknown          a queue with jobs or templates is known. Made known, even if somebody made it forgotten.
+--   failed-count           of a day's failures, those that are still failed are between none and all. Set to the nearer.
+-- Dependencies, each stored on both sides. Those that a note on left-over upkeep names may be on one only.
+--   held-by-nothing        a job in the state depends has dependencies. Released.
+--   not-held               a job with dependencies is in that state. Held; or, if it is running or through, freed from them.
+--   dependency-without-job dependencies are those of a job. Dropped.
+--   dependency-satisfied   nothing depends on a job that is complete or gone, or on itself. Released.
+--   one-sided              who depends on a job is among its dependents, and the other way round. The other side is made to
+--                          agree, or where the dependent isn't held, this one is dropped.
+-- Templates
+--   template-fields        has every field that is needed. Mended with defaults; what lacks klass, queue or interval can't be:
+--                          it is taken out of -recur, where a peer's pop would fail on it.
+--   template-nowhere       has a turn in its queue's -recur. The next is an interval from now.
+--   entry-without-template a turn is that of a template of that queue. Dropped.
+-- Our own keys
+--   note-without-rest, rest-without-note   a note on left-over upkeep and what it is about go together; and can be read.
+--   answer-forever         an answer kept for a repeated request expires.
+--   wrong-type             a key has the type that its name says. This can't be mended.
+--
+-- Each portion is looked at in one step, so that what is reported is wrong now, however jobs move. What moves past the walk is
+-- seen by the next one. In a group with very many failures, whether the list has a job is found out by when it failed; only where
+-- that doesn't help, the whole list is searched: the one thing here that takes longer the more there is.
+--
+-- @arg     now      time
+-- @arg     resolve  string?       `resolve`: mend what is found
+-- @arg     cursor   string?       where the call before stopped; empty or 0: the beginning
+-- @arg     budget   count?        about how many things to look at, 1 to 10,000; default 500
+-- @flags   allow-oom
+-- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the cursor is "0" when the walk is through
+
+if resolve and resolve ~= 'resolve' then refusal.argument('resolve', resolve, 'must be the word resolve, or empty') end
+findings.begin(resolve)
+local next_cursor, examined = walking.walk(cursor, math.min(math.max(budget or 500, 1), 10000), now)
+return findings.reply(next_cursor, examined)

@@ -1,0 +1,84 @@
+-- contents: what each key of a namespace may hold, by its name. Here, what queues hold.
+-- Each function returns how much it looked at and, if the key isn't through, where to go on in it.
+
+local PORTION = 100
+
+local FAMILIES = {
+  {'hash', '^j:(.+)$', function(here, jid) return soundness.job(jid, here.now) end},
+  {'list', '^j:(.+)%-history$', function(here, jid) return contents.history(here, jid) end},
+  {'set', '^j:(.+)%-dependencies$', function(here, jid) return ties.dependencies(here, jid) end},
+  {'set', '^j:(.+)%-dependents$', function(here, jid) return ties.dependents(here, jid) end},
+  {'zset', '^q:(.*)%-(work)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
+  {'zset', '^q:(.*)%-(scheduled)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
+  {'zset', '^q:(.*)%-(locks)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
+  {'zset', '^q:(.*)%-(depends)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
+  {'zset', '^q:(.*)%-(recur)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
+  {'hash', '^r:(.+)$', function(here, jid) return registers.template(here, jid) end},
+  {'zset', '^w:(.*):jobs$', function(here, worker) return registers.held(here, worker) end},
+  {'zset', '^completed$', function(here) return registers.completed(here) end},
+  {'zset', '^t:(.*)$', function(here, tag) return registers.tag(here, tag) end},
+  {'zset', '^tags$', function(here) return registers.counters(here) end},
+  {'list', '^f:(.*)$', function(here, group) return groups.list(here, group) end},
+  {'set', '^failures$', function(here) return groups.names(here) end},
+  {'hash', '^s:stats:', function(here) return registers.day(here) end},
+  {'set', '^x:todo$', function(here) return ties.notes(here) end},
+  {'set', '^x:left:(.*)$', function(here, note) return ties.rest(here, note) end},
+  {'string', '^x:request:', function(here) return registers.answer(here) end},
+}
+
+function contents.examine(here)
+  local kind, name, known = redis.call('TYPE', here.key).ok, string.sub(here.key, #ns + 2), false
+  for _, family in ipairs(FAMILIES) do
+    local first, second = string.match(name, family[2])
+    if first and family[1] == kind then return family[3](here, first, second) end
+    known = known or first
+  end
+  if known and kind ~= 'none' then findings.add('wrong-type', {key = here.key, type = kind}) end
+  return 1
+end
+
+-- Calls `look` for a portion of a set's members, with their scores where there are any.
+function contents.each(here, command, look)
+  local step = redis.call(command, here.key, here.at, 'COUNT', math.min(here.most, PORTION))
+  local width = command == 'SSCAN' and 1 or 2
+  for i = 1, #step[2], width do look(step[2][i], step[2][i + 1]) end
+  return 1 + #step[2] / width, step[1] ~= '0' and step[1] or nil
+end
+
+-- Takes what a finding is about out of the sorted set at hand.
+function contents.out(here, member) return function() redis.call('ZREM', here.key, member) end end
+
+function contents.history(here, jid)
+  if redis.call('EXISTS', keys.job(jid)) == 0 then
+    findings.add('history-without-job', {jid = jid}, function() redis.call('UNLINK', here.key) end)
+  end
+  return 1
+end
+
+function contents.queue(here, queue, kind)
+  if here.at == '0' and queue ~= '' and not redis.call('ZSCORE', keys.queues(), queue) then
+    findings.add('queue-unknown', {queue = queue}, function() place.register(queue, here.now) end)
+  end
+  local look = kind == 'recur' and contents.turn or contents.entry
+  return contents.each(here, 'ZSCAN', function(jid) look(here, queue, kind, jid) end)
+end
+
+function contents.entry(here, queue, kind, jid)
+  local at_home = redis.call('HGET', keys.job(jid), 'queue')
+  if at_home == queue then return end
+  local about = {jid = jid, queue = queue, place = kind}
+  if not at_home and redis.call('EXISTS', keys.job(jid)) == 0 then
+    findings.add('entry-without-job', about, contents.out(here, jid))
+  else
+    findings.add('entry-of-other-queue', about, function()
+      redis.call('ZREM', here.key, jid)
+      soundness.job(jid, here.now)
+    end)
+  end
+end
+
+function contents.turn(here, queue, _, jid)
+  if redis.call('HGET', keys.template(jid), 'queue') ~= queue then
+    findings.add('entry-without-template', {jid = jid, queue = queue}, contents.out(here, jid))
+  end
+end

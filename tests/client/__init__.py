@@ -1,0 +1,1 @@
+"""The public surface, against a real Redis."""

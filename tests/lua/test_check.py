@@ -1,0 +1,511 @@
+"""check: what is wrong with a namespace is named, and mended without losing a job."""
+
+import json
+import random
+from typing import Any, TypeAlias
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless.errors import InvalidArgument, ScriptError
+from aioqless.scripts import Scripts
+
+from .story import Story
+
+Commands: TypeAlias = list[tuple[Any, ...]]
+
+FAILURE = json.dumps({"group": "typo", "message": "no", "when": 3, "worker": "ann"})
+FREE_FIELDS = ["jid", "state", "worker", "priority", "expires", "retries", "remaining", "time"]
+
+# What somebody does to the keys of a town, by hand, and what a check then finds.
+WOUNDS: dict[str, tuple[set[str], Commands]] = {
+    # Jobs in the sets of queues
+    **{
+        f"a jid without a job is in {kind}": ({"entry-without-job"}, [("ZADD", f"q:mail-{kind}", 1, "ghost")])
+        for kind in ("work", "scheduled", "locks", "depends")
+    },
+    "a job is listed by another queue too": ({"entry-of-other-queue"}, [("ZADD", "q:post-work", 1, "waiting")]),
+    "a job is listed by another queue alone": (
+        {"entry-of-other-queue", "nowhere"},
+        [("ZREM", "q:mail-work", "waiting"), ("ZADD", "q:post-work", 1, "waiting")],
+    ),
+    "a completed job still waits": ({"entry-of-other-queue"}, [("ZADD", "q:mail-work", 1, "done")]),
+    "a waiting job is nowhere": ({"nowhere"}, [("ZREM", "q:mail-work", "waiting")]),
+    "a stalled job is nowhere": ({"nowhere"}, [("ZREM", "q:mail-work", "stalled")]),
+    "a scheduled job is nowhere": ({"nowhere"}, [("ZREM", "q:mail-scheduled", "scheduled")]),
+    "a held job is nowhere": ({"nowhere"}, [("ZREM", "q:mail-depends", "held")]),
+    "a running job has no lock": ({"without-lock"}, [("ZREM", "q:mail-locks", "running")]),
+    "a running job without a worker has no lock": (
+        {"without-lock", "held-not-running"},
+        [("ZREM", "q:mail-locks", "running"), ("HSET", "j:running", "worker", "")],
+    ),
+    "a failed job is in no group": ({"not-in-group"}, [("LREM", "f:typo", 0, "failed")]),
+    "the only job of a group isn't in it": ({"not-in-group"}, [("DEL", "f:rare"), ("SREM", "failures", "rare")]),
+    "a completed job isn't among the completed": ({"not-in-completed"}, [("ZREM", "completed", "done")]),
+    "a waiting job is locked instead": ({"misplaced"}, [("ZREM", "q:mail-work", "waiting"), ("ZADD", "q:mail-locks", 99, "waiting")]),
+    "a running job waits instead": ({"misplaced"}, [("ZREM", "q:mail-locks", "running"), ("ZADD", "q:mail-work", 1, "running")]),
+    "a held job waits instead": ({"misplaced"}, [("ZREM", "q:mail-depends", "held"), ("ZADD", "q:mail-work", 1, "held")]),
+    "a scheduled job waits instead": ({"misplaced"}, [("ZREM", "q:mail-scheduled", "scheduled"), ("ZADD", "q:mail-work", 1, "scheduled")]),
+    "a failed job waits instead": ({"misplaced"}, [("LREM", "f:typo", 0, "failed"), ("ZADD", "q:mail-work", 1, "failed")]),
+    "a waiting job is locked too": ({"in-two-places"}, [("ZADD", "q:mail-locks", 99, "waiting")]),
+    "a waiting job is scheduled too": ({"in-two-places"}, [("ZADD", "q:mail-scheduled", 99, "waiting")]),
+    "a running job waits too": ({"in-two-places"}, [("ZADD", "q:mail-work", 1, "running")]),
+    "a failed job waits too": ({"in-two-places"}, [("ZADD", "q:mail-work", 1, "failed")]),
+    "a scheduled job is held too": ({"in-two-places"}, [("ZADD", "q:mail-depends", 1, "scheduled")]),
+    "a queue with jobs isn't known": ({"queue-unknown"}, [("ZREM", "queues", "post")]),
+    # Workers
+    "a waiting job is in a worker's list": ({"held-not-running"}, [("ZADD", "w:ann:jobs", 99, "waiting")]),
+    "another worker's job is in a worker's list": ({"held-not-running"}, [("ZADD", "w:bob:jobs", 99, "running")]),
+    "no job is in a worker's list": ({"held-not-running"}, [("ZADD", "w:bob:jobs", 99, "ghost")]),
+    # Fields
+    **{f"a waiting job has no {field}": ({"fields"}, [("HDEL", "j:waiting", field)]) for field in FREE_FIELDS},
+    **{
+        f"a {jid} job has no state": ({"fields"}, [("HDEL", f"j:{jid}", "state")])
+        for jid in ("scheduled", "held")
+    },
+    "a running job has no state": ({"fields", "held-not-running"}, [("HDEL", "j:running", "state")]),
+    "a waiting job has no tags": ({"fields", "tag-not-on-job"}, [("HDEL", "j:waiting", "tags")]),
+    "a job without a state is in no set": ({"fields", "nowhere"}, [("HDEL", "j:waiting", "state"), ("ZREM", "q:mail-work", "waiting")]),
+    "a job is in a state that there isn't": ({"fields"}, [("HSET", "j:waiting", "state", "sleeping")]),
+    "a job has retries that are no number": ({"fields"}, [("HSET", "j:waiting", "retries", "many", "remaining", "nan")]),
+    "a job has tags that can't be read": ({"fields"}, [("HSET", "j:post", "tags", "x,y")]),
+    "a job has a failure that can't be read": ({"fields"}, [("HSET", "j:waiting", "failure", "")]),
+    "a waiting job has no klass": ({"fields"}, [("HDEL", "j:waiting", "klass")]),
+    "a running job has no data": ({"fields"}, [("HDEL", "j:running", "data")]),
+    "a held job has no data": ({"fields"}, [("HDEL", "j:held", "data")]),
+    "a failed job has no data": ({"fields"}, [("HSET", "j:failed", "data", "")]),
+    "a failed job has no failure": ({"fields", "not-in-group", "not-failed-in-group"}, [("HDEL", "j:failed", "failure")]),
+    "a waiting job has no queue": ({"fields", "without-queue", "entry-of-other-queue"}, [("HDEL", "j:waiting", "queue")]),
+    "a scheduled job has an empty queue": ({"without-queue", "entry-of-other-queue"}, [("HSET", "j:scheduled", "queue", "")]),
+    "next to nothing is left of a job": (
+        {"fields", "not-in-group", "entry-of-other-queue", "tag-not-on-job"},
+        [("DEL", "j:waiting"), ("HSET", "j:waiting", "priority", 1)],
+    ),
+    "fences have fallen behind": ({"fence-behind"}, [("SET", "x:fence", 0)]),
+    # Failure groups
+    "a group lists a waiting job": ({"not-failed-in-group"}, [("LPUSH", "f:typo", "waiting")]),
+    "a group lists no job": ({"not-failed-in-group"}, [("LPUSH", "f:typo", "ghost", "ghost")]),
+    "a group lists another's job": ({"not-failed-in-group"}, [("RPUSH", "f:typo", "rare")]),
+    "a group lists a job twice": ({"twice-in-group"}, [("RPUSH", "f:typo", "failed")]),
+    "a group has no failed job": ({"not-failed-in-group", "group-unknown"}, [("LPUSH", "f:odd", "waiting", "held")]),
+    "a group with jobs isn't known": ({"group-unknown"}, [("SREM", "failures", "typo")]),
+    "a known group is empty": ({"group-empty"}, [("SADD", "failures", "odd")]),
+    "a day has fewer failed jobs than none": ({"failed-count"}, [("HSET", "s:stats:0:mail", "failed", -2)]),
+    "a day has more failed jobs than failures": ({"failed-count"}, [("HSET", "s:stats:0:mail", "failed", 9)]),
+    # Completed jobs
+    "a waiting job is among the completed": ({"entry-not-complete"}, [("ZADD", "completed", 1, "waiting")]),
+    "no job is among the completed": ({"entry-not-complete"}, [("ZADD", "completed", 1, "ghost")]),
+    # Tags
+    "a tag doesn't list a job that has it": ({"tag-without-entry", "tag-count"}, [("ZREM", "t:x", "waiting")]),
+    "a tag lists a job that doesn't have it": ({"tag-not-on-job", "tag-count"}, [("ZADD", "t:x", 1, "post")]),
+    "a tag lists no job": ({"tag-not-on-job", "tag-count"}, [("ZADD", "t:odd", 1, "ghost")]),
+    "a tag's counter has drifted": ({"tag-count"}, [("ZINCRBY", "tags", 3, "x")]),
+    "a tag that is nowhere counts": ({"tag-count"}, [("ZADD", "tags", -1, "odd")]),
+    "a tag isn't counted": ({"tag-count"}, [("ZREM", "tags", "x")]),
+    # Dependencies
+    "a held job depends on nothing": ({"held-by-nothing"}, [("DEL", "j:late-dependencies"), ("DEL", "j:slow-dependents")]),
+    "a held job depends on nothing, and the other side doesn't know": (
+        {"held-by-nothing", "one-sided"},
+        [("DEL", "j:late-dependencies")],
+    ),
+    "a job depends on one that doesn't know": ({"one-sided"}, [("SREM", "j:waiting-dependents", "held")]),
+    "a job has a dependent that doesn't know": ({"one-sided"}, [("SREM", "j:held-dependencies", "waiting")]),
+    "a job has a waiting dependent": ({"one-sided"}, [("SADD", "j:waiting-dependents", "post")]),
+    "a job has a dependent that isn't there": ({"one-sided"}, [("SADD", "j:waiting-dependents", "ghost")]),
+    "a job depends on a completed one": ({"dependency-satisfied"}, [("SADD", "j:held-dependencies", "done")]),
+    "a job depends on a completed one alone": (
+        {"dependency-satisfied", "one-sided"},
+        [("DEL", "j:late-dependencies"), ("SADD", "j:late-dependencies", "done")],
+    ),
+    "a job depends on one that isn't there": ({"dependency-satisfied"}, [("SADD", "j:held-dependencies", "ghost")]),
+    "a job depends on itself": (
+        {"dependency-satisfied"},
+        [("SADD", "j:held-dependencies", "held"), ("SADD", "j:held-dependents", "held")],
+    ),
+    "a waiting job has dependencies": (
+        {"not-held"},
+        [("SADD", "j:waiting-dependencies", "post"), ("SADD", "j:post-dependents", "waiting")],
+    ),
+    "a scheduled job has dependencies": (
+        {"not-held"},
+        [("SADD", "j:scheduled-dependencies", "post"), ("SADD", "j:post-dependents", "scheduled")],
+    ),
+    "a running job has dependencies": (
+        {"not-held"},
+        [("SADD", "j:running-dependencies", "post"), ("SADD", "j:post-dependents", "running")],
+    ),
+    "there are dependencies of no job": (
+        {"dependency-without-job"},
+        [("SADD", "j:ghost-dependencies", "post"), ("SADD", "j:post-dependents", "ghost")],
+    ),
+    # Templates
+    "a template has no turn": ({"template-nowhere"}, [("ZREM", "q:mail-recur", "hourly")]),
+    "a turn is of no template": ({"entry-without-template"}, [("ZADD", "q:mail-recur", 1, "ghost")]),
+    "a template has a turn in another queue": ({"entry-without-template"}, [("ZADD", "q:post-recur", 1, "hourly")]),
+    "a template lacks what has defaults": ({"template-fields"}, [("HDEL", "r:hourly", "data", "priority", "count", "backlog")]),
+    # Our own
+    "a note is about nothing": ({"note-without-rest"}, [("SADD", "x:todo", "release:1:waiting")]),
+    "a note can't be read": ({"note-without-rest"}, [("SADD", "x:todo", "remember the milk")]),
+    "a rest has no note": ({"rest-without-note"}, [("SADD", "x:left:unlink:1:ghost", "waiting")]),
+    "a rest can't be understood": ({"rest-without-note"}, [("SADD", "x:left:milk", "waiting")]),
+    "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),
+}  # fmt: skip
+
+# What may be so.
+SCARS: dict[str, Commands] = {
+    "a worker that was silent has lost its list": [("DEL", "w:ann:jobs"), ("ZREM", "workers", "ann")],
+    "a peer advanced a job with a delay": [("HSET", "j:scheduled", "state", "waiting")],
+    "a peer wrote empty lists as objects": [("HSET", "j:post", "tags", "{}", "failure", "{}")],
+    "a peer's failed job has no expiry": [("HSET", "j:failed", "expires", "")],
+    "a failure has a type instead of a group": [("HSET", "j:failed", "failure", FAILURE.replace("group", "type"))],
+    "a waiting job still names its former worker": [("HSET", "j:waiting", "worker", "ann", "expires", "63")],
+    "a tracked job is gone": [("ZADD", "tracked", 1, "ghost")],
+    "a note on a released job is gone on with later": [
+        ("SADD", "x:todo", "release:1:done"), ("SADD", "x:left:release:1:done", "held"), ("SADD", "j:held-dependencies", "done"),
+    ],
+    "a note on a cancelled job is gone on with later": [
+        ("SADD", "x:todo", "unlink:2:ghost"), ("SADD", "x:left:unlink:2:ghost", "waiting"), ("SADD", "j:waiting-dependents", "ghost"),
+    ],
+    "keys of others are none of ours": [("SET", "q:mail-limit", 1), ("SET", "elsewhere", 1), ("HSET", "s:wait:0:mail", "s1", 2)],
+}  # fmt: skip
+
+
+@pytest.fixture
+def namespace() -> str:
+    """One for all, so that the scripts of some hundred tests are made once."""
+    return "town"
+
+
+@pytest.fixture(autouse=True)
+async def _an_empty_server(redis: Redis) -> None:
+    """A walk goes over all there is, the keys of other tests too: nobody needs those any more."""
+    await redis.flushdb(asynchronous=True)
+
+
+async def a_town(story: Story) -> None:
+    """A job in every state, and a template."""
+    await story.completed("done", tags=["x"])
+    await story.failed("failed", tags=["x"])
+    await story.failed("typo")
+    await story.failed("rare", group="rare")
+    await story.running("stalled")
+    await story.timeout("stalled", at=2)
+    await story.pop(2, worker="bob")
+    await story.scripts("release", jid="stalled", worker="bob", now=3, delay=500)
+    await story.running("running", 3, 4)
+    await story.put("stalled", 4)
+    await story.pop(4, worker="bob")
+    await story.timeout("stalled", at=5)
+    await story.put("scheduled", 5, delay=100)
+    await story.put("waiting", 5, tags=["x", "y"])
+    await story.put("post", 5, queue="post", retries=2)
+    await story.put("held", 6, depends=["waiting", "post"])
+    await story.put("slow", 6, delay=50)
+    await story.put("late", 6, delay=70, depends=["slow"])
+    await story.recur("hourly", 6, interval=3600, offset=3600)
+
+
+async def findings(story: Story, *, resolve: str = "", at: float = 10, budget: int = 500) -> list[dict[str, Any]]:
+    """What a whole walk finds."""
+    found, cursor = [], ""
+    while cursor != "0":
+        reply = await story.scripts("check", now=at, resolve=resolve, cursor=cursor, budget=budget)
+        assert reply["mended"] == sum(finding["mended"] for finding in reply["found"])
+        found += reply["found"]
+        cursor = reply["cursor"]
+    return found
+
+
+def problems(found: list[dict[str, Any]]) -> set[str]:
+    return {finding["problem"] for finding in found}
+
+
+async def data_of_jobs(story: Story) -> dict[str, str]:
+    everything = await story.everything()
+    jobs = {key[2:]: job for key, job in everything.items() if key.startswith("j:") and isinstance(job, dict) and "data" in job}
+    return {jid: job["data"] for jid, job in jobs.items()}
+
+
+async def work_off(story: Story) -> set[str]:
+    """Do all there is to do; returns what is complete in the end."""
+    at = 20_000.0
+    for _ in range(4):
+        for group in await story.scripts("failed"):
+            await story.scripts("unfail", queue="mail", group=group, now=at)
+        for queue in ("mail", "post"):
+            for job in await story.scripts("pop", queue=queue, worker="zoe", count=100, now=at):
+                await story.complete(job["jid"], at, worker="zoe", queue=queue)
+        at += 100
+    return set(await story.scores("completed"))
+
+
+@pytest.mark.parametrize(("expected", "commands"), WOUNDS.values(), ids=WOUNDS)
+async def test_what_is_wrong_is_named_and_mended_and_no_job_is_lost(story: Story, expected: set[str], commands: Commands) -> None:
+    await a_town(story)
+    before = await data_of_jobs(story)
+    for command, key, *more in commands:
+        await story.change(command, key, *more)
+
+    async with story.unchanged():
+        found = await findings(story)
+    assert problems(found) == expected
+    assert not any(finding["mended"] for finding in found)
+
+    resolved = await findings(story, resolve="resolve")
+    assert problems(resolved) <= expected
+    assert all(finding["mended"] for finding in resolved)
+    assert await findings(story) == []
+    assert await work_off(story) >= set(before)
+
+
+@pytest.mark.parametrize("commands", SCARS.values(), ids=SCARS)
+async def test_what_may_be_so_is_left_alone(story: Story, commands: Commands) -> None:
+    await a_town(story)
+    for command, key, *more in commands:
+        await story.change(command, key, *more)
+    async with story.unchanged():
+        assert await findings(story, resolve="resolve") == []
+
+
+async def test_a_job_that_is_gone_leaves_nothing_behind(story: Story) -> None:
+    await a_town(story)
+    await story.change("DEL", "j:waiting")
+    expected = {"entry-without-job", "history-without-job", "tag-not-on-job", "tag-count", "dependency-satisfied"}
+    assert problems(await findings(story)) == expected - {"tag-count"}
+    assert problems(await findings(story, resolve="resolve")) <= expected
+    assert await findings(story) == []
+    assert not [key for key in await story.everything() if "waiting" in key]
+    assert await work_off(story) >= {"held", "post", "late", "slow"}
+
+
+async def test_a_mended_lock_is_the_holders_still(story: Story) -> None:
+    await story.running("a")
+    await story.change("ZREM", "q:mail-locks", "a")
+    await findings(story, resolve="resolve")
+    assert await story.where("a") == {"locks": 61}
+    assert await story.complete("a", 11) == "complete"
+
+
+async def test_an_entry_that_is_right_keeps_its_place(story: Story) -> None:
+    await story.put("a", 0, delay=1000)
+    await story.change("ZADD", "q:mail-work", 1, "a")
+    await findings(story, resolve="resolve")
+    assert await story.where("a") == {"scheduled": 1000}
+
+
+async def test_a_job_that_lacks_what_its_handler_needs_is_failed_where_it_can_be_seen(story: Story) -> None:
+    await story.put("a", 0)
+    await story.change("HDEL", "j:a", "data")
+    await findings(story, resolve="resolve", at=10)
+    assert await story.scripts("failed") == {"found-by-check": 1}
+    job = await story.get("a")
+    assert job["failure"] == {"group": "found-by-check", "message": "The job lacked data", "when": 10, "worker": ""}
+    assert await story.day() == {"failures": "1", "failed": "1"}
+    await story.cancel("a")
+    assert await story.day() == {"failures": "1", "failed": "0"}
+
+
+async def test_the_holder_of_a_job_that_check_fails_is_told(story: Story) -> None:
+    await story.running("a")
+    await story.change("HDEL", "j:a", "klass")
+    async with story.heard() as messages:
+        await findings(story, resolve="resolve")
+    assert ("w:ann", {"event": "lock_lost", "jid": "a", "worker": "ann"}) in messages
+    assert await story.scores("w:ann:jobs") == {}
+
+
+async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each_time(story: Story) -> None:
+    await story.recur("hourly", 0)
+    await story.change("HDEL", "r:hourly", "interval", "retries")
+    assert problems(await findings(story, resolve="resolve")) == {"template-fields"}
+    assert await story.scores("q:mail-recur") == {}
+    [finding] = await findings(story, resolve="resolve")
+    assert (finding["fields"], finding["mended"]) == (["interval"], False)
+
+
+@pytest.mark.parametrize("key", ["j:a", "q:mail-work", "completed", "failures", "f:typo", "x:todo"])
+async def test_a_key_of_the_wrong_type_is_told_of_and_left_alone(story: Story, key: str) -> None:
+    await story.change("SET", key, "text")
+    async with story.unchanged():
+        assert await findings(story, resolve="resolve") == [
+            {"problem": "wrong-type", "mended": False, "key": story.key(key), "type": "string"}
+        ]
+
+
+async def test_a_forgotten_queue_that_still_has_jobs_is_known_again(story: Story) -> None:
+    await story.put("a", 0)
+    await story.scripts("forget", queues=["mail"])
+    assert problems(await findings(story, resolve="resolve")) == {"queue-unknown"}
+    assert await story.scores("queues") == {"mail": 10}
+
+
+# The walk
+
+
+async def test_an_empty_namespace_is_sound(story: Story) -> None:
+    reply = await story.scripts("check", now=1, budget=10_000)
+    assert (reply["cursor"], reply["found"], reply["mended"]) == ("0", [], 0)
+
+
+@pytest.mark.parametrize("budget", [1, 7, 10_000])
+async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(story: Story, budget: int) -> None:
+    await a_town(story)
+    for jid in ("waiting", "scheduled", "held", "failed"):
+        await story.change("HDEL", f"j:{jid}", "remaining")
+    for number in range(300):
+        await story.change("ZADD", "q:mail-work", 0, f"ghost-{number}")
+        await story.change("LPUSH", "f:typo", f"ghost-{number}")
+    found = await findings(story, budget=budget)
+    assert {finding["jid"] for finding in found if finding["problem"] == "fields"} == {"waiting", "scheduled", "held", "failed"}
+    for problem in ("entry-without-job", "not-failed-in-group"):
+        assert len({finding["jid"] for finding in found if finding["problem"] == problem}) == 300
+
+
+async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story) -> None:
+    for number in range(3):
+        batch = [{"jid": f"{number}-{each}", "klass": "Greet", "data": "{}", "tags": ["x"]} for each in range(1000)]
+        await story.scripts("put_many", queue="mail", now=1, batch=batch)
+    cursor, steps = "", []
+    while cursor != "0":
+        reply = await story.scripts("check", now=2, cursor=cursor)
+        cursor = reply["cursor"]
+        steps.append(reply["examined"])
+        assert reply["found"] == []
+    assert max(steps) < 650
+    assert sum(steps) > 3 * 3000
+
+
+async def test_resolving_in_small_steps_mends_a_long_list_entirely(story: Story) -> None:
+    await story.failed("a")
+    for number in range(250):
+        await story.change("LPUSH" if number % 2 else "RPUSH", "f:typo", f"ghost-{number}")
+    await findings(story, resolve="resolve", budget=20)
+    assert await story.items("f:typo") == ["a"]
+
+
+async def test_in_a_long_group_the_job_is_found_by_when_it_failed(story: Story) -> None:
+    common = {"klass": "K", "data": "{}", "queue": "mail", "state": "failed", "worker": "", "tags": "[]", "expires": ""}
+    numbers = {"priority": 0, "retries": 1, "remaining": 1}
+    pipe = story.redis.pipeline(transaction=False)
+    for number in range(3000):
+        jid, when = f"j{number}", number // 7
+        failure = json.dumps({"group": "typo", "message": "", "when": when, "worker": ""})
+        pipe.hset(story.key(f"j:{jid}"), mapping={"jid": jid, "time": when, "failure": failure, **common, **numbers})
+        pipe.lpush(story.key("f:typo"), jid)
+    pipe.sadd(story.key("failures"), "typo")
+    pipe.zadd(story.key("queues"), {"mail": 0})
+    await pipe.execute()
+    await story.change("LREM", "f:typo", 0, "j1234")
+    assert [(found["problem"], found["jid"]) for found in await findings(story, budget=10_000)] == [("not-in-group", "j1234")]
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x", "-1", "{}", "[]", "\x00", '["0"]', '["x",[]]', "[1,[]]", '["1",[1]]', '["99999999999999999999",[]]',
+        '["end",[["elsewhere","0"]]]', '["1",[["{key}","x"]]]', '["1",[["{key}"]]]',
+    ],
+)  # fmt: skip
+async def test_a_cursor_of_somebodys_own_is_refused(story: Story, cursor: str) -> None:
+    await story.put("a", 0)
+    async with story.refused(InvalidArgument, argument="cursor"):
+        await story.scripts("check", now=1, cursor=cursor.replace("{key}", story.key("j:a")))
+
+
+async def test_only_the_word_resolve_resolves(story: Story) -> None:
+    async with story.refused(InvalidArgument, argument="resolve"):
+        await story.scripts("check", now=1, resolve="yes")
+
+
+@pytest.mark.parametrize("name", ["a*b", "a?b", "[ab]", "a\\b", "a-b", "{a}", "a%b"])
+async def test_a_namespace_of_any_name_is_walked_and_no_other(story: Story, name: str) -> None:
+    connection = story.scripts.connection
+    other, mine = (Story(Scripts(connection, story.namespace + each), story.redis) for each in ("a+b", name))
+    for each in (other, mine):
+        await each.put("a", 0)
+        await each.change("ZREM", "q:mail-work", "a")
+    assert problems(await findings(mine, resolve="resolve")) == {"nowhere"}
+    assert problems(await findings(other)) == {"nowhere"}
+
+
+# Use
+
+
+async def test_all_commands_together_keep_a_namespace_sound(story: Story) -> None:
+    await a_long_life(story, random.Random(7), steps=1500, check_every=100)
+
+
+async def test_a_walk_that_jobs_move_under_finds_nothing(story: Story) -> None:
+    await a_long_life(story, random.Random(8), steps=1000, check_every=1)
+
+
+async def a_long_life(story: Story, chance: random.Random, *, steps: int, check_every: int) -> None:
+    """Commands at random. A whole check now and then; or, where that is after each step, one step of the check at a time."""
+    at, cursor = 0.0, ""
+    for number in range(steps):
+        at += chance.choice([0, 0, 0.5, 1, 5, 30, 400])
+        word, arguments = a_command(chance, at)
+        try:
+            await story.scripts(*word, **arguments)
+        except ScriptError:
+            continue
+        if check_every == 1:
+            reply = await story.scripts("check", now=at, cursor=cursor, budget=15)
+            assert reply["found"] == [], (number, word, arguments)
+            cursor = reply["cursor"]
+        elif number % check_every == 0:
+            assert await findings(story, at=at) == [], (number, word, arguments)
+
+
+def a_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """A call that might be made at this time."""
+    jid, other, third = (f"j{chance.randrange(12)}" for _ in range(3))
+    queue, goal = (chance.choice(["mail", "post"]) for _ in range(2))
+    worker, group = chance.choice(["ann", "bob"]), chance.choice(["typo", "rare"])
+    delay, tags = chance.choice([0, 0, 0, 10, 300]), chance.sample(["x", "y", "z"], chance.randrange(3))
+    put = {"jid": jid, "klass": "K", "data": "{}"}
+    more = {"priority": chance.choice([None, 0, -3]), "tags": chance.choice([None, tags]), "retries": chance.choice([None, 0, 2]),
+            "depends": chance.choice([None, None, [other], [other, third]])}  # fmt: skip
+    run = {"jid": jid, "worker": worker, "now": at}
+    calls: list[tuple[int, tuple[str, ...], dict[str, Any]]] = [
+        (12, ("put",), {**put, **more, "queue": queue, "now": at, "delay": delay, "worker": chance.choice([None, worker])}),
+        (3, ("requeue",), {**put, **more, "queue": queue, "now": at, "delay": delay}),
+        (3, ("put_many",), {"queue": queue, "now": at, "batch": [{**put, **more, "delay": delay}, {**put, "jid": other}]}),
+        (14, ("pop",), {"queue": queue, "worker": worker, "count": chance.randrange(4), "now": at}),
+        (4, ("pop_many",), {"worker": worker, "count": 3, "now": at, "order": chance.choice(["ordered", "rotation"]),
+                            "batch": [{"queue": "mail"}, {"queue": "post", "limit": 1}]}),
+        (2, ("peek",), {"queue": queue, "count": 3, "now": at}),
+        (6, ("heartbeat",), {**run, "data": chance.choice(["", "[1]"])}),
+        (2, ("heartbeat_many",), {"worker": worker, "now": at, "batch": [{"jid": jid}, {"jid": other}]}),
+        (14, ("complete",), {**run, "queue": queue}),
+        (8, ("complete",), {**run, "queue": queue, "next": goal, "delay": delay, "depends": more["depends"]}),
+        (4, ("complete_many",), {"worker": worker, "now": at, "batch": [{"jid": jid, "queue": queue}, {"jid": other, "queue": goal}]}),
+        (8, ("fail",), {**run, "group": group, "message": "no"}),
+        (4, ("fail",), {**run, "worker": "", "group": group, "message": "no"}),
+        (8, ("retry",), {**run, "queue": queue, "delay": delay, **({"group": group, "message": "no"} if delay else {})}),
+        (6, ("release",), {**run, "delay": delay}),
+        (3, ("timeout",), {"now": at, "jids": [jid]}),
+        (6, ("cancel",), {"jids": [jid, other, third]}),
+        (6, ("depends", "on"), {"jid": jid, "jids": [other, third], "now": at}),
+        (6, ("depends", "off"), {"jid": jid, "jids": chance.choice([[other], ["all"]]), "now": at}),
+        (6, ("unfail",), {"queue": queue, "group": group, "now": at, "count": chance.randrange(3)}),
+        (4, ("priority",), {"jid": jid, "priority": chance.randrange(-3, 3)}),
+        (2, ("log",), {"jid": jid, "message": "hm", "now": at}),
+        (4, ("tag", "add"), {"jid": jid, "now": at, "tags": tags}),
+        (4, ("tag", "remove"), {"jid": jid, "now": at, "tags": tags}),
+        (2, ("track", "track"), {"jid": jid, "now": at, "tags": tags}),
+        (2, ("track", "untrack"), {"jid": jid, "now": at}),
+        (1, ("pause",), {"queues": [queue]}),
+        (3, ("unpause",), {"queues": ["mail", "post"]}),
+        (1, ("deregister",), {"workers": [worker]}),
+        (2, ("config", "set"), {"option": "grace-period", "value": chance.choice([0, 10])}),
+        (1, ("config", "set"), {"option": "jobs-history", "value": chance.choice([100, 1e6])}),
+        (1, ("config", "set"), {"option": "max-worker-age", "value": chance.choice([100, 1e6])}),
+        (3, ("recur", "on"), {**put, "jid": "r", "queue": queue, "now": at, "interval": 60, "offset": delay, "tags": tags,
+                              "backlog": chance.choice([None, 0, 3])}),
+        (1, ("recur", "off"), {"jid": "r"}),
+        (2, ("recur", "update"), {"jid": "r", "pairs": ["queue", queue, "interval", chance.choice([30, 90])]}),
+        (1, ("recur", "tag"), {"jid": "r", "tags": tags or ["x"]}),
+    ]  # fmt: skip
+    [(_, word, arguments)] = chance.choices(calls, [weight for weight, _, _ in calls])
+    return word, arguments
