@@ -51,16 +51,24 @@ class Client:
 
     async def __aenter__(self) -> Self:
         if self.url is None:
-            from aioqless import embedded
-
-            server = await asyncio.to_thread(embedded.ensure)
-            self.url = server.url
-            self._private = {"program": server.program, "data": str(server.data_dir)}
-        scripts = Scripts(Connection(self.url, timeout=self._timeout, name=self.name), self.namespace)
+            await self._ensure_private()
+        before = self._ensure_private if self._private else None
+        connection = Connection(self.url or "", timeout=self._timeout, name=self.name, before=before)
+        scripts = Scripts(connection, self.namespace)
+        if self._private:
+            await connection.execute("PING")  # the private server goes when nobody is connected
         # For subscriptions. No blind retries and no time-outs: a subscription waits for as long as nothing happens.
         redis = Redis.from_url(self.url, retry=Retry(NoBackoff(), 0), socket_timeout=None)
         self._doors = _Doors(redis, scripts, self)
         return self
+
+    async def _ensure_private(self) -> None:
+        """Start the private server unless it runs."""
+        from aioqless import embedded
+
+        server = await asyncio.to_thread(embedded.ensure)
+        self.url = server.url
+        self._private = {"program": server.program, "data": str(server.data_dir)}
 
     async def __aexit__(self, *_: object) -> None:
         if self._doors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -40,14 +41,23 @@ class Connection:
     """Connects when first used, and again after it broke. Calls under way when it breaks raise redis-py's ConnectionError: whether they
     were carried out is unknown.
 
-    A reply that takes longer than `timeout` seconds raises TimeoutError and ends the connection, for what it holds up.
+    A reply that takes longer than `timeout` seconds raises TimeoutError and ends the connection, for what it holds up. `before` is called
+    before each attempt to connect.
     """
 
-    def __init__(self, url: str, *, timeout: float | None = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float | None = None,
+        name: str | None = None,
+        before: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
         self.url = url
         self._options: dict[str, Any] = dict(parse_url(url))
         self._timeout = timeout
         self._name = name
+        self._before = before
         self._wire: _Wire | None = None
         self._connecting = asyncio.Lock()
 
@@ -75,13 +85,16 @@ class Connection:
 
     async def aclose(self) -> None:
         """End the connection; calls under way raise ConnectionError."""
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+            await wire.gone.wait()
 
     async def _connected(self) -> _Wire:
         async with self._connecting:
             if self._wire is None or self._wire.broken:
+                if self._before is not None:
+                    await self._before()
                 try:
                     async with asyncio.timeout(self._timeout):
                         self._wire = await self._connect()
@@ -131,6 +144,7 @@ class _Wire(asyncio.Protocol):
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self._transport: asyncio.Transport | None = None
         self.broken = False
+        self.gone = asyncio.Event()  # the socket is closed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -166,9 +180,13 @@ class _Wire(asyncio.Protocol):
         """End it at once."""
         if self._transport is not None:
             self._transport.abort()
-        self.connection_lost(None)
+        self._refuse(None)
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._refuse(error)
+        self.gone.set()
+
+    def _refuse(self, error: Exception | None) -> None:
         self.broken = True
         while self._waiting:
             waiting = self._waiting.popleft()
