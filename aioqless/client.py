@@ -53,12 +53,13 @@ class Client:
         if self.url is None:
             await self._ensure_private()
         before = self._ensure_private if self._private else None
-        connection = Connection(self.url or "", timeout=self._timeout, name=self.name, before=before)
+        url = self.url or ""
+        connection = Connection(url, timeout=self._timeout, name=self.name, before=before)
         scripts = Scripts(connection, self.namespace)
         if self._private:
             await connection.execute("PING")  # the private server goes when nobody is connected
         # For subscriptions. No blind retries and no time-outs: a subscription waits for as long as nothing happens.
-        redis = Redis.from_url(self.url, retry=Retry(NoBackoff(), 0), socket_timeout=None)
+        redis = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=None)
         self._doors = _Doors(redis, scripts, self)
         return self
 
