@@ -1,0 +1,65 @@
+"""Without a time, commands go by the server's own clock, which all workers share."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from .story import Story
+
+Clock = Callable[[float], bool]
+
+
+@pytest.fixture
+async def recent(story: Story) -> AsyncIterator[Clock]:
+    """Whether a time lies between the beginning of the test and now, by the server's clock."""
+    seconds, _ = await story.ask("TIME")
+    start = int(seconds)
+    yield lambda at: start <= at <= start + 30
+
+
+async def test_a_life_by_the_servers_clock(story: Story, recent: Clock) -> None:
+    call = story.scripts
+    job: dict[str, Any] = {"jid": "a", "worker": "ann"}
+    await call("put", queue="mail", jid="a", klass="Greet", data="{}", delay=0)
+    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
+    assert recent(popped["expires"] - 60)
+    assert recent(await call("heartbeat", **job) - 60)
+    assert await call("retry", **job, queue="mail") == 4
+    assert len(await call("pop_many", worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}])) == 3
+    assert await call("release", **job, delay=0.000001) == "scheduled"
+    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
+    await call("timeout", jids=["a"])
+    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
+    assert await call("fail", **job, group="typo", message="no") == "a"
+    assert await call("unfail", queue="mail", group="typo") == 1
+    await call("log", jid="a", message="note")
+    assert await call("tag", "add", jid="a", tags=["x"]) == ["x"]
+    assert await call("track", "track", jid="a") == 1
+    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
+    assert await call("complete", **job, queue="mail") == "complete"
+    times = [when for when, _ in await story.happened("a")]
+    times += [*(await story.scores("t:x")).values(), *(await story.scores("tracked")).values(), *(await story.scores("completed")).values()]
+    assert len(times) == 15
+    assert [at for at in times if not recent(at)] == []
+
+
+async def test_a_dependency_taken_off_without_a_time_is_taken_off_now(story: Story, recent: Clock) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0, depends=["a"])
+    await story.scripts("depends", "off", jid="b", jids=["all"])
+    assert recent(-1e10 * (await story.where("b"))["work"])
+
+
+async def test_a_template_begins_now(story: Story, recent: Clock) -> None:
+    await story.scripts("recur", "on", queue="mail", jid="r", klass="K", data="1", interval=60, offset=0)
+    assert recent((await story.scores("q:mail-recur"))["r"])
+    assert [job["jid"] for job in await story.scripts("peek", queue="mail", count=1)] == ["r-1"]
+
+
+async def test_questions_are_answered_as_of_now(story: Story) -> None:
+    await story.running("a", 0, 1)
+    assert (await story.scripts("queues", queue="mail"))["stalled"] == 1
+    assert await story.scripts("jobs", state="stalled", queue="mail") == ["a"]
+    assert await story.scripts("workers") == []
+    assert (await story.scripts("stats", queue="mail"))["wait"]["count"] == 0

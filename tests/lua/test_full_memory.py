@@ -1,0 +1,73 @@
+"""At its memory limit Redis takes no new jobs, and what is there can be worked off."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from aioqless.errors import QueueFull
+
+from .story import Story
+
+
+@asynccontextmanager
+async def _full(story: Story) -> AsyncIterator[None]:
+    await story.ask("CONFIG", "SET", "maxmemory", "1")
+    try:
+        yield
+    finally:
+        await story.ask("CONFIG", "SET", "maxmemory", "0")
+
+
+async def test_new_jobs_are_refused_with_an_error_of_its_own(story: Story) -> None:
+    await story.put("a", 0)
+    async with _full(story):
+        for _ in range(2):
+            with pytest.raises(QueueFull):
+                await story.put("b", 1)
+        with pytest.raises(QueueFull):
+            await story.scripts("put_many", queue="mail", now=1, batch=[{"jid": "b", "klass": "K", "data": "1"}])
+        with pytest.raises(QueueFull):
+            await story.scripts("requeue", queue="mail", jid="a", klass="K", data="1", now=1, delay=0)
+        with pytest.raises(QueueFull):
+            await story.recur("r", 1)
+    assert (await story.get("b"), await story.happened("a")) == (None, [(0, "put")])
+
+
+async def test_a_full_queue_can_be_drained(story: Story) -> None:
+    for jid in "abcdefg":
+        await story.put(jid, ord(jid))
+    await story.put("held", 200, depends=["a"])
+    async with _full(story):
+        assert await story.pop(201, count=9) == list("abcdefg")
+        assert await story.heartbeat("a", 202) == 262
+        assert await story.complete("a", 203) == "complete"
+        assert await story.complete("b", 203, next="post") == "waiting"
+        assert await story.fail("c", 204) == "c"
+        assert await story.retry("d", 205) == 4
+        assert await story.release("e", 206) == "waiting"
+        await story.timeout("f", at=207)
+        assert await story.cancel("g") == ["g"]
+        assert await story.scripts("unfail", queue="mail", group="typo", now=208) == 1
+        assert await story.state("held") == "waiting"
+        rows, _, _ = await story.scripts("pop_many", worker="ann", count=9, now=209, order="ordered", batch=[{"queue": "mail"}])
+        assert {row[0] for row in rows} == {b"c", b"d", b"e", b"f", b"held"}
+        done = [{"jid": row[0].decode(), "queue": "mail"} for row in rows]
+        assert await story.scripts("complete_many", worker="ann", now=210, batch=done) == ["complete"] * 5
+
+
+async def test_a_pop_makes_no_new_instances(story: Story) -> None:
+    await story.put("a", 0)
+    await story.recur("r", 0)
+    async with _full(story):
+        assert await story.pop(1, count=2) == ["a"]
+        assert await story.peek(1) == []
+    assert await story.pop(2, count=2) == ["r-1"]
+
+
+async def test_questions_are_answered_and_repeated_requests_too(story: Story) -> None:
+    await story.put("a", 0)
+    async with _full(story):
+        assert await story.pop(1, request="c1:1") == ["a"]
+        assert await story.pop(1, request="c1:1") == ["a"]
+        assert (await story.state("a"), await story.counts(2)) == ("running", {"running": 1})
