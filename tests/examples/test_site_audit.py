@@ -1,0 +1,185 @@
+"""The site audit as a stranger runs it: a process of its own, on a private server; interrupted, killed, and run again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from aioqless import Client, Event, Job, embedded
+
+ROOT = Path(__file__).parents[2]
+PAGES = 40
+DYING = """
+import os, signal, aioqless
+aioqless.Job.{verb} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from examples.site_audit.__main__ import main
+main()
+"""
+FAILING = "multiprocessing.popen_spawn_win32.html"  # whose module can't be imported where the private server runs
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """The data directory of a private server, which is gone after the test."""
+    path = Path(tempfile.mkdtemp(prefix="aioqless-"))
+    yield path
+    embedded.stop(path, force=True)
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+async def client(data: Path) -> AsyncIterator[Client]:
+    server = await asyncio.to_thread(embedded.ensure, data)
+    async with Client(server.url, namespace="audit") as client:
+        yield client
+
+
+class Audit:
+    """A run of the example."""
+
+    def __init__(self, data: Path, pages: int = PAGES, *, start: Sequence[str] = ("-m", "examples.site_audit")) -> None:
+        environment = {name: value for name, value in os.environ.items() if name not in ("AIOQLESS_URL", "REDIS_URL")}
+        self.process = subprocess.Popen(
+            [sys.executable, *start, "multiprocessing.html", "--pages", str(pages)],
+            cwd=ROOT,
+            env=environment | {"AIOQLESS_DATA": str(data)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    async def end(self) -> tuple[int, str, str]:
+        """Wait for its end; returns its exit code and what it wrote to its standard output and error."""
+        report, told = await asyncio.to_thread(self.process.communicate, timeout=60)
+        return self.process.returncode, report, told
+
+
+@asynccontextmanager
+async def midway(client: Client, data: Path) -> AsyncIterator[Audit]:
+    """An audit that has visited some of its pages, and has others still to visit."""
+    async with client.events.all() as events:
+        audit = Audit(data)
+        try:
+            await asyncio.wait_for(_visits(events, 10), 30)
+            yield audit
+        finally:
+            audit.process.kill()
+            await audit.end()
+
+
+async def _visits(events: AsyncIterator[Event], count: int) -> None:
+    async for event in events:
+        if event.name == "completed" and event.more["queue"] == "pages":
+            count -= 1
+            if not count:
+                return
+
+
+async def jobs_of(client: Client, audit: int) -> list[Job]:
+    """The jobs of its pages, histories included."""
+    _, jids = await client.jobs.tagged(f"audit {audit}", count=1000)
+    return [job for jid in jids if (job := await client.jobs.get(jid))]
+
+
+def times(job: Job, *what: str) -> list[float]:
+    return [event["when"] for event in job.events if event["what"] in what]
+
+
+async def assert_audited(client: Client, report: str) -> list[Job]:
+    """The first audit visited so many pages, put none of them twice, and reported when all were done; returns their jobs."""
+    assert f"Audit 1: {PAGES} pages" in report
+    jobs = await jobs_of(client, 1)
+    assert len({job.data["address"] for job in jobs}) == len(jobs) == PAGES
+    assert all(len(times(job, "put")) == 1 for job in jobs)
+    told = await client.jobs.get("report")
+    assert told is not None
+    [popped] = times(told, "popped")
+    assert all(max(times(job, "done", "failed")) <= popped for job in jobs)
+    return jobs
+
+
+def child_of(process: int) -> int:
+    return int(subprocess.run(["pgrep", "-P", str(process)], capture_output=True, check=True).stdout)
+
+
+def wait_for_end(process: int, patience: float = 10.0) -> None:
+    """Wait for a process that is no child of ours; nobody may be there to bury it."""
+    deadline = time.monotonic() + patience
+    while subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout[:1] not in "Z":
+        assert time.monotonic() < deadline, f"process {process} still runs"
+        time.sleep(0.05)
+
+
+async def test_an_audit_visits_each_page_once_and_reports_what_it_found(client: Client, data: Path) -> None:
+    code, report, told = await Audit(data).end()
+    assert code == 0, told
+    assert f"{PAGES} of {PAGES} pages visited, 1 failed" in told
+    for section in ("Broken links to pages that failed: 1", "Slow pages", "Largest pages", "Failed pages: 1"):
+        assert f"\n\n{section}\n  " in report
+    assert f"\n  {FAILING}  on multiprocessing.html" in report
+
+    assert await client.jobs.failed() == {"pages-not-shown": 1}
+    _, [failed] = await client.jobs.failed_in("pages-not-shown")
+    assert failed.data["address"] == FAILING
+    assert failed.failure is not None
+    assert "msvcrt" in failed.failure.message
+
+    assert all(len(times(job, "popped")) == 1 for job in await assert_audited(client, report))
+
+    code, report, told = await Audit(data, pages=3).end()
+    assert code == 0, told
+    assert told.startswith("Beginning audit 2, since the last one is finished.")
+    assert "Audit 2: 3 pages" in report
+    assert await client.jobs.failed() == {}
+
+
+async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_again(client: Client, data: Path) -> None:
+    async with midway(client, data) as audit:
+        audit.process.send_signal(signal.SIGINT)
+        code, report, told = await audit.end()
+    assert (code, report) == (130, "")
+    assert told.endswith("Interrupted. Run it again to go on.\n")
+    counts = await client.queue("pages").counts()
+    assert counts["running"] == 0
+    assert counts["waiting"] > 0
+
+    code, report, told = await Audit(data).end()
+    assert code == 0, told
+    assert told.startswith("Going on with audit 1.")
+    assert all(len(times(job, "popped")) == 1 for job in await assert_audited(client, report))
+
+
+async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(client: Client, data: Path) -> None:
+    async with midway(client, data) as audit:
+        website = await asyncio.to_thread(child_of, audit.process.pid)
+        audit.process.kill()
+        await audit.end()
+    await asyncio.to_thread(wait_for_end, website)
+    assert (await client.queue("pages").counts())["running"] > 0
+
+    code, report, told = await Audit(data).end()
+    assert code == 0, told
+    assert told.startswith("Going on with audit 1.")
+    await assert_audited(client, report)
+
+
+@pytest.mark.parametrize("verb", ["depend", "undepend"])
+async def test_an_audit_that_dies_before_it_changes_what_the_report_waits_for_goes_on(client: Client, data: Path, verb: str) -> None:
+    code, report, _ = await Audit(data, start=("-c", DYING.format(verb=verb))).end()
+    assert (code, report) == (-signal.SIGKILL, "")
+    assert await jobs_of(client, 1)
+
+    code, report, told = await Audit(data).end()
+    assert code == 0, told
+    await assert_audited(client, report)
