@@ -9,20 +9,20 @@ says its jid, klass and queue; a job's data are never logged.
     worker.stopped       info     worker
     worker.crashed       error    error
     worker.loop_blocked  warning  seconds running
+    worker.redis_lost    error    error
+    worker.redis_found   info     seconds
     poller.popped        debug    jobs asked
-    poller.redis_lost    error    error
-    poller.redis_found   info     seconds
     job.started          info
     job.completed        info     seconds
     job.advanced         info     seconds to state
     job.retried          info     seconds delay remaining
     job.failed           warning  seconds group message
     job.released         info     seconds
+    job.settled          info     seconds error
     job.lock_lost        warning  seconds why
     job.refused          error    seconds why
-    job.outcome_dropped  error    outcome error
+    job.outcome_dropped  error    outcome
     finisher.flushed     debug    jobs calls
-    heartbeater.failed   warning  jobs error
     listener.failed      debug    error
     redis.used           info     url program data
 """

@@ -25,6 +25,17 @@ def checked(what: str, name: str) -> str:
     return name
 
 
+def fitted(name: str) -> str:
+    """The text nearest to `name` that can be one: what is wrong in it replaced, and of too long a text the end."""
+    text = "".join("?" if ord(character) < 32 or ord(character) == 127 else character for character in readable(name))
+    return text.encode()[-LONGEST:].decode(errors="ignore")
+
+
+def readable(text: object) -> str:
+    """Any text, with halves of surrogate pairs written out."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
+
+
 def checked_jid(jid: str) -> str:
     """`jid`, if a new job can have it: some endings would spell the keys of another job."""
     if checked("jid", jid).endswith(_TAKEN):

@@ -92,7 +92,7 @@ def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     record["remaining"] = _number(record["remaining"], record["retries"])
     record["expires"] = _number(record["expires"], 0)
     record["fence"] = _number(record["fence"], 0)
-    record["tags"] = _stored(record["tags"], []) or []
+    record["tags"] = _stored(record["tags"], [])
     failure = _stored(record["failure"], {})
     record["failure"] = {name: failure.get(name, "") for name in ("group", "message", "when", "worker")} if failure else {}
     record["tracked"] = False
@@ -111,6 +111,7 @@ def _stored(text: str | None, default: Any) -> Any:
     if not text or text in ("{}", "[]"):
         return default
     try:
-        return msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
+        value = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
     except ValueError:
         return default
+    return value if isinstance(value, type(default)) else default

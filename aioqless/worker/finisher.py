@@ -11,17 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from redis import exceptions
-
 from aioqless.calls import Call
-from aioqless.errors import AioqlessError
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.outage import AWAY, Outage
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
 
 MOST_PER_CALL = 100
-LONGEST_PAUSE = 5.0
 
 
 @dataclass(eq=False)
@@ -34,9 +31,10 @@ class _Pending:
 class Finisher:
     """Owns the pending outcomes. Whatever gathers while one batch is on its way is the next: no timer, no threshold."""
 
-    def __init__(self, scripts: Scripts, worker: str) -> None:
+    def __init__(self, scripts: Scripts, worker: str, outage: Outage) -> None:
         self._scripts = scripts
         self._worker = worker
+        self._outage = outage
         self._pending: list[_Pending] = []
         self._some = asyncio.Event()
         self._closed = False
@@ -45,13 +43,13 @@ class Finisher:
         """Hand over an outcome and wait until it is stored: the script's reply, its refusal, or None when it came too late."""
         pending = _Pending(run, outcome, asyncio.get_running_loop().create_future())
         if self._closed:
-            raise AioqlessError("the finisher has ended")
+            _drop(pending)
         self._pending.append(pending)
         self._some.set()
         return await pending.stored
 
     async def run(self) -> None:
-        """Store outcomes until cancelled; whoever still waits then is refused, or he would wait for ever."""
+        """Store outcomes until cancelled; what isn't stored then is dropped, or he who waits for it would wait for ever."""
         batch: list[_Pending] = []
         try:
             while True:
@@ -63,7 +61,7 @@ class Finisher:
         finally:
             self._closed = True
             for pending in (*batch, *self._pending):
-                pending.stored.cancel()
+                _drop(pending)
 
     async def _flush(self, batch: list[_Pending]) -> None:
         """Store a batch, and try again while Redis is away, until the last lock has expired.
@@ -72,24 +70,29 @@ class Finisher:
         """
         with contextlib.ExitStack() as identities:
             calls = self._calls(batch, lambda: identities.enter_context(self._scripts.request()))
-            pause = 0.05
-            while True:
-                try:
-                    answers = await self._scripts.pipeline([call for call, _ in calls])
-                    break
-                except (exceptions.ConnectionError, exceptions.TimeoutError) as away:
-                    if asyncio.get_running_loop().time() > max(pending.run.deadline for pending in batch):
-                        for pending in batch:
-                            log.error("job.outcome_dropped", **pending.run.who, outcome=repr(pending.outcome), error=str(away))
-                            pending.stored.set_result(None)
-                        return
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+            while (answers := await self._sent([call for call, _ in calls])) is None:
+                if asyncio.get_running_loop().time() > max(pending.run.deadline for pending in batch):
+                    for pending in batch:
+                        _drop(pending)
+                    return
         for (_, answered), answer in zip(calls, answers, strict=True):
             each = answer if isinstance(answer, list) else [answer] * len(answered)
             for pending, reply in zip(answered, each, strict=True):
                 pending.stored.set_result(reply)
         log.debug("finisher.flushed", jobs=len(batch), calls=len(calls))
+
+    async def _sent(self, calls: list[Call]) -> list[Any] | None:
+        """The answers; None, after a pause, when Redis is away."""
+        try:
+            answers = await self._scripts.pipeline(calls)
+            for answer in answers:
+                if isinstance(answer, AWAY):
+                    raise answer
+        except AWAY as away:
+            await asyncio.sleep(self._outage.lost(away))
+            return None
+        self._outage.found()
+        return answers
 
     def _calls(self, batch: list[_Pending], identity: Callable[[], str]) -> list[tuple[Call, list[_Pending]]]:
         """Completions travel in one call, the others each in their own."""
@@ -111,6 +114,12 @@ class Finisher:
             case Release():
                 return self._scripts.prepare("release", **held)
         raise AssertionError(pending.outcome)
+
+
+def _drop(pending: _Pending) -> None:
+    if not pending.stored.done():
+        log.error("job.outcome_dropped", **pending.run.who, outcome=type(pending.outcome).__name__)
+        pending.stored.set_result(None)
 
 
 def _completion(pending: _Pending) -> dict[str, Any]:

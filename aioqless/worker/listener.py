@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -13,7 +14,6 @@ from aioqless.log import log
 from aioqless.pubsub import subscribed
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.poller import Poller
-from aioqless.worker.runner import Runner
 
 PAUSE = 1.0
 
@@ -21,12 +21,11 @@ PAUSE = 1.0
 class Listener:
     """Owns the subscription. What is lost while it is broken, heartbeats and polls find."""
 
-    def __init__(self, redis: Redis, namespace: str, worker: str, runner: Runner, heartbeater: Heartbeater, poller: Poller) -> None:
+    def __init__(self, redis: Redis, namespace: str, worker: str, heartbeater: Heartbeater, poller: Poller) -> None:
         self._redis = redis
         self._own = f"{namespace}:w:{worker}"
         self._ready = f"{namespace}:x:ready"
         self._log = f"{namespace}:log"
-        self._runner = runner
         self._heartbeater = heartbeater
         self._poller = poller
 
@@ -64,12 +63,19 @@ class Listener:
 
     def _hear_of_put(self, payload: bytes) -> None:
         if b'"put"' in payload or b'"advanced"' in payload:
-            event = from_json(payload)
+            event = _event(payload)
             self._poller.wake(event.get("to") or event.get("queue"))
 
     def _taken_away(self, payload: bytes) -> None:
+        match _event(payload):
+            case {"event": "canceled" | "lock_lost", "jid": str(jid)}:  # perhaps only lapsed: within the grace period it can be had back
+                self._heartbeater.doubt(jid)
+
+
+def _event(payload: bytes) -> dict[str, Any]:
+    """What a message says. Anybody may publish anything: what can't be read says nothing."""
+    try:
         event = from_json(payload)
-        if event["event"] == "canceled":
-            self._runner.stop(event["jid"], "lost")
-        elif event["event"] == "lock_lost":  # perhaps only lapsed: within the grace period it can be had back
-            self._heartbeater.doubt(event["jid"])
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}

@@ -28,25 +28,36 @@ class Next:
     def __post_init__(self) -> None:
         names.checked("queue", self.queue)
         names.checked_number("delay", self.delay or 0, least=0)
+        if isinstance(self.depends, str):
+            raise TypeError(f"depends must be jids in a tuple, not the text {self.depends!r}")
+        for jid in self.depends or ():
+            names.checked("jid in depends", jid)
 
 
 class Retry(Exception):
     """Raise it in a handler to run the job again, after `delay` seconds, at the cost of a retry; without any left the job fails."""
 
+    delay: float = 0
+    group: str | None = None
+    message: str | None = None
+
     def __init__(self, delay: float = 0, group: str | None = None, message: str | None = None) -> None:
         super().__init__(message or f"retry after {delay} s")
         self.delay = names.checked_number("delay", delay, least=0)
         self.group = None if group is None else names.checked("group", group)
-        self.message = message
+        self.message = None if message is None else names.readable(message)
 
 
 class Fail(Exception):
     """Raise it in a handler to fail the job in a group of your choice."""
 
+    group: str = ""
+    message: str = ""
+
     def __init__(self, group: str, message: str = "") -> None:
         super().__init__(message or group)
         self.group = names.checked("group", group)
-        self.message = message
+        self.message = names.readable(message)
 
 
 @dataclass(frozen=True)
@@ -91,16 +102,19 @@ def outcome_of(run: Run) -> Outcome | None:
             return Complete(run.result if isinstance(run.result, Next) else None, run.data)
         case Retry() as again:
             return Again(again.delay, again.group, again.message)
-        case Fail() as failed:
-            return Failed(failed.group, failed.message)
-        case UnknownKlass() as unknown:
-            return Failed(f"{run.job.queue}-UnknownKlass", str(unknown))
-        case InvalidData() as invalid:
-            return Failed(f"{run.job.queue}-InvalidData", str(invalid))
+        case Fail(group=str(group)) as failed if group:
+            return Failed(group, failed.message)
+        case UnknownKlass() | InvalidData() as known:
+            return Failed(group_of(run, known), names.readable(known))
         case _ if run.stopped_by == "shutdown":
             return Release()
         case error:
-            return Failed(f"{run.job.queue}-{type(error).__name__}", brief(error))
+            return Failed(group_of(run, error), brief(error))
+
+
+def group_of(run: Run, error: BaseException) -> str:
+    """The group of a kind of error in the run's queue."""
+    return names.fitted(f"{run.job.queue}-{type(error).__name__}")
 
 
 def brief(error: BaseException) -> str:
@@ -110,5 +124,5 @@ def brief(error: BaseException) -> str:
         if Path(frame.tb_frame.f_code.co_filename).parent == _HERE:  # frames before the handler's are the worker's own business
             first = frame.tb_next or first
         frame = frame.tb_next
-    text = "".join(traceback.format_exception(type(error), error, first))
+    text = names.readable("".join(traceback.format_exception(type(error), error, first)))
     return text if len(text) <= LONGEST_MESSAGE else "…" + text[-LONGEST_MESSAGE:]

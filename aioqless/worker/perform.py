@@ -30,8 +30,19 @@ async def perform(job: Job, handlers: Handlers, threads: anyio.CapacityLimiter |
 async def _in_thread(call: Callable[[], Any], threads: anyio.CapacityLimiter) -> Any:
     """Being cancelled while it waits for a thread, it doesn't call; from then on it ends as the call does."""
     async with threads:
-        ended = asyncio.ensure_future(anyio.to_thread.run_sync(call, limiter=anyio.CapacityLimiter(1)))
-        while not ended.done():
+        thread = asyncio.ensure_future(anyio.to_thread.run_sync(_end_of, call, limiter=anyio.CapacityLimiter(1)))
+        while not thread.done():
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([ended])
-        return ended.result()
+                await asyncio.wait([thread])
+        result, error = thread.result()
+        if error is not None:
+            raise error
+        return result
+
+
+def _end_of(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """What a call returns or raises. A task must not end by SystemExit, or the loop ends with it."""
+    try:
+        return call(), None
+    except BaseException as error:
+        return None, error

@@ -5,34 +5,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-
-from redis import exceptions
+from typing import Any
 
 from aioqless.jobs import Job
 from aioqless.log import log
 from aioqless.record import record_of_row
 from aioqless.scripts import Scripts
+from aioqless.worker.outage import AWAY, Outage
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
 
-LONGEST_OUTAGE_PAUSE = 5.0
 MOST_PER_POP = 100
 
 
 class Poller:
-    """Owns the order of the queues, the flag that wakes it, and whether Redis is away."""
+    """Owns the order of the queues and the flag that wakes it."""
 
-    def __init__(self, scripts: Scripts, worker: str, runner: Runner, settings: Settings, max_data: int) -> None:
+    def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage, settings: Settings, max_data: int) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
+        self.stopping = False  # whether it was told to pop no more
         self._scripts = scripts
         self._worker = worker
         self._runner = runner
+        self._outage = outage
         self._settings = settings
         self._max_data = max_data
         self._queues = list(settings.queues)
         self._woken = asyncio.Event()
-        self._stopping = False
-        self._outage: float | None = None
 
     def wake(self, queue: str | None = None) -> None:
         """There may be something to pop, in a queue if one is given; bursts count once."""
@@ -41,60 +40,64 @@ class Poller:
 
     def stop(self) -> None:
         """Let `run` return, after a pop that is under way."""
-        self._stopping = True
+        self.stopping = True
         self._woken.set()
         self._runner.vacancy.set()
 
     async def run(self) -> None:
         """Pop and start jobs until told to stop."""
-        while not self._stopping:
-            if not self._runner.free:
+        while not self.stopping:
+            if self._runner.free:
+                await self._sleep(await self._poll())
+            else:
                 self._runner.vacancy.clear()
                 await self._runner.vacancy.wait()
-                continue
-            pause = await self._poll()
-            if pause > 0 and not self._stopping:
-                self.idle.set()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), pause)
-                self.idle.clear()
+
+    async def _sleep(self, pause: float) -> None:
+        if pause > 0 and not self.stopping:
+            self.idle.set()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), pause)
+            self.idle.clear()
 
     async def _poll(self) -> float:
         """Pop once; returns the seconds to wait until the next time."""
         asked = min(self._runner.free, MOST_PER_POP)
-        self._woken.clear()
-        try:
-            # Stopping waits for this: a pop that is cut off would leave jobs locked that nobody runs.
-            rows, due, now = await self._scripts(
-                "pop_many",
-                worker=self._worker,
-                count=asked,
-                order="rotation" if self._settings.round_robin else "ordered",
-                batch=[{"queue": queue} for queue in self._queues],
-            )
-        except (exceptions.ConnectionError, exceptions.TimeoutError) as away:
-            return self._lost(away)
-        self._found()
+        rows, due, now = await self._pop(asked)
         for row in rows:
             record = record_of_row(row)
             self._runner.start(Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now))
         if not rows:
             wait = self._settings.poll * random.uniform(0.9, 1.1)
-            return min(wait, float(due) + 0.001) if due else wait
+            return min(wait, float(due) + 0.001) if due and float(due) > 0 else wait
         log.debug("poller.popped", jobs=len(rows), asked=asked)
-        if self._settings.round_robin:  # the turn goes on behind the queue of the last job
+        if self._settings.round_robin and record["queue"] in self._queues:  # the turn goes on behind the queue of the last job
             last = self._queues.index(record["queue"]) + 1
             self._queues = self._queues[last:] + self._queues[:last]
         return 0
 
-    def _lost(self, away: Exception) -> float:
-        now = asyncio.get_running_loop().time()
-        if self._outage is None:
-            self._outage = now
-            log.error("poller.redis_lost", error=str(away))
-        return min(0.1 + (now - self._outage) / 2, LONGEST_OUTAGE_PAUSE)
-
-    def _found(self) -> None:
-        if self._outage is not None:
-            log.info("poller.redis_found", seconds=round(asyncio.get_running_loop().time() - self._outage, 3))
-            self._outage = None
+    async def _pop(self, asked: int) -> Any:
+        """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is asked again under the same identity,
+        so that jobs which an earlier try locked are handed out by the next that gets through; nothing, when told to stop meanwhile.
+        """
+        with self._scripts.request() as request:
+            while True:
+                self._woken.clear()
+                try:
+                    # Stopping waits for this: a pop that is cut off would leave jobs locked that nobody runs.
+                    answer = await self._scripts(
+                        "pop_many",
+                        worker=self._worker,
+                        count=asked,
+                        order="rotation" if self._settings.round_robin else "ordered",
+                        batch=[{"queue": queue} for queue in self._queues],
+                        request=request,
+                    )
+                except AWAY as away:
+                    pause = self._outage.lost(away)
+                else:
+                    self._outage.found()
+                    return answer
+                if self.stopping:
+                    return [], "", "0"
+                await self._sleep(pause)

@@ -22,7 +22,8 @@ class Run:
     started: float
     lock: float
     deadline: float
-    task: asyncio.Task[Any] | None = None
+    task: asyncio.Task[Any] | None = None  # the handler's
+    watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
     stopped_by: Reason | None = None
     result: Any = None
     data: bytes | None = None

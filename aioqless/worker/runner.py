@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Self
 
 import anyio
 
-from aioqless.errors import LockLost, NoSuchJob, ScriptError, WrongState
+from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers
 from aioqless.jobs import Job
 from aioqless.log import bound, log
 from aioqless.worker.finisher import Finisher
-from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, outcome_of
+from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, group_of, outcome_of
 from aioqless.worker.perform import perform
-from aioqless.worker.run import Reason, Run
+from aioqless.worker.run import Run
 from aioqless.worker.settings import Settings
 
 
@@ -25,10 +26,12 @@ class Runner:
     def __init__(self, handlers: Handlers, finisher: Finisher, settings: Settings) -> None:
         self.running: dict[str, Run] = {}
         self.vacancy = asyncio.Event()  # set whenever a run has left the table
+        self.begun: Callable[[Run], None] = lambda run: None  # called with each run that begins
         self._handlers = handlers
         self._finisher = finisher
         self._settings = settings
         self._watchers: set[asyncio.Task[None]] = set()
+        self._handing_back = False
         self._threads = anyio.CapacityLimiter(settings.threads)
 
     @property
@@ -39,45 +42,72 @@ class Runner:
         """Begin a job whose lock lasts `lock` seconds from now."""
         now = asyncio.get_running_loop().time()
         run = Run(job, started=now, lock=lock, deadline=now + lock)
-        self.running[job.jid] = run
-        watcher = asyncio.create_task(self._see_through(run), name=f"aioqless {job.jid}")
-        self._watchers.add(watcher)
-        watcher.add_done_callback(self._watchers.discard)
+        if self._handing_back:
+            run.stop("shutdown")
+        former, self.running[job.jid] = self.running.get(job.jid), run
+        run.watcher = asyncio.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
+        self._watchers.add(run.watcher)
+        run.watcher.add_done_callback(self._watchers.discard)
+        self.begun(run)
 
-    def stop(self, jid: str, reason: Reason) -> None:
-        """Stop a run, if it is here."""
-        if run := self.running.get(jid):
-            run.stop(reason)
+    def hand_back(self) -> None:
+        """Stop all that runs, and whatever is started from now on."""
+        self._handing_back = True
+        for run in list(self.running.values()):
+            run.stop("shutdown")
 
-    async def _see_through(self, run: Run) -> None:
+    async def _see_through(self, run: Run, former: Run | None) -> None:
         """Take one job from started to stored."""
         try:
             with bound(**run.who):
-                log.info("job.started")
-                run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
-                await asyncio.wait([run.task])
+                if former is not None and former.watcher is not None:  # the lock was lost and came back to this worker
+                    if not former.job.settled:
+                        former.stop("lost")
+                    await asyncio.wait([former.watcher])
+                await self._attempt(run)
                 if outcome := outcome_of(run):
-                    self._tell(run, outcome, await self._finisher.store(run, outcome))
-                elif run.stopped_by == "lost":
-                    log.warning("job.lock_lost", seconds=self._seconds(run))
+                    await self._store(run, outcome)
+                elif run.job.settled:
+                    log.info("job.settled", seconds=self._seconds(run), error=repr(run.error) if run.error else None)
+                else:
+                    log.warning("job.lock_lost", seconds=self._seconds(run), why="it was taken away while it ran")
         finally:
             if self.running.get(run.job.jid) is run:
                 del self.running[run.job.jid]
             self.vacancy.set()
+
+    async def _attempt(self, run: Run) -> None:
+        """Let the handler run to its end. A run that was stopped before its handler began counts as cancelled."""
+        if run.stopped_by is None:
+            log.info("job.started")
+            run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
+            await asyncio.wait([run.task])
+        if run.task is None or run.task.cancelled():
+            run.error = asyncio.CancelledError()
 
     async def _perform(self, run: Run) -> None:
         """The handler's own task, and the only one that is ever cancelled."""
         try:
             run.result = await perform(run.job, self._handlers, self._threads)
             run.data = run.job.changed_data()
-        except (Exception, asyncio.CancelledError) as error:  # whatever a handler raises becomes an outcome
+        except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
+
+    async def _store(self, run: Run, outcome: Outcome) -> None:
+        """Store an outcome. One that Redis can't take is a failure of the job: else it would run again and again."""
+        reply = await self._finisher.store(run, outcome)
+        if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
+            outcome = Failed(group_of(run, reply), str(reply))
+            reply = await self._finisher.store(run, outcome)
+        self._tell(run, outcome, reply)
 
     def _tell(self, run: Run, outcome: Outcome, reply: Any) -> None:
         match outcome, reply:
             case _, LockLost() | WrongState() | NoSuchJob():
                 log.warning("job.lock_lost", seconds=self._seconds(run), why=str(reply))
-            case _, ScriptError():
+            case _, None:
+                pass  # too late; the finisher told
+            case _, Exception():
                 log.error("job.refused", seconds=self._seconds(run), why=str(reply))
             case Complete(), "complete":
                 log.info("job.completed", seconds=self._seconds(run))
@@ -99,7 +129,6 @@ class Runner:
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
         if self._watchers and failed is None:
             await asyncio.wait(self._watchers, timeout=self._settings.grace)
-        for run in list(self.running.values()):
-            run.stop("shutdown")
+        self.hand_back()
         if self._watchers:
             await asyncio.wait(self._watchers)

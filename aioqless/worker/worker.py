@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from types import ModuleType
 from typing import Self
 
@@ -13,6 +12,7 @@ from aioqless.log import log
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.listener import Listener
+from aioqless.worker.outage import Outage
 from aioqless.worker.poller import Poller
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
@@ -32,11 +32,12 @@ class Worker:
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
         scripts = client.scripts
-        self._finisher = Finisher(scripts, self.name)
+        outage = Outage()
+        self._finisher = Finisher(scripts, self.name, outage)
         self._runner = Runner(self.handlers, self._finisher, self.settings)
-        self._heartbeater = Heartbeater(scripts, self.name, self._runner)
-        self._poller = Poller(scripts, self.name, self._runner, self.settings, client.max_data)
-        self._listener = Listener(client.redis, client.namespace, self.name, self._runner, self._heartbeater, self._poller)
+        self._heartbeater = Heartbeater(scripts, self.name, self._runner, outage)
+        self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
+        self._listener = Listener(client.redis, client.namespace, self.name, self._heartbeater, self._poller)
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -51,14 +52,14 @@ class Worker:
 
     def stop(self) -> None:
         """Pop no more; `run` returns when what runs has ended or was handed back."""
-        log.info("worker.draining", running=len(self._runner.running))
+        if not self._poller.stopping:
+            log.info("worker.draining", running=len(self._runner.running))
         self._poller.stop()
 
     def stop_at_once(self) -> None:
         """Hand back what runs without waiting for it."""
         self.stop()
-        for run in list(self._runner.running.values()):
-            run.stop("shutdown")
+        self._runner.hand_back()
 
     async def run(self) -> None:
         """Work until told to stop."""
@@ -84,5 +85,8 @@ class Worker:
         if self._running is not None:
             if not self._running.done():
                 self.stop()
-            with contextlib.suppress(asyncio.CancelledError):
+            try:
                 await self._running
+            except asyncio.CancelledError:
+                if (host := asyncio.current_task()) and host.cancelling():
+                    raise

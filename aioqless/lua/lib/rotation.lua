@@ -57,13 +57,21 @@ function rotation.shares(queues, count, now)
 end
 
 -- Seconds until something of the queues becomes due without anybody's doing: a delay, an interval, a lock. '' for nothing.
+-- What is due already in a queue that gives nothing waits for more than time.
 function rotation.next_due(each, now)
   local first = math.huge
   for _, queue in ipairs(rotation.queues(each)) do
+    local from = rotation.is_shut(queue.name, now) and '(' .. json.number(now) or '-inf'
     for _, key in ipairs({keys.scheduled(queue.name), keys.recur(queue.name), keys.locks(queue.name)}) do
-      first = math.min(first, tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or math.huge)
+      local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+      first = math.min(first, tonumber(due) or math.huge)
     end
   end
   if first == math.huge then return '' end
   return json.number(math.max(0, first - now))
+end
+
+-- Whether a queue gives nothing now, whatever it holds.
+function rotation.is_shut(queue, now)
+  return redis.call('SISMEMBER', keys.paused(), queue) == 1 or locks.room(queue, now) == 0
 end

@@ -1,0 +1,33 @@
+"""Whether Redis is away."""
+
+from __future__ import annotations
+
+import asyncio
+
+from redis import exceptions
+
+from aioqless.log import log
+
+AWAY = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ReadOnlyError, exceptions.MasterDownError)
+LONGEST_PAUSE = 5.0
+
+
+class Outage:
+    """Owns since when Redis is away. Whatever part calls it says how that went, so an outage is two lines of the log whoever meets it."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def lost(self, error: Exception) -> float:
+        """Redis can't be reached, or can't do anything now; returns the seconds to wait until the next try, which grow."""
+        now = asyncio.get_running_loop().time()
+        if self._since is None:
+            self._since = now
+            log.error("worker.redis_lost", error=str(error))
+        return min(0.1 + (now - self._since) / 2, LONGEST_PAUSE)
+
+    def found(self) -> None:
+        """Redis answered."""
+        if self._since is not None:
+            log.info("worker.redis_found", seconds=round(asyncio.get_running_loop().time() - self._since, 3))
+            self._since = None

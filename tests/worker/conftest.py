@@ -1,0 +1,51 @@
+"""Workers of a test's own namespace, and what they log."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeAlias
+
+import pytest
+import structlog
+
+from aioqless import Client, Handler, Settings, Worker
+
+Work: TypeAlias = Callable[..., AbstractAsyncContextManager[Worker]]
+
+
+class Lines:
+    """What was logged, line by line."""
+
+    def __init__(self) -> None:
+        self.all: list[dict[str, Any]] = []
+
+    def keep(self, logger: object, method: str, line: Any) -> Any:
+        self.all.append(dict(line, level=method))
+        raise structlog.DropEvent
+
+    def of(self, event: str, **fields: Any) -> list[dict[str, Any]]:
+        """The lines of an event that have these fields."""
+        return [line for line in self.all if line["event"] == event and fields.items() <= line.items()]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What is logged while the test runs."""
+    lines = Lines()
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, lines.keep])
+    yield lines
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def work(client: Client, lines: Lines) -> Work:
+    """`async with work(handler, poll=30) as worker`: a worker for the queue `mail` that polls so rarely that only events wake it."""
+
+    @asynccontextmanager
+    async def work(*handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any) -> AsyncIterator[Worker]:
+        given = {"queues": ("mail",), "poll": 30, "grace": 5, **settings}
+        async with Worker(using or client, *handlers, settings=Settings(**given), name=name) as worker:
+            yield worker
+
+    return work
