@@ -14,7 +14,8 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     record.py       what Redis keeps of a job
     jobs.py         Job
     recurring.py    RecurringJob
-    queue.py        Queue and NewJob
+    puts.py         NewJob, and how jobs travel in
+    queue.py        Queue
     config.py       configuration shared through Redis
     pubsub.py       events as they happen
     client.py       Client, and its doors to all of these
@@ -44,7 +45,8 @@ from aioqless.errors import (
 from aioqless.handlers import Handler, job
 from aioqless.jobs import Job
 from aioqless.pubsub import Event
-from aioqless.queue import NewJob, Queue
+from aioqless.puts import NewJob
+from aioqless.queue import Queue
 from aioqless.record import JobState
 from aioqless.recurring import RecurringJob
 from aioqless.worker import Fail, Next, Retry, Settings, Worker

@@ -19,6 +19,7 @@ from aioqless.config import Config
 from aioqless.connection import Connection
 from aioqless.jobs import Job
 from aioqless.pubsub import Events
+from aioqless.puts import Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
@@ -120,7 +121,7 @@ class Client:
 
     def queue(self, name: str) -> Queue:
         """One queue; it needn't exist yet."""
-        return Queue(self.scripts, name, worker=self.name, max_data=self.max_data)
+        return Queue(self.scripts, self._open.puts, name, worker=self.name, max_data=self.max_data)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
         """The counts of all known queues, by when each was first seen: {name, waiting, running, stalled, scheduled, ...}."""
@@ -233,6 +234,7 @@ class _Doors:
     def __init__(self, redis: Redis, scripts: Scripts, client: Client) -> None:
         self.redis = redis
         self.scripts = scripts
+        self.puts = Puts(scripts)
         self.jobs = Jobs(scripts, client.max_data)
         self.workers = Workers(scripts)
         self.config = Config(scripts)

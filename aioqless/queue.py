@@ -2,67 +2,27 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from aioqless import data as data_
 from aioqless import names
 from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
+from aioqless.puts import NewJob, Puts, batches
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
 
-MOST_PER_CALL = 100
-MOST_BYTES_PER_CALL = 1 << 18
-
-
-@dataclass(frozen=True)
-class NewJob:
-    """A job to be put. `klass` is a handler, or the name of one that another process or language has.
-
-    `priority` is lower for what runs sooner; `delay` is in seconds; what is None is the job's own when it exists, else the default.
-    """
-
-    klass: str | Handler
-    data: Any = None
-    jid: str | None = None
-    delay: float = 0
-    priority: float | None = None
-    tags: Sequence[str] | None = None
-    retries: int | None = None
-    depends: Sequence[str] | None = None
-
-    def arguments(self, max_data: int) -> dict[str, Any]:
-        """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""
-        text = data_.encoded(self.data, max_data)
-        if isinstance(self.klass, str):
-            klass, retries = names.checked("klass", self.klass), self.retries
-        else:
-            klass, retries = self.klass.klass, self.klass.retries if self.retries is None else self.retries
-            self.klass.check(text)
-        return {
-            "jid": secrets.token_hex(16) if self.jid is None else names.checked_jid(self.jid),
-            "klass": klass,
-            "data": text,
-            "delay": names.checked_number("delay", self.delay, least=0),
-            "priority": None if self.priority is None else names.checked_number("priority", self.priority),
-            "tags": None if self.tags is None else [names.checked("tag", tag) for tag in self.tags],
-            "retries": None if retries is None else names.checked_number("retries", retries, least=0),
-            "depends": None if self.depends is None else [names.checked("jid in depends", jid) for jid in self.depends],
-        }
-
 
 class Queue:
     """One queue of a namespace. It comes into being with its first job."""
 
-    def __init__(self, scripts: Scripts, name: str, *, worker: str, max_data: int) -> None:
+    def __init__(self, scripts: Scripts, puts: Puts, name: str, *, worker: str, max_data: int) -> None:
         self.name = name
         self._scripts = scripts
+        self._puts = puts
         self._worker = worker
         self._max_data = max_data
 
@@ -71,9 +31,7 @@ class Queue:
 
         A jid that exists is moved here with what it is given anew. Raises QueueFull when Redis has no memory left.
         """
-        arguments = NewJob(klass, data, **options).arguments(self._max_data)
-        jid: str = await self._scripts("put", queue=names.checked("queue", self.name), **arguments)
-        return jid
+        return await self._puts.put(names.checked("queue", self.name), NewJob(klass, data, **options).arguments(self._max_data))
 
     async def put_many(self, jobs: Iterable[NewJob]) -> list[str]:
         """Put many jobs, in few calls of a bounded size; returns their jids in order.
@@ -83,7 +41,7 @@ class Queue:
         """
         queue = names.checked("queue", self.name)
         answers: list[Any] = []
-        for batch in _batches([job.arguments(self._max_data) for job in jobs]):
+        for batch in batches([job.arguments(self._max_data) for job in jobs]):
             answers += await self._scripts("put_many", queue=queue, batch=batch)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
@@ -160,17 +118,3 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
-
-
-def _batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Portions that Redis works off quickly, by number and by bytes."""
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for each in arguments:
-        if batch and (len(batch) == MOST_PER_CALL or size + len(each["data"]) > MOST_BYTES_PER_CALL):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += len(each["data"])
-    if batch:
-        yield batch

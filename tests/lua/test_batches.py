@@ -22,13 +22,19 @@ async def _complete(story: Story, at: float, *done: dict[str, Any], worker: str 
 
 async def test_many_jobs_are_put_by_one_call_and_answered_by_their_jids(story: Story) -> None:
     assert await _put(story, 1, {"jid": "a"}, {"jid": "b"}) == ["a", "b"]
-    assert await story.scores("q:mail-work") == {"a": score(0, 1), "b": score(0, 1)}
+    assert await story.scores("q:mail-work") == {"a": score(0, 1), "b": score(0, 1.000001)}
+
+
+async def test_jobs_of_a_batch_are_handed_out_in_its_order_whatever_their_jids(story: Story) -> None:
+    jids = ["b", "a", "c", "zz", "m"]
+    await _put(story, 1_750_000_000.25, *({"jid": jid} for jid in jids))
+    assert await story.pop(1_750_000_001, count=5) == jids
 
 
 async def test_each_job_of_a_batch_has_its_own_options_and_is_as_if_put_alone(story: Story) -> None:
     options: dict[str, Any] = {"priority": -2, "tags": '["x"]', "retries": 3, "delay": 7, "data": "[ ]", "klass": "Send"}
     await story.put("alone", 1, **{**options, "tags": ["x"]})
-    await _put(story, 1, {"jid": "a"}, {"jid": "many", **options})
+    await _put(story, 1, {"jid": "many", **options}, {"jid": "a"})
     alone, many = await story.job("alone"), await story.job("many")
     assert many == {**alone, "jid": "many"}
     assert (await story.where("many"), await story.items("j:many-history")) == ({"scheduled": 8}, await story.items("j:alone-history"))

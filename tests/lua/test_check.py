@@ -384,8 +384,8 @@ async def test_resolving_in_small_steps_mends_a_long_list_entirely(story: Story)
 
 
 async def test_in_a_long_group_the_job_is_found_by_when_it_failed(story: Story) -> None:
-    common = {"klass": "K", "data": "{}", "queue": "mail", "state": "failed", "worker": "", "tags": "[]", "expires": ""}
-    numbers = {"priority": 0, "retries": 1, "remaining": 1}
+    common: dict[Any, Any] = {"klass": "K", "data": "{}", "queue": "mail", "state": "failed", "worker": "", "tags": "[]", "expires": ""}
+    numbers: dict[Any, Any] = {"priority": 0, "retries": 1, "remaining": 1}
     pipe = story.redis.pipeline(transaction=False)
     for number in range(3000):
         jid, when = f"j{number}", number // 7

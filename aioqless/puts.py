@@ -1,0 +1,124 @@
+"""Jobs on their way in: what is put, and how puts that come together travel together."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aioqless import data as data_
+from aioqless import names
+from aioqless.scripts import Scripts
+
+if TYPE_CHECKING:
+    from aioqless.handlers import Handler
+
+MOST_PER_CALL = 100
+MOST_BYTES_PER_CALL = 1 << 18
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """A job to be put. `klass` is a handler, or the name of one that another process or language has.
+
+    `priority` is lower for what runs sooner; `delay` is in seconds; what is None is the job's own when it exists, else the default.
+    """
+
+    klass: str | Handler
+    data: Any = None
+    jid: str | None = None
+    delay: float = 0
+    priority: float | None = None
+    tags: Sequence[str] | None = None
+    retries: int | None = None
+    depends: Sequence[str] | None = None
+
+    def arguments(self, max_data: int) -> dict[str, Any]:
+        """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""
+        text = data_.encoded(self.data, max_data)
+        if isinstance(self.klass, str):
+            klass, retries = names.checked("klass", self.klass), self.retries
+        else:
+            klass, retries = self.klass.klass, self.klass.retries if self.retries is None else self.retries
+            self.klass.check(text)
+        return {
+            "jid": secrets.token_hex(16) if self.jid is None else names.checked_jid(self.jid),
+            "klass": klass,
+            "data": text,
+            "delay": names.checked_number("delay", self.delay, least=0),
+            "priority": None if self.priority is None else names.checked_number("priority", self.priority),
+            "tags": None if self.tags is None else [names.checked("tag", tag) for tag in self.tags],
+            "retries": None if retries is None else names.checked_number("retries", retries, least=0),
+            "depends": None if self.depends is None else [names.checked("jid in depends", jid) for jid in self.depends],
+        }
+
+
+class Puts:
+    """Sends puts. Those that gather for a queue in one turn of the loop go in one call, and each caller gets its own answer.
+
+    Owns what has gathered, and the tasks that send it.
+    """
+
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
+        self._gathered: dict[str, list[_Put]] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def put(self, queue: str, arguments: dict[str, Any]) -> str:
+        """Put one job; returns its jid. Raises what the script refuses it with. If the caller is cancelled, it is put nevertheless."""
+        loop = asyncio.get_running_loop()
+        put = _Put(arguments, loop.create_future())
+        if queue in self._gathered:
+            self._gathered[queue].append(put)
+        else:
+            self._gathered[queue] = [put]
+            loop.call_soon(self._send, queue)
+        return await put.answer
+
+    def _send(self, queue: str) -> None:
+        gathered = self._gathered.pop(queue)
+        start = 0
+        for batch in batches([put.arguments for put in gathered]):
+            task = asyncio.create_task(self._send_batch(queue, batch, gathered[start : start + len(batch)]))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+            start += len(batch)
+
+    async def _send_batch(self, queue: str, batch: list[dict[str, Any]], puts: list[_Put]) -> None:
+        answers: list[Any]
+        try:
+            if len(batch) == 1:
+                answers = [await self._scripts("put", queue=queue, **batch[0])]
+            else:
+                answers = await self._scripts("put_many", queue=queue, batch=batch)
+        except Exception as error:  # whatever it is, it is the callers' to deal with
+            answers = [error] * len(puts)
+        for put, answer in zip(puts, answers, strict=True):
+            if put.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                put.answer.set_exception(answer)
+            else:
+                put.answer.set_result(answer)
+
+
+@dataclass(frozen=True, eq=False)
+class _Put:
+    arguments: dict[str, Any]
+    answer: asyncio.Future[str]
+
+
+def batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Portions that Redis works off quickly, by number and by bytes."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for each in arguments:
+        if batch and (len(batch) == MOST_PER_CALL or size + len(each["data"]) > MOST_BYTES_PER_CALL):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += len(each["data"])
+    if batch:
+        yield batch
