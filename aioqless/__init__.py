@@ -26,8 +26,6 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     cli.py          python -m aioqless
 """
 
-from importlib.metadata import version
-
 from aioqless.client import Client
 from aioqless.errors import (
     AioqlessError,
@@ -79,4 +77,4 @@ __all__ = [
     "job",
 ]
 
-__version__ = version("aioqless")
+__version__ = "0.1.0"

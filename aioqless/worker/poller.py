@@ -68,7 +68,7 @@ class Poller:
             record = record_of_row(row)
             self._runner.start(Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now))
         if not rows:
-            wait = self._settings.poll * random.uniform(0.9, 1.1)
+            wait = self._settings.poll * random.uniform(1.0, 1.2)
             return min(wait, float(due) + 0.001) if due and float(due) > 0 else wait
         log.debug("poller.popped", jobs=len(rows), asked=asked)
         if self._settings.round_robin and record["queue"] in self._queues:  # the turn goes on behind the queue of the last job
