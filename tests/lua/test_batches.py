@@ -114,6 +114,26 @@ async def test_a_batch_releases_who_waited(story: Story) -> None:
     assert await story.where("c") == {"work": score(0, 2)}
 
 
+async def test_a_batch_deletes_old_jobs_twenty_and_two_for_each_it_completes(story: Story) -> None:
+    for n in range(50):
+        await story.completed(f"old{n}", n, n, n)
+    await story.configure(jobs_history=10)
+    for jid in "abc":
+        await story.running(jid, 1000, 1000)
+    await _complete(story, 1001, *({"jid": jid} for jid in "abc"))
+    assert len(await story.scores("completed")) == 50 + 3 - 26
+
+
+async def test_a_batch_goes_on_with_what_earlier_calls_left(story: Story) -> None:
+    await story.running("a")
+    await story.running("b")
+    await _put(story, 2, *({"jid": f"w{n:03}", "depends": '["a"]'} for n in range(450)), queue="post")
+    await story.complete("a", 3)
+    assert (await story.counts(3, "post"))["depends"] == 50
+    await _complete(story, 4, {"jid": "b"})
+    assert await story.counts(4, "post") == {"waiting": 450}
+
+
 # heartbeat_many
 
 

@@ -96,6 +96,8 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "with an empty expiry": {"expires": ""},
     "with a former failure of one type": {"failure": '{"type":"typo","message":"no","when":1.5,"worker":"eve"}'},
     "with no failure": {"failure": "{}"},
+    "with a failure that nobody can read": {"failure": "nonsense"},
+    "with tags that nobody can read": {"tags": "{x"},
     "with a flag of a courtesy": {"grace": "1"},
     "with a delay that is over": {"scheduled": "3"},
     "of a worker that retried it": {"worker": "eve", "expires": "61"},
@@ -244,6 +246,7 @@ async def test_a_dependent_whose_job_is_gone_does_not_hold_up_a_cancellation(sto
         await story.cancel("a")
     await story.change("DEL", "j:b")
     assert await story.cancel("a") == ["a"]
+    assert not await story.exists("j:a-dependents")
 
 
 async def test_counters_of_tags_that_drifted_are_not_shown(story: Story) -> None:
