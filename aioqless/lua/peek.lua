@@ -14,7 +14,7 @@ if wanted == 0 then return {} end
 offset = offset or 0
 handout.refresh(queue, now, wanted)
 local lapsed = redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
-local jids = redis.call('ZRANGE', keys.locks(queue), '-inf', now, 'BYSCORE', 'LIMIT', offset, wanted)
+local jids = listing.page(keys.locks(queue), 0, lapsed, offset, wanted)
 local from = math.max(0, offset - lapsed)
 if #jids < wanted then
   for _, jid in ipairs(redis.call('ZRANGE', keys.work(queue), from, from + wanted - #jids - 1, 'REV')) do jids[#jids + 1] = jid end

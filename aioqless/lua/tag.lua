@@ -26,7 +26,7 @@ if word == 'add' then return tagging.add(record.existing(jid), tags, now) end
 if word == 'remove' then return tagging.remove(record.existing(jid), tags) end
 offset, count = offset or 0, math.min(count or 25, 1000)
 if word == 'top' then
-  return json.texts(redis.call('ZRANGE', keys.tags(), '+inf', 2, 'BYSCORE', 'REV', 'LIMIT', offset, count))
+  return json.texts(listing.page(keys.tags(), 0, redis.call('ZCOUNT', keys.tags(), 2, '+inf'), offset, count, 'REV'))
 end
-local jids = count > 0 and redis.call('ZRANGE', keys.tag(tag), offset, offset + count - 1) or {}
+local jids = listing.page(keys.tag(tag), 0, math.huge, offset, count)
 return '{"total":' .. redis.call('ZCARD', keys.tag(tag)) .. ',"jobs":' .. json.texts(jids) .. '}'

@@ -16,7 +16,9 @@
 
 if word == 'list' then
   local jobs, expired = {}, {}
-  for _, each_jid in ipairs(redis.call('ZRANGE', keys.tracked(), -1000, -1)) do
+  local tracked = redis.call('ZRANGE', keys.tracked(), -1000, -1)
+  view.share(#tracked)
+  for _, each_jid in ipairs(tracked) do
     local job = view.job(each_jid)
     if job then jobs[#jobs + 1] = job else expired[#expired + 1] = each_jid end
   end
@@ -26,6 +28,6 @@ elseif word == 'untrack' then
   return tostring(redis.call('ZREM', keys.tracked(), jid))
 end
 local job = record.existing(jid)
-redis.call('PUBLISH', keys.event('track'), jid)
 tagging.add(job, tags, now)
+redis.call('PUBLISH', keys.event('track'), jid)
 return tostring(redis.call('ZADD', keys.tracked(), now, jid))

@@ -2,7 +2,9 @@
 
 local LONGEST_NAME = 512
 local LONGEST_LIST = 1000
+local LONGEST_LISTS = 20000
 local CHECKED_DATA = 65536
+local listed = 0
 
 function args.given(value) return value and value ~= '' end
 
@@ -45,6 +47,7 @@ function args.new_queue(name, key) return args.name(name, args.queue(name, key))
 
 function args.queues(texts)
   if #texts == 0 then refusal.argument('queues', nil, 'name at least one queue, as a key') end
+  if #texts > LONGEST_LIST then refusal.argument('queues', nil, 'are more than ' .. LONGEST_LIST .. '; call again for the others') end
   local queues = {}
   for i = 1, #texts do queues[i] = args.queue('queues', texts[i]) end
   return queues
@@ -114,6 +117,8 @@ function args.list(name, value, check)
     refusal.argument(name, value, 'is not a JSON list')
   end
   if #parsed > LONGEST_LIST then refusal.argument(name, value, 'has more than ' .. LONGEST_LIST .. ' entries') end
+  listed = listed + #parsed
+  if listed > LONGEST_LISTS then refusal.argument(name, nil, 'has too much with the lists before it in this call; call again for this one') end
   local seen, list = {}, {}
   for i = 1, #parsed do
     local text = parsed[i]

@@ -1,6 +1,7 @@
 -- dependency: who waits for whom.  Each pair is stored on both sides.
 
-local MOST = 200
+local PORTION = 200
+local room = 1000
 
 -- Link a job to those of `jids` that exist and aren't complete; the others count as satisfied.
 function dependency.link(jid, jids)
@@ -41,7 +42,7 @@ function dependency.set_aside(what, jid, from, now)
   if redis.call('EXISTS', from) == 0 then return end
   local number = 1
   while redis.call('RENAMENX', from, keys.left(what .. ':' .. number .. ':' .. jid)) == 0 do number = number + 1 end
-  dependency.go_on(what .. ':' .. number .. ':' .. jid, now)
+  dependency.go_on(what .. ':' .. number .. ':' .. jid, now, PORTION)
 end
 
 -- A job whose last dependency is gone goes to its place in the queue, a remembered delay respected.
@@ -56,14 +57,21 @@ end
 
 -- Go on with what earlier calls left.
 function dependency.upkeep(now)
-  local note = redis.call('SRANDMEMBER', keys.todo())
-  if note then dependency.go_on(note, now) end
+  local most = PORTION
+  while most > 0 and room > 0 do
+    local note = redis.call('SRANDMEMBER', keys.todo())
+    if not note then return end
+    most = most - math.max(1, dependency.go_on(note, now, most))
+  end
 end
 
--- One portion of what a note says.  Pairs that were linked anew meanwhile are left alone.
-function dependency.go_on(note, now)
+-- A portion of what a note says, as far as this call has room for it; returns how many it was.
+-- Pairs that were linked anew meanwhile are left alone.
+function dependency.go_on(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
-  for _, other in ipairs(redis.call('SPOP', keys.left(note), MOST)) do
+  local others = redis.call('SPOP', keys.left(note), math.min(most, room))
+  room = room - #others
+  for _, other in ipairs(others) do
     if what == 'release' and redis.call('SISMEMBER', keys.dependents(jid), other) == 0 then
       redis.call('SREM', keys.dependencies(other), jid)
       dependency.release(other, now)
@@ -72,4 +80,5 @@ function dependency.go_on(note, now)
     end
   end
   redis.call(redis.call('EXISTS', keys.left(note)) == 1 and 'SADD' or 'SREM', keys.todo(), note)
+  return #others
 end

@@ -1,5 +1,7 @@
 -- failing: failure groups, and what a failed job keeps of its failure.
 
+local NEAR = 1000
+
 -- What a job's failure record says.  `when` is floored, as live clients do.
 function failing.failure(group, message, worker, now)
   return '{"group":' .. cjson.encode(group) .. ',"message":' .. cjson.encode(message) .. ',"when":'
@@ -19,16 +21,21 @@ function failing.leave(job)
   local failure = json.parsed_object(job.failure)
   local group = failure.group or failure.type
   if type(group) == 'string' then
-    redis.call('LREM', keys.group(group), 1, job.jid)
+    redis.call('LREM', keys.group(group), failing.is_old(group, job.jid) and -1 or 1, job.jid)
     failing.forget_if_empty(group)
   end
   failing.uncount(job)
 end
 
--- The day and queue it failed in have one less that is still failed.
+-- In a long list a job is searched from the end that it is near to.
+function failing.is_old(group, jid)
+  return redis.call('LLEN', keys.group(group)) > NEAR and redis.call('LPOS', keys.group(group), jid, 'RANK', -1, 'MAXLEN', NEAR)
+end
+
+-- The day and queue it failed in have one less that is still failed, if they are still kept.
 function failing.uncount(job)
   local when = tonumber(json.parsed_object(job.failure).when)
-  if when then stats.count(job.queue, when, 'failed', -1) end
+  if when and stats.counted(job.queue, when, 'failed') > 0 then stats.count(job.queue, when, 'failed', -1) end
 end
 
 function failing.forget_if_empty(group)

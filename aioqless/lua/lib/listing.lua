@@ -1,8 +1,6 @@
 -- listing: which jobs are where, and how many. Nothing is written: a job that has become due counts as waiting,
 -- although it is some pop that will move it.
 
-local EMPTY = {}
-
 function listing.counts(queue, now)
   local stalled = redis.call('ZCOUNT', keys.locks(queue), 0, now)
   local due = place.due(queue, now)
@@ -17,32 +15,33 @@ function listing.counts(queue, now)
 end
 
 function listing.jids(state, queue, now, offset, count)
-  if count == 0 then return EMPTY end
-  local last = offset + count - 1
-  if state == 'complete' then return redis.call('ZRANGE', keys.completed(), offset, last, 'REV') end
+  if state == 'complete' then return listing.page(keys.completed(), 0, math.huge, offset, count, 'REV') end
   args.string('queue', queue)
   if state == 'waiting' then return listing.waiting(queue, now, offset, count) end
-  if state == 'running' then return redis.call('ZRANGE', keys.locks(queue), now, '+inf', 'BYSCORE', 'LIMIT', offset, count) end
-  if state == 'stalled' then return redis.call('ZRANGE', keys.locks(queue), '-inf', now, 'BYSCORE', 'LIMIT', offset, count) end
-  if state == 'scheduled' then
-    local due = place.due(queue, now)
-    return redis.call('ZRANGE', keys.scheduled(queue), due + offset, due + last)
+  if state == 'running' then
+    return listing.page(keys.locks(queue), redis.call('ZCOUNT', keys.locks(queue), '-inf', '(' .. json.number(now)), math.huge, offset, count)
   end
-  if state == 'depends' then return redis.call('ZRANGE', keys.depends(queue), offset, last) end
-  if state == 'recurring' then return redis.call('ZRANGE', keys.recur(queue), offset, last) end
+  if state == 'stalled' then return listing.page(keys.locks(queue), 0, redis.call('ZCOUNT', keys.locks(queue), '-inf', now), offset, count) end
+  if state == 'scheduled' then return listing.page(keys.scheduled(queue), place.due(queue, now), math.huge, offset, count) end
+  if state == 'depends' then return listing.page(keys.depends(queue), 0, math.huge, offset, count) end
+  if state == 'recurring' then return listing.page(keys.recur(queue), 0, math.huge, offset, count) end
   refusal.argument('state', state, 'must be one of waiting, running, stalled, scheduled, depends, recurring, complete')
 end
 
 -- Those in work, then those that are due.
 function listing.waiting(queue, now, offset, count)
-  local jids = redis.call('ZRANGE', keys.work(queue), offset, offset + count - 1, 'REV')
-  if #jids < count then
-    local from = math.max(0, offset - redis.call('ZCARD', keys.work(queue)))
-    for _, jid in ipairs(redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', from, count - #jids)) do
-      jids[#jids + 1] = jid
-    end
-  end
+  local jids = listing.page(keys.work(queue), 0, math.huge, offset, count, 'REV')
+  local from = math.max(0, offset - redis.call('ZCARD', keys.work(queue)))
+  for _, jid in ipairs(listing.page(keys.scheduled(queue), 0, place.due(queue, now), from, count - #jids)) do jids[#jids + 1] = jid end
   return jids
+end
+
+-- So many members of a sorted set, `offset` after the one with the rank `first`, but none with the rank `limit` or a higher one.
+-- By rank, since a page by score would take the longer the further on it is.
+function listing.page(key, first, limit, offset, count, ...)
+  local last = math.min(first + offset + count, limit) - 1
+  if last < first + offset then return {} end
+  return redis.call('ZRANGE', key, first + offset, last, ...)
 end
 
 function listing.held(worker, now)

@@ -5,11 +5,14 @@ local OLDEST = 3650
 local MOST_DAYS = 30
 local PRUNED_EVERY = 50
 local pending = {}
+local days_left = 2 * MOST_DAYS
 
 function stats.day(time) return time - time % DAY end
 
 -- retries, failures, failed: whole numbers.
 function stats.count(queue, time, what, by) redis.call('HINCRBY', keys.stats('stats', stats.day(time), queue), what, by) end
+
+function stats.counted(queue, time, what) return tonumber(redis.call('HGET', keys.stats('stats', stats.day(time), queue), what)) or 0 end
 
 -- The histogram's bin: seconds within a minute, then minutes, hours, days.
 function stats.bin(seconds)
@@ -70,17 +73,17 @@ end
 function stats.prune_days(queue, what, from, limit, drop)
   limit = stats.day(limit)
   from = tonumber(from) or math.max(0, limit - OLDEST * DAY)
-  local to = math.min(limit, from + MOST_DAYS * DAY)
+  local to = math.min(limit, from + math.min(MOST_DAYS, days_left) * DAY)
   for day = from, to - DAY, DAY do drop(day) end
   if to > from then redis.call('HSET', keys.pruned(), what .. queue, to) end
+  days_left = days_left - math.max(0, to - from) / DAY
 end
 
 function stats.drop_histogram(key)
-  local bins = {}
-  for _, name in ipairs(redis.call('HKEYS', key)) do
-    if name ~= 'total' and name ~= 'mean' and name ~= 'vk' then bins[#bins + 1] = name end
+  local kept = redis.call('HMGET', key, 'total', 'mean', 'vk')
+  if redis.call('UNLINK', key) == 1 and kept[1] then
+    redis.call('HSET', key, 'total', kept[1], 'mean', kept[2] or 0, 'vk', kept[3] or 0)
   end
-  if #bins > 0 then redis.call('HDEL', key, unpack(bins)) end
 end
 
 -- One kind's statistics of a day, in the words of live clients and of the specification.

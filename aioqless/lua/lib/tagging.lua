@@ -1,5 +1,7 @@
 -- tagging: which jobs have a tag, and how many do.
 
+local MOST = 1000
+
 function tagging.attach(jid, list, now)
   for _, tag in ipairs(list) do
     redis.call('ZADD', keys.tag(tag), now, jid)
@@ -26,6 +28,7 @@ function tagging.add(job, list, now)
     end
   end
   if #new > 0 then
+    if #has > MOST then refusal.argument('tags', new[#new], 'would be one tag too many: a job has at most ' .. MOST) end
     record.set(job.jid, 'tags', json.texts(has))
     tagging.attach(job.jid, new, now)
   end

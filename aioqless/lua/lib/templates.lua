@@ -1,6 +1,7 @@
 -- templates: recurring jobs as callers make and change them. (Their instances: recurring.lua.)
 
 local DEFAULT_RETRIES = 5
+local MOST_TAGS = 1000
 
 -- Each option of an update, and how its value is checked.
 local CHECKS = {
@@ -98,6 +99,7 @@ function templates.retag(jid, tags, on)
       list[#list + 1] = tag
     end
   end
+  if on and #list > MOST_TAGS then refusal.argument('tags', list[#list], 'would be one tag too many: a recurring job has at most ' .. MOST_TAGS) end
   redis.call('HSET', keys.template(jid), 'tags', json.texts(list))
   return list
 end

@@ -1,6 +1,11 @@
 -- view: a job as callers see it, in JSON.
 
 local MOST = 1000
+local MOST_OF_ALL = 10000
+local shown = MOST
+
+-- Of the lists within each of several jobs the latest are shown, the fewer the more jobs there are.
+function view.share(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs))) end
 
 -- nil for a job that doesn't exist.
 function view.job(jid)
@@ -31,6 +36,7 @@ function view.job(jid)
 end
 
 function view.jobs(jids)
+  view.share(#jids)
   local found = {}
   for _, jid in ipairs(jids) do found[#found + 1] = view.job(jid) end
   return json.list(found)
@@ -38,6 +44,7 @@ end
 
 -- Of jobs that were just locked, those that still are: the answer to a repeated pop may have aged.
 function view.held(jids, worker)
+  view.share(#jids)
   local found = {}
   for _, jid in ipairs(jids) do
     local now = redis.call('HMGET', keys.job(jid), 'state', 'worker')
@@ -58,13 +65,13 @@ end
 function view.set(name, key)
   local total = redis.call('SCARD', key)
   local some = {}
-  if total > 0 then some = total <= MOST and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, MOST) end
+  if total > 0 then some = total <= shown and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, shown) end
   return '"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
 end
 
 function view.history(jid, old)
   local total = redis.call('LLEN', keys.history(jid))
-  local items = total > 0 and redis.call('LRANGE', keys.history(jid), -MOST, -1) or {}
+  local items = total > 0 and redis.call('LRANGE', keys.history(jid), -shown, -1) or {}
   if old then
     local all = history.converted(old)
     total = total + #all
@@ -72,7 +79,7 @@ function view.history(jid, old)
     items = all
   end
   local presented = {}
-  for i, item in ipairs(items) do presented[i] = view.event(item) end
+  for i = math.max(1, #items - shown + 1), #items do presented[#presented + 1] = view.event(items[i]) end
   return '"history":' .. json.list(presented) .. ',"history_total":' .. total
 end
 
@@ -91,6 +98,7 @@ end
 function view.failed(group, start, limit)
   local jobs = {}
   local jids = limit > 0 and redis.call('LRANGE', keys.group(group), start, start + limit - 1) or {}
+  view.share(#jids)
   for _, jid in ipairs(jids) do
     local job = view.job(jid)
     if job then
