@@ -59,7 +59,7 @@ def _quoted(text: str) -> str:
 def _arguments(command: Command) -> Iterator[str]:
     """Lua that turns KEYS and ARGV into checked locals."""
     if command.key:
-        yield f"local {command.key} = args.queue({_quoted(command.key)}, KEYS[1])"
+        yield f"local {command.key} = args.{command.key_type}({_quoted(command.key)}, KEYS[1])"
     if command.keys:
         yield f"local {command.keys} = args.queues(KEYS)"
     if not command.forms:
@@ -104,7 +104,8 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
         known = ", ".join(f"{option.name} = true" for option in form.options)
         yield f"local option = args.options({{{known}}}, {last})"
         for option in form.options:
-            yield f"{local}{option.name} = {_read(option, f'option.{option.name}')}"
+            value = f"option.{option.name}"  # absent is nil; an empty one was meant to say something
+            yield f"{local}{option.name} = {value} and args.{option.type}({_quoted(option.name)}, {value})"
     elif not command.forms or form is not command.lead:
         yield f"args.no_more({last})"
 

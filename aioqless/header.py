@@ -1,6 +1,6 @@
 """A command's header: its signature, which is executed, so it cannot rot.
 
-    -- @key     queue                   KEYS[1]: the queue's name, bare or as <namespace>:q:<queue>
+    -- @key     queue queue             KEYS[1]: the queue's name, bare or as <namespace>:q:<queue>; new_queue: one that may come into being
     -- @keys    queues                  every KEYS entry, each such a name
     -- @arg     jid string              a positional argument; `?` behind the type: may be missing or empty
     -- @literal interval                an argument that must be this very word
@@ -61,6 +61,7 @@ class Command:
     name: str
     summary: str = ""
     key: str | None = None
+    key_type: str = "queue"
     keys: str | None = None
     lead: Form = field(default_factory=Form)  # the arguments before the word, or all of them where there is none
     forms: dict[str, Form] = field(default_factory=dict)
@@ -109,7 +110,7 @@ def read_command(name: str) -> Command:
 def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form:
     match word:
         case "key":
-            command.key = rest[0]
+            command.key, command.key_type = rest[0], rest[1] if len(rest) > 1 else "queue"
         case "keys":
             command.keys = rest[0]
         case "arg":
