@@ -26,10 +26,22 @@ _ERRORS = {
     "READONLY": exceptions.ReadOnlyError,
     "LOADING": exceptions.BusyLoadingError,
     "MASTERDOWN": exceptions.MasterDownError,
+    "CLUSTERDOWN": exceptions.ClusterDownError,
+    "TRYAGAIN": exceptions.TryAgainError,
+    **dict.fromkeys(("BUSY", "MISCONF", "NOREPLICAS", "UNBLOCKED"), exceptions.BusyLoadingError),
     "NOAUTH": exceptions.AuthenticationError,
     "WRONGPASS": exceptions.AuthenticationError,
     "NOPERM": exceptions.NoPermissionError,
 }
+
+# Redis can't be reached, or is there and can't do anything now. Nothing is wrong with the call: it may be sent again later.
+AWAY = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+)
 
 
 def _error(text: str) -> Exception:
@@ -39,7 +51,7 @@ def _error(text: str) -> Exception:
 
 class Connection:
     """Connects when first used, and again after it broke. Calls under way when it breaks raise redis-py's ConnectionError: whether they
-    were carried out is unknown.
+    were carried out is unknown. It ends, too, when the server has become a replica: the next one may lead to the server that took over.
 
     A reply that takes longer than `timeout` seconds raises TimeoutError and ends the connection, for what it holds up. `before` is called
     before each attempt to connect.
@@ -77,10 +89,11 @@ class Connection:
         except TimeoutError:
             wire.close()
             raise exceptions.TimeoutError(f"Redis did not answer within {self._timeout} s") from None
-        if raise_errors:
-            for answer in answered:
-                if isinstance(answer, Exception):
-                    raise answer
+        for answer in answered:
+            if isinstance(answer, exceptions.ReadOnlyError):
+                wire.close()
+            if raise_errors and isinstance(answer, Exception):
+                raise answer
         return answered
 
     async def aclose(self) -> None:
@@ -128,9 +141,9 @@ class Connection:
             greetings.append(("SELECT", db))
         if self._name:
             greetings.append(("CLIENT", "SETNAME", self._name.replace(" ", "_")))
-        for reply in [wire.send(greeting) for greeting in greetings]:
+        for greeting, reply in [(greeting, wire.send(greeting)) for greeting in greetings]:
             answer = await reply
-            if isinstance(answer, exceptions.AuthenticationError | exceptions.BusyLoadingError):
+            if isinstance(answer, Exception) and greeting[0] != "CLIENT":  # a name is not worth failing for
                 raise answer
 
 
@@ -192,6 +205,7 @@ class _Wire(asyncio.Protocol):
             waiting = self._waiting.popleft()
             if not waiting.done():
                 waiting.set_exception(exceptions.ConnectionError(f"the connection to Redis broke{f': {error}' if error else ''}"))
+                waiting.exception()  # its caller may be gone, or have had another's already
 
 
 def _tls(url: str, options: dict[str, Any]) -> ssl.SSLContext | None:

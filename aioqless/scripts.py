@@ -16,7 +16,7 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.calls import Call, lay_out
-from aioqless.connection import Connection
+from aioqless.connection import AWAY, Connection
 from aioqless.header import read_command
 
 
@@ -76,7 +76,7 @@ class Scripts:
         for attempt in itertools.count(1):
             try:
                 return await self._evaluate(call)
-            except (exceptions.ConnectionError, exceptions.TimeoutError) as broken:
+            except AWAY as broken:
                 if attempt >= self.attempts or isinstance(broken, exceptions.AuthenticationError):
                     raise
                 await asyncio.sleep(0.05 * attempt)
@@ -88,8 +88,7 @@ class Scripts:
             try:
                 return await execute(*call.evalsha)
             except exceptions.NoScriptError:
-                await execute("SCRIPT", "LOAD", call.script.text)
-                return await execute(*call.evalsha)
+                return await execute("EVAL", call.script.text, *call.evalsha[2:])
         except exceptions.ResponseError as refused:
             raise call.error(refused) from None
 

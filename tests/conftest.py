@@ -23,6 +23,8 @@ from aioqless.connection import Connection
 from aioqless.embedded.program import find_program
 from aioqless.scripts import Scripts
 
+from .server import OwnServer
+
 Until: TypeAlias = Callable[..., Awaitable[Any]]
 
 _numbers = itertools.count(1)
@@ -81,6 +83,15 @@ async def client(redis_url: str, namespace: str) -> AsyncIterator[Client]:
     """A client of a namespace of its own."""
     async with Client(redis_url, namespace=namespace) as client:
         yield client
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[OwnServer]:
+    """A server that the test may kill and start again."""
+    server = OwnServer(tmp_path)
+    server.start()
+    yield server
+    server.kill()
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from aioqless.connection import AWAY
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.scripts import Scripts
-from aioqless.worker.outage import AWAY, Outage
+from aioqless.worker.outage import Outage
 from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
 
@@ -50,7 +51,8 @@ class Heartbeater:
             pause = await self._beat()
             self._until = max(loop.time() + pause, min([loop.time() + LONGEST_PAUSE, *(self._next(run) for run in self._held())]))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._until - loop.time())
+                async with asyncio.timeout_at(self._until):
+                    await self._hurry.wait()
             if (late := loop.time() - self._until) > LATE:
                 running = sorted({run.job.klass for run in self._runner.running.values()})
                 log.warning("worker.loop_blocked", seconds=round(late, 3), running=running)

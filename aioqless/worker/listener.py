@@ -32,8 +32,12 @@ class Listener:
     async def run(self) -> None:
         """Listen until cancelled."""
         async with asyncio.TaskGroup() as both:
-            both.create_task(self._listen(self._own, self._ready))
+            both.create_task(self._listen_always())
             both.create_task(self._listen_while_idle())
+
+    async def _listen_always(self) -> None:
+        while True:
+            await self._listen(self._own, self._ready)
 
     async def _listen_while_idle(self) -> None:
         """Other qless clients tell of their puts only among everything else that happens: followed while there is nothing to do."""
@@ -46,7 +50,7 @@ class Listener:
             async with subscribed(self._redis, *channels) as messages:
                 self._poller.wake()  # for what was put before the subscription stood
                 await self._follow(messages)
-        except (exceptions.ConnectionError, exceptions.TimeoutError) as away:
+        except exceptions.RedisError as away:
             log.debug("listener.failed", error=str(away))
             await asyncio.sleep(PAUSE)
 

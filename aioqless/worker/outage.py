@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from redis import exceptions
-
 from aioqless.log import log
 
-AWAY = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ReadOnlyError, exceptions.MasterDownError)
 LONGEST_PAUSE = 5.0
 
 

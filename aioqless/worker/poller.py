@@ -7,11 +7,12 @@ import contextlib
 import random
 from typing import Any
 
+from aioqless.connection import AWAY
 from aioqless.jobs import Job
 from aioqless.log import log
 from aioqless.record import record_of_row
 from aioqless.scripts import Scripts
-from aioqless.worker.outage import AWAY, Outage
+from aioqless.worker.outage import Outage
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
 
@@ -56,8 +57,9 @@ class Poller:
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self.stopping:
             self.idle.set()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), pause)
+            with contextlib.suppress(TimeoutError):  # wait_for would lose a cancellation that comes just when it is woken
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
             self.idle.clear()
 
     async def _poll(self) -> float:

@@ -127,8 +127,10 @@ class Runner:
         return self
 
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if self._watchers and failed is None:
-            await asyncio.wait(self._watchers, timeout=self._settings.grace)
-        self.hand_back()
-        if self._watchers:
-            await asyncio.wait(self._watchers)
+        try:
+            if self._watchers and failed is None:
+                await asyncio.wait(self._watchers, timeout=self._settings.grace)
+        finally:
+            self.hand_back()
+            if self._watchers:
+                await asyncio.wait(self._watchers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -10,7 +10,9 @@ import pytest
 import structlog
 
 from aioqless import Client, Handler, Settings, Worker
+from tests.conftest import Until
 
+Idle: TypeAlias = Callable[[Worker], Awaitable[None]]
 Work: TypeAlias = Callable[..., AbstractAsyncContextManager[Worker]]
 
 
@@ -36,6 +38,22 @@ def lines() -> Iterator[Lines]:
     structlog.configure(processors=[structlog.contextvars.merge_contextvars, lines.keep])
     yield lines
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def idle(client: Client, until: Until) -> Idle:
+    """`await idle(worker)`: until a worker of the test's client has looked, has found nothing, and listens to all that concerns it."""
+    channels = [f"{client.namespace}:{name}" for name in ("log", "x:ready")]
+
+    async def idle(worker: Worker) -> None:
+        async def listens() -> bool:
+            return all(listeners == 1 for _, listeners in await client.redis.pubsub_numsub(*channels))
+
+        await until(listens)
+        await client.redis.ping()  # what a subscription makes it do has begun by then
+        await until(worker._poller.idle.is_set)
+
+    return idle
 
 
 @pytest.fixture

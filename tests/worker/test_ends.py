@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless import Client, Fail, Job, Next, Retry, job
+from aioqless import Client, Fail, Job, NewJob, Next, Retry, job
+from tests.conftest import Until
 
-from ..conftest import Until
 from .conftest import Lines, Work
 
 
 async def state_of(client: Client, jid: str) -> str | None:
     found = await client.jobs.get(jid)
-    return found and found.state
+    return found.state if found else None
 
 
 async def after(client: Client, until: Until, jid: str, state: str) -> Job[Any]:
@@ -72,8 +72,6 @@ async def test_many_jobs_are_all_done_once(client: Client, work: Work, until: Un
     @job(klass="Count")
     async def count(job: Job[Any]) -> None:
         ran.append(job.data)
-
-    from aioqless import NewJob
 
     await client.queue("mail").put_many(NewJob(count, number) for number in range(250))
     async with work(count, concurrency=30):

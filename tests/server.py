@@ -1,0 +1,41 @@
+"""A Redis of a test's own, that it may kill."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError as NotConnected
+from redis.retry import Retry
+
+from aioqless.embedded.program import find_program
+
+
+class OwnServer:
+    """A server on a port of its own, which writes down everything before it answers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it on what it wrote down; returns when it answers."""
+        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--appendonly", "yes", "--save", "", "--dir", str(self._folder)]
+        self._process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
+        patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
+        with Redis.from_url(self.url, retry=patience) as redis:
+            redis.ping()
+
+    def kill(self) -> None:
+        """End it with kill -9."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None

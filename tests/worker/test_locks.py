@@ -1,0 +1,299 @@
+"""Locks: kept while a handler works, and obeyed when they are lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, NewJob, Retry, job
+from tests.conftest import Until
+
+from .conftest import Idle, Lines, Work
+
+
+class Stay:
+    """A handler that stays until it is let go or stopped, and what became of it."""
+
+    def __init__(self) -> None:
+        self.began: list[Job[Any]] = []
+        self.stopped: list[str] = []
+        self.end = asyncio.Event()
+        self.handler = job(klass="Stay")(self._stay)
+
+    async def _stay(self, job: Job[Any]) -> None:
+        self.began.append(job)
+        try:
+            await self.end.wait()
+        except asyncio.CancelledError:
+            self.stopped.append(job.jid)
+            raise
+
+
+@pytest.fixture
+async def stay() -> Stay:
+    return Stay()
+
+
+async def lapse(client: Client, jid: str) -> None:
+    """Let a job's lock run out, as if nobody had renewed it for long."""
+    key = f"{client.namespace}:q:mail-locks"
+    await client.redis.zadd(key, {jid: time.time() - 1})
+
+
+# Kept
+
+
+async def test_a_job_outlives_its_lock_many_times_over(client: Client, work: Work, until: Until, stay: Stay, lines: Lines) -> None:
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler):
+        await until(lambda: stay.began)
+        first = stay.began[0].expires
+        deadline = time.monotonic() + 2.2
+        while time.monotonic() < deadline:  # a rival takes every lock that lapses
+            assert await client.queue("mail").pop(worker="rival") == []
+            await asyncio.sleep(0.1)
+        assert stay.began[0].expires > first + 2
+        stay.end.set()
+        await until(lambda: lines.of("job.completed", jid=jid))
+    assert len(stay.began) == 1 and not lines.of("worker.loop_blocked")
+
+
+async def test_all_locks_travel_in_one_call(client: Client, work: Work, until: Until, stay: Stay) -> None:
+    await client.config.set("heartbeat", 0.3)
+    await client.config.set("grace-period", 0)
+    for _ in range(30):
+        await client.queue("mail").put(stay.handler)
+
+    async def calls() -> int:
+        return int((await client.redis.info("commandstats"))["cmdstat_evalsha"]["calls"])
+
+    async with work(stay.handler, concurrency=30):
+        await until(lambda: len(stay.began) == 30)
+        before = await calls()
+        expires = stay.began[0].expires
+        await until(lambda: all(job.expires > expires + 0.3 for job in stay.began))
+        assert await calls() - before < 12
+        stay.end.set()
+
+
+async def test_a_lock_of_another_length_is_renewed_accordingly(client: Client, work: Work, until: Until, stay: Stay) -> None:
+    """The length of locks was changed while the job ran: from then on it is renewed neither too late nor all the time."""
+    await client.config.set("heartbeat", 0.6)
+    await client.queue("mail").put(stay.handler)
+    async with work(stay.handler):
+        await until(lambda: stay.began)
+        await client.config.set("heartbeat", 0.06)
+        before = stay.began[0].expires
+        await until(lambda: stay.began[0].expires < before)
+        await client.config.set("heartbeat", 60)
+        await until(lambda: stay.began[0].expires > before + 50)
+        renewed = stay.began[0].expires
+        await asyncio.sleep(0.3)  # in which nothing is to happen
+        assert stay.began[0].expires == renewed
+        stay.end.set()
+
+
+async def test_a_handler_may_renew_its_lock_itself_and_store_its_data(client: Client, work: Work, until: Until) -> None:
+    stored: list[Any] = []
+
+    @job(klass="Page")
+    async def page(job: Job[Any]) -> None:
+        job.data["page"] = 2
+        before = job.expires
+        stored.append(await job.heartbeat() >= before)
+        found = await client.jobs.get(job.jid)
+        stored.append(found.data if found else None)
+
+    await client.queue("mail").put(page, {"page": 1})
+    async with work(page):
+        await until(lambda: len(stored) == 2)
+    assert stored == [True, {"page": 2}]
+
+
+async def test_a_lapse_within_grace_is_had_back_and_the_job_runs_once(
+    client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
+) -> None:
+    jid = await client.queue("mail").put(stay.handler, retries=0)
+    async with work(stay.handler) as worker:
+        await until(lambda: stay.began)
+        await idle(worker)
+        before = stay.began[0].expires
+        await lapse(client, jid)
+        assert await client.queue("mail").pop(worker="rival") == []  # who tells the holder, which has 10 s from now
+        await until(lambda: stay.began[0].expires > before)
+        assert await client.queue("mail").pop(worker="rival") == []
+        stay.end.set()
+        await until(lambda: lines.of("job.completed", jid=jid))
+    done = await client.jobs.get(jid)
+    assert done and len(stay.began) == 1 and [event["what"] for event in done.events] == ["put", "popped", "timed-out", "done"]
+
+
+# Lost
+
+
+async def test_a_lock_that_was_taken_over_stops_the_handler_and_stores_nothing(
+    client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
+) -> None:
+    jid = await client.queue("mail").put(stay.handler, {"mine": False})
+    await client.config.set("grace-period", 0)
+    async with work(stay.handler) as worker:
+        await until(lambda: stay.began)
+        await idle(worker)  # or it takes the job itself
+        stay.began[0].data["mine"] = True
+        await lapse(client, jid)
+        (taken,) = await client.queue("mail").pop(worker="rival")
+        await until(lambda: stay.stopped == [jid])
+        await until(lambda: lines.of("job.lock_lost", jid=jid))
+        held = await client.jobs.get(jid)
+        assert held and (held.state, held.worker, held.data) == ("running", "rival", {"mine": False})
+    await taken.complete()
+    assert not lines.of("job.completed") and not lines.of("job.released")
+
+
+async def test_a_handler_that_ends_just_after_its_lock_was_lost_stores_nothing(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    """Nobody tells it: only the fence is between its outcome and the job of another."""
+
+    @job(klass="Slow")
+    async def slow(job: Job[Any]) -> None:
+        await client.redis.zadd(f"{client.namespace}:q:mail-locks", {job.jid: 1})
+        await client.redis.hset(f"{client.namespace}:j:{job.jid}", "worker", "rival")
+
+    jid = await client.queue("mail").put(slow)
+    async with work(slow):
+        await until(lambda: lines.of("job.lock_lost", jid=jid))
+        held = await client.jobs.get(jid)
+        assert held and held.worker == "rival" and held.state == "running"
+
+
+async def test_a_cancelled_job_stops_its_handler(client: Client, work: Work, until: Until, stay: Stay, lines: Lines) -> None:
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler) as worker:
+        await until(lambda: stay.began)
+        assert await client.jobs.cancel(jid) == [jid]
+        await until(lambda: stay.stopped == [jid])
+        await until(lambda: not worker.running)
+    assert await client.jobs.get(jid) is None
+    assert lines.of("job.lock_lost", jid=jid)
+
+
+async def test_a_job_that_was_moved_elsewhere_stops_its_handler(client: Client, work: Work, until: Until, stay: Stay) -> None:
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler):
+        await until(lambda: stay.began)
+        found = await client.jobs.get(jid)
+        assert found
+        await found.move("billing")
+        await until(lambda: stay.stopped == [jid])
+    moved = await client.jobs.get(jid)
+    assert moved and (moved.state, moved.queue) == ("waiting", "billing")
+
+
+async def test_an_operators_timeout_stops_the_handler_and_the_job_is_next_in_line(
+    client: Client, work: Work, until: Until, stay: Stay
+) -> None:
+    jid = await client.queue("mail").put(stay.handler)
+    await client.queue("mail").put(stay.handler, jid="another")
+    async with work(stay.handler, concurrency=1, name="w1"):
+        await until(lambda: stay.began)
+        await client.jobs.timeout(jid)
+        await until(lambda: stay.stopped == [jid])
+        await until(lambda: len(stay.began) == 2)
+        assert stay.began[1].jid == jid and stay.began[1].fence > stay.began[0].fence
+        stay.end.set()
+
+
+async def test_a_job_that_comes_back_to_the_worker_that_lost_it_waits_for_its_former_run(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    """A thread can't be stopped: until its code has ended, the job isn't run anew, and its slot is taken."""
+    runs: list[str] = []
+    ends = [threading.Event(), threading.Event()]
+    for end in ends[1:]:
+        end.set()
+
+    @job(klass="Block")
+    def block(job: Job[Any]) -> None:
+        runs.append("began")
+        ends[runs.count("began") - 1].wait(5)
+        runs.append("ended")
+
+    jid = await client.queue("mail").put(block)
+    async with work(block, concurrency=2) as worker:
+        await until(lambda: runs)
+        await client.jobs.timeout(jid)
+
+        async def is_held_again() -> bool:
+            held = await client.jobs.get(jid)
+            return bool(held and held.state == "running" and held.fence == 2)
+
+        await until(is_held_again)
+        assert runs == ["began"] and worker.running == [jid]
+        ends[0].set()
+        await until(lambda: lines.of("job.completed", jid=jid))
+    assert runs == ["began", "ended", "began", "ended"]
+
+
+async def test_two_workers_share_a_queue_without_running_a_job_twice(client: Client, work: Work, until: Until) -> None:
+    ran: list[str] = []
+
+    @job(klass="Share")
+    async def share(job: Job[Any]) -> None:
+        ran.append(job.jid)
+        await asyncio.sleep(0.001)
+
+    async with Client(client.url, namespace=client.namespace) as other, work(share), work(share, using=other):
+        jids = await client.queue("mail").put_many(NewJob(share) for _ in range(150))
+        await until(lambda: len(ran) >= 150)
+    assert sorted(ran) == sorted(jids)
+
+
+async def test_a_job_whose_worker_died_runs_again_at_the_cost_of_a_retry(client: Client, work: Work, until: Until) -> None:
+    remaining = []
+
+    @job(klass="Share")
+    async def share(job: Job[Any]) -> None:
+        remaining.append(job.remaining)
+
+    await client.config.set("grace-period", 0)
+    jid = await client.queue("mail").put(share, retries=3)
+    assert await client.queue("mail").pop(worker="dead")
+    await lapse(client, jid)
+    async with work(share):
+        await until(lambda: remaining)
+    assert remaining == [2]
+
+
+async def test_a_job_that_kills_every_worker_fails_in_the_end(client: Client, work: Work, until: Until) -> None:
+    await client.config.set("grace-period", 0)
+    jid = await client.queue("mail").put("Poison", retries=1)
+    for _ in range(2):
+        assert await client.queue("mail").pop(worker="dead")
+        await lapse(client, jid)
+    async with work():
+
+        async def has_failed() -> bool:
+            failed = await client.jobs.get(jid)
+            return bool(failed and failed.failure and failed.failure.group == "failed-retries-mail")
+
+        await until(has_failed)
+
+
+async def test_a_blocked_loop_is_told_with_the_names_of_what_ran(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @job(klass="Hog")
+    async def hog(job: Job[Any]) -> None:
+        if job.remaining == 5:
+            time.sleep(1.7)  # noqa: ASYNC251
+            raise Retry
+
+    await client.queue("mail").put(hog)
+    async with work(hog):
+        told = (await until(lambda: lines.of("worker.loop_blocked")))[0]
+    assert told["running"] == ["Hog"] and told["seconds"] > 0.5

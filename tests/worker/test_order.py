@@ -1,0 +1,185 @@
+"""Which job a worker takes next, and how many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, NewJob, job
+from tests.conftest import Until
+
+from .conftest import Lines, Work
+
+
+async def put_the_example(client: Client) -> None:
+    """The specification's example: 5 jobs in A, 2 in B, 3 in C."""
+    for queue, count in (("A", 5), ("B", 2), ("C", 3)):
+        await client.queue(queue).put_many(NewJob("Note", jid=f"{queue}{n}") for n in range(1, count + 1))
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 4, 20])
+@pytest.mark.parametrize(
+    ("round_robin", "order"),
+    [(False, "C1 C2 C3 B1 B2 A1 A2 A3 A4 A5"), (True, "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5")],
+)
+async def test_the_specifications_example_runs_in_the_order_it_names_whatever_the_concurrency(
+    client: Client, work: Work, until: Until, concurrency: int, round_robin: bool, order: str
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+        await asyncio.sleep(0)
+
+    await put_the_example(client)
+    async with work(note, queues=("C", "B", "A"), concurrency=concurrency, round_robin=round_robin):
+        await until(lambda: len(ran) == 10)
+    assert " ".join(ran) == order
+
+
+async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(client: Client, work: Work, until: Until) -> None:
+    ran: list[str] = []
+    ends: dict[str, asyncio.Event] = {}
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+        await ends.setdefault(job.jid, asyncio.Event()).wait()
+
+    await put_the_example(client)
+    async with work(note, queues=("C", "B", "A"), concurrency=3, round_robin=True):
+        await until(lambda: len(ran) == 3)
+        for count in range(4, 11):  # the oldest that still runs ends
+            ends[ran[count - 4]].set()
+            await until(lambda: len(ran) == count)  # noqa: B023
+        for end in ends.values():
+            end.set()
+    assert " ".join(ran) == "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"
+
+
+async def test_within_a_queue_the_lower_priority_runs_sooner_then_who_came_first(client: Client, work: Work, until: Until) -> None:
+    ran: list[str] = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    for jid, priority in (("b", 0), ("c", 0), ("d", 5), ("a", -5)):
+        await client.queue("mail").put(note, jid=jid, priority=priority)
+    async with work(note, concurrency=1):
+        await until(lambda: len(ran) == 4)
+    assert "".join(ran) == "abcd"
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_no_more_run_at_once_than_was_said(client: Client, work: Work, until: Until, concurrency: int) -> None:
+    inside, most, ran = 0, 0, 0
+
+    @job(klass="Count")
+    async def count(job: Job[Any]) -> None:
+        nonlocal inside, most, ran
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.002)
+        inside -= 1
+        ran += 1
+
+    await client.queue("mail").put_many(NewJob(count) for _ in range(40))
+    async with work(count, concurrency=concurrency):
+        await until(lambda: ran == 40)
+    assert most == concurrency
+
+
+async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await asyncio.Event().wait()
+
+    await client.queue("mail").put_many(NewJob(stay) for _ in range(5))
+    async with work(stay, concurrency=2, grace=0) as worker:
+        await until(lambda: len(worker.running) == 2)
+        counts = await client.queue("mail").counts()
+        assert (counts["running"], counts["waiting"]) == (2, 3)
+
+
+async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(client: Client, work: Work, until: Until) -> None:
+    ran: list[str] = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.queue)
+
+    await client.queue("billing").put(note)
+    await client.queue("mail").put(note)
+    async with work(note):
+        await until(lambda: ran)
+    assert ran == ["mail"] and await client.queue("billing").length() == 1
+
+
+async def test_a_queues_max_concurrency_binds_all_workers_together(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    inside, most, ran = 0, 0, 0
+
+    @job(klass="Count")
+    async def count(job: Job[Any]) -> None:
+        nonlocal inside, most, ran
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.002)
+        inside -= 1
+        ran += 1
+
+    await client.config.set("mail-max-concurrency", 2)
+    await client.queue("mail").put_many(NewJob(count) for _ in range(12))
+    async with work(count, poll=0.02), work(count, poll=0.02):
+        await until(lambda: ran == 12)
+    assert most == 2
+
+
+@pytest.mark.parametrize("round_robin", [False, True])
+async def test_a_job_that_says_it_is_in_another_queue_does_not_stop_the_worker(
+    client: Client, work: Work, until: Until, round_robin: bool
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    await client.queue("mail").put(note, jid="astray")
+    await client.redis.hset(f"{client.namespace}:j:astray", "queue", "billing")
+    await client.queue("mail").put(note, jid="fine")
+    async with work(note, round_robin=round_robin) as worker:
+        await until(lambda: "fine" in ran)
+        assert worker.healthy
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"failure": "[1]"},
+        {"failure": '"x"'},
+        {"tags": '{"a":1}'},
+        {"tags": "nonsense"},
+        {"priority": "nan"},
+        {"retries": "many", "remaining": "inf"},
+        {"data": b"\xff\xfe"},
+        {"klass": b"\xff"},
+    ],
+)
+async def test_a_job_with_odd_fields_does_not_stop_the_worker(client: Client, work: Work, until: Until, odd: dict[str, Any]) -> None:
+    ran: list[str] = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    await client.queue("mail").put(note, jid="odd")
+    for name, value in odd.items():
+        await client.redis.hset(f"{client.namespace}:j:odd", name, value)
+    await client.queue("mail").put(note, jid="fine")
+    async with work(note) as worker:
+        await until(lambda: "fine" in ran)
+        assert worker.healthy

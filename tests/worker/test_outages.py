@@ -1,0 +1,203 @@
+"""Redis goes away and comes back: the worker goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, NewJob, Next, job
+from tests.conftest import Until
+from tests.server import OwnServer
+
+from .conftest import Lines, Work
+
+
+@pytest.fixture
+async def away(own_server: OwnServer) -> AsyncIterator[Client]:
+    """A client of a server that will be killed."""
+    async with Client(own_server.url) as client:
+        yield client
+
+
+async def restarted(server: OwnServer) -> None:
+    await asyncio.to_thread(server.start)
+
+
+async def state_of(client: Client, jid: str) -> str | None:
+    found = await client.jobs.get(jid)
+    return found.state if found else None
+
+
+async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_once(
+    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+) -> None:
+    began: list[str] = []
+    ends = {jid: asyncio.Event() for jid in "abc"}
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> Next | None:
+        began.append(job.jid)
+        await ends[job.jid].wait()
+        return Next("billing") if job.jid == "b" else None
+
+    await away.queue("mail").put_many(NewJob(stay, jid=jid) for jid in "abc")
+    async with work(stay, using=away) as worker:
+        await until(lambda: len(began) == 3)
+        own_server.kill()
+        ends["a"].set()
+        ends["b"].set()
+        await until(lambda: lines.of("worker.redis_lost"))
+        await restarted(own_server)
+        await until(lambda: lines.of("worker.redis_found"))
+        await until(lambda: worker.running == ["c"])
+        assert (await state_of(away, "a"), await state_of(away, "b")) == ("complete", "waiting")
+        ends["c"].set()
+        await until(lambda: not worker.running)
+        await away.queue("mail").put(stay, jid="a")
+        await until(lambda: len(began) == 4)
+        assert worker.healthy
+    assert sorted(began) == ["a", "a", "b", "c"]
+    told = [line for line in lines.all if line["level"] in ("error", "warning") or line["event"] == "worker.redis_found"]
+    assert [line["event"] for line in told] == ["worker.redis_lost", "worker.redis_found"]
+    assert told[1]["seconds"] > 0
+
+
+async def test_a_worker_that_starts_before_redis_waits_for_it(own_server: OwnServer, work: Work, until: Until, lines: Lines) -> None:
+    ran = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    own_server.kill()
+    async with Client(own_server.url) as client, work(note, using=client):
+        await until(lambda: lines.of("worker.redis_lost"))
+        await restarted(own_server)
+        await until(lambda: lines.of("worker.redis_found"))
+        await client.queue("mail").put(note, jid="a")
+        await until(lambda: ran == ["a"])
+
+
+async def test_a_worker_can_be_stopped_while_redis_is_away(
+    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+) -> None:
+    async with work(using=away, poll=0.01):
+        await until(lambda: lines.of("worker.started"))
+        own_server.kill()
+        await until(lambda: lines.of("worker.redis_lost"))
+    assert lines.of("worker.stopped")
+
+
+async def test_an_outcome_is_kept_until_the_lock_has_expired_and_then_given_up(
+    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+) -> None:
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+
+    await away.config.set("heartbeat", 1)
+    await away.queue("mail").put(stay, jid="a")
+    async with work(stay, using=away) as worker:
+        await until(lambda: lines.of("job.started"))
+        own_server.kill()
+        end.set()
+        await asyncio.sleep(0.3)  # in which nothing is to happen
+        assert worker.running == ["a"] and not lines.of("job.outcome_dropped")
+        await until(lambda: lines.of("job.outcome_dropped", jid="a", outcome="Complete"))
+        await until(lambda: not worker.running)
+        await restarted(own_server)
+        await until(lambda: lines.of("worker.redis_found"))
+    assert not lines.of("job.completed") and not lines.of("job.advanced")
+
+
+@asynccontextmanager
+async def read_only(client: Client) -> AsyncIterator[None]:
+    """A Redis that became a replica, as in a fail-over."""
+    await client.redis.replicaof("127.0.0.1", 1)
+    yield
+    await client.redis.replicaof("NO", "ONE")
+
+
+async def test_a_redis_that_may_not_be_written_to_is_waited_for(away: Client, work: Work, until: Until, lines: Lines) -> None:
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+
+    await away.queue("mail").put(stay, jid="a")
+    async with work(stay, using=away, poll=0.05) as worker:
+        await until(lambda: lines.of("job.started"))
+        async with read_only(away):
+            end.set()
+            await until(lambda: lines.of("worker.redis_lost"))
+            assert worker.healthy and worker.running == ["a"]
+        await until(lambda: lines.of("job.completed", jid="a"))
+        assert len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_found")) == 1
+    assert await state_of(away, "a") == "complete"
+
+
+async def test_a_redis_that_is_busy_with_a_script_is_waited_for(away: Client, work: Work, until: Until, lines: Lines) -> None:
+    ran = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    await away.redis.config_set("busy-reply-threshold", 50)
+    async with work(note, using=away, poll=0.05) as worker, Client(away.url) as other:
+        await until(lambda: lines.of("worker.started"))
+        busy = asyncio.ensure_future(other.redis.eval("while true do end", 0))
+        await until(lambda: lines.of("worker.redis_lost"))
+        await away.redis.script_kill()
+        await asyncio.wait([busy])
+        assert busy.exception()
+        await away.queue("mail").put(note, jid="a")
+        await until(lambda: ran == ["a"])
+        assert worker.healthy
+
+
+async def test_a_flushed_script_cache_goes_unnoticed(away: Client, work: Work, until: Until, lines: Lines) -> None:
+    ran = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid)
+        await away.redis.script_flush()
+
+    async with work(note, using=away, poll=0.02):
+        for count in range(1, 6):
+            await away.redis.script_flush()
+            await away.queue("mail").put(note)
+            await until(lambda: len(ran) == count)  # noqa: B023
+            await until(lambda: len(lines.of("job.completed")) == count)  # noqa: B023
+    assert not [line for line in lines.all if line["level"] in ("error", "warning")]
+
+
+async def test_a_thread_that_ends_while_redis_is_away_has_its_outcome_stored(
+    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+) -> None:
+    end = threading.Event()
+
+    @job(klass="Block")
+    def block(job: Job[Any]) -> None:
+        end.wait(5)
+        job.data["done"] = True
+
+    await away.queue("mail").put(block, {}, jid="a")
+    async with work(block, using=away):
+        await until(lambda: lines.of("job.started"))
+        own_server.kill()
+        end.set()
+        await until(lambda: lines.of("worker.redis_lost"))
+        await restarted(own_server)
+        await until(lambda: lines.of("job.completed", jid="a"))
+    done = await away.jobs.get("a")
+    assert done and done.data == {"done": True}

@@ -1,0 +1,297 @@
+"""How a worker ends: what finishes in time completes, the rest is handed back; and what happens when a part of it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, NewJob, Settings, Worker, job
+from tests.conftest import Until
+
+from .conftest import Lines, Work
+
+
+@pytest.fixture
+def began() -> list[str]:
+    return []
+
+
+async def state_of(client: Client, jid: str) -> str | None:
+    found = await client.jobs.get(jid)
+    return found.state if found else None
+
+
+async def test_what_ends_in_time_completes_and_nothing_more_is_begun(
+    client: Client, work: Work, until: Until, lines: Lines, began: list[str]
+) -> None:
+    end = asyncio.Event()
+
+    @job(klass="Slow")
+    async def slow(job: Job[Any]) -> None:
+        began.append(job.jid)
+        await end.wait()
+
+    await client.queue("mail").put_many(NewJob(slow, jid=jid) for jid in "abc")
+    async with work(slow, concurrency=2) as worker:
+        await until(lambda: len(began) == 2)
+        worker.stop()
+        end.set()
+    assert [await state_of(client, jid) for jid in "abc"] == ["complete", "complete", "waiting"]
+    assert lines.of("worker.draining", running=2) and lines.of("worker.stopped", worker=worker.name)
+    assert not worker.healthy and worker.running == []
+
+
+async def test_what_does_not_end_in_time_is_handed_back_to_its_place_at_no_cost(
+    client: Client, work: Work, until: Until, lines: Lines, began: list[str]
+) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        job.data["tried"] = True
+        await asyncio.Event().wait()
+
+    for jid in "abc":
+        await client.queue("mail").put(stay, {}, jid=jid)
+    async with work(stay, concurrency=2, grace=0.05):
+        await until(lambda: began == ["a", "b"])
+    assert [job.jid for job in await client.queue("mail").peek()] == ["a", "b", "c"]
+    back = await client.jobs.get("a")
+    assert back and (back.state, back.remaining, back.worker, back.data) == ("waiting", 5, "", {})
+    assert len(lines.of("job.released")) == 2
+
+
+async def test_a_handler_may_tidy_up_when_it_is_stopped(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    tidied = []
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            tidied.append(job.jid)
+
+    await client.queue("mail").put(stay, jid="a")
+    async with work(stay, grace=0):
+        await until(lambda: began)
+    assert tidied == ["a"] and await state_of(client, "a") == "waiting"
+
+
+async def test_a_handler_that_makes_the_best_of_being_stopped_completes(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            job.data["page"] = 7
+
+    await client.queue("mail").put(stay, {}, jid="a")
+    async with work(stay, grace=0):
+        await until(lambda: began)
+    done = await client.jobs.get("a")
+    assert done and (done.state, done.data) == ("complete", {"page": 7})
+
+
+async def test_a_job_is_not_handed_back_while_its_code_runs_in_a_thread(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    end, states = threading.Event(), []
+
+    @job(klass="Block")
+    def block(job: Job[Any]) -> None:
+        began.append(job.jid)
+        end.wait(5)
+
+    await client.queue("mail").put(block, jid="a")
+    async with work(block, grace=0) as worker:
+        await until(lambda: began)
+        worker.stop_at_once()
+        await asyncio.sleep(0.05)  # in which nothing is to happen
+        states.append(await state_of(client, "a"))
+        end.set()
+    states.append(await state_of(client, "a"))
+    assert states == ["running", "complete"]
+
+
+async def test_a_plain_function_that_still_waits_for_a_thread_is_handed_back_unbegun(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
+    end = threading.Event()
+
+    @job(klass="Block")
+    def block(job: Job[Any]) -> None:
+        began.append(job.jid)
+        end.wait(5)
+
+    await client.queue("mail").put(block, jid="a")
+    await client.queue("mail").put(block, jid="b")
+    async with work(block, threads=1) as worker:
+        await until(lambda: began and len(worker.running) == 2)
+        worker.stop_at_once()
+        await until(lambda: worker.running == ["a"])
+        end.set()
+    assert began == ["a"] and await state_of(client, "b") == "waiting"
+
+
+async def test_stopping_at_once_hands_back_without_waiting(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        await asyncio.Event().wait()
+
+    await client.queue("mail").put(stay, jid="a")
+    before = time.monotonic()
+    async with work(stay, grace=30) as worker:
+        await until(lambda: began)
+        worker.stop_at_once()
+    assert time.monotonic() - before < 5 and await state_of(client, "a") == "waiting"
+
+
+async def test_whenever_it_is_stopped_no_job_is_lost_or_counted_as_done(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    """Stopped at each of many moments: between the pop and a handler's first step too."""
+
+    @job(klass="Step")
+    async def step(job: Job[Any]) -> None:
+        await asyncio.sleep(0)
+        began.append(job.jid)
+
+    for moment in range(40):
+        jid = await client.queue("mail").put(step)
+        async with work(step, grace=0) as worker:
+            for _ in range(moment * 3):
+                await asyncio.sleep(0)
+            if moment % 2:
+                worker.stop_at_once()
+        assert await state_of(client, jid) == ("complete" if jid in began else "waiting")
+        await client.jobs.cancel(jid)
+
+
+async def test_a_worker_that_is_told_twice_to_stop_says_so_once(client: Client, work: Work, lines: Lines) -> None:
+    async with work() as worker:
+        worker.stop()
+        worker.stop()
+    assert len(lines.of("worker.draining")) == 1
+
+
+async def test_a_worker_tells_that_it_works_and_for_whom(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    async with work(name="w-1", concurrency=3) as worker:
+        await until(lambda: lines.of("worker.started", worker="w-1", queues=("mail",), concurrency=3, handlers=0))
+        assert worker.healthy
+        assert worker.name in [each["name"] for each in await until(client.workers.counts)]
+
+
+# Embedded in a host
+
+
+async def test_the_host_goes_on_when_a_part_crashes_and_is_told_when_it_leaves(
+    client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = []
+    with pytest.raises(ExceptionGroup) as crashed:
+        async with work() as worker:
+            assert worker.healthy
+
+            async def crash(*channels: str) -> None:
+                raise ZeroDivisionError("the part broke")
+
+            await until(lambda: lines.of("worker.started"))
+            monkeypatch.setattr(worker._listener, "_listen", crash)
+            await client.redis.client_kill_filter(_type="pubsub")
+            await until(lambda: not worker.healthy)
+            left.append("the host was not cancelled")
+    assert left and crashed.group_contains(ZeroDivisionError)
+    assert "the part broke" in lines.of("worker.crashed")[0]["error"]
+
+
+async def test_a_crash_of_the_finisher_ends_the_worker_and_leaves_no_task_behind(
+    client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(asyncio.all_tasks())
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    with pytest.raises(ExceptionGroup):
+        async with work(greet) as worker:
+
+            async def crash(batch: object) -> None:
+                raise ZeroDivisionError
+
+            monkeypatch.setattr(worker._finisher, "_flush", crash)
+            await client.queue("mail").put(greet, jid="a")
+            await until(lambda: not worker.healthy)
+    assert lines.of("job.outcome_dropped", jid="a", outcome="Complete")
+    assert await state_of(client, "a") == "running"  # until its lock lapses
+    await until(lambda: len(asyncio.all_tasks()) == before)
+
+
+async def test_a_host_that_is_cancelled_hands_back_what_runs_and_ends(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        await asyncio.Event().wait()
+
+    async def host() -> None:
+        async with work(stay, grace=30):
+            await asyncio.Event().wait()
+
+    await client.queue("mail").put(stay, jid="a")
+    task = asyncio.create_task(host())
+    await until(lambda: began)
+    task.cancel()  # drains
+    await asyncio.sleep(0.01)
+    task.cancel()  # can't wait any longer
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await state_of(client, "a") == "waiting"
+
+
+async def test_a_worker_that_runs_by_itself_can_be_cancelled(client: Client, until: Until, lines: Lines, began: list[str]) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        await asyncio.Event().wait()
+
+    await client.queue("mail").put(stay, jid="a")
+    task = asyncio.create_task(Worker(client, stay, settings=Settings(queues=("mail",))).run())
+    await until(lambda: began)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await state_of(client, "a") == "waiting"
+
+
+async def test_being_cancelled_just_when_it_is_woken_ends_it_too(client: Client, until: Until, lines: Lines) -> None:
+    for _ in range(3):
+        worker = Worker(client, settings=Settings(queues=("mail",), poll=30))
+        task = asyncio.create_task(worker.run())
+        await until(worker._poller.idle.is_set)
+        worker._poller.wake()
+        worker._heartbeater._hurry.set()
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task], timeout=5)
+        assert task.cancelled()
+
+
+async def test_two_workers_of_one_client_stop_each_by_itself(client: Client, work: Work, until: Until, began: list[str]) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        began.append(job.jid)
+
+    async with work(greet):
+        async with work(greet) as other:
+            other.stop()
+            await until(lambda: not other.healthy)
+        await client.queue("mail").put(greet, jid="a")
+        await until(lambda: began == ["a"])
+
+
+async def test_an_exception_of_the_host_goes_its_way(client: Client, work: Work) -> None:
+    with pytest.raises(LookupError):
+        async with work():
+            raise LookupError
