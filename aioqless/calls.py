@@ -131,7 +131,7 @@ def _argv(header: Command, form: Form, word: str | None, arguments: dict[str, An
     if form.rest:
         argv += [_encoded(value) for value in given.pop(form.rest.name, None) or ()]
     if form.batch:
-        argv += _batch(form.batch, given.pop("batch"))
+        argv += _batch(header, form.batch, given.pop("batch", None))
     options = [(option.name, given.pop(option.name, None)) for option in form.options]
     if given:
         raise TypeError(f"{header.name}: unknown argument {', '.join(given)}")
@@ -151,9 +151,17 @@ def _positional(header: Command, arg: Arg, given: dict[str, Any]) -> Text:
     return _encoded(given.pop(arg.name, None))
 
 
-def _batch(args: list[Arg], tuples: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+def _batch(header: Command, args: list[Arg], tuples: Sequence[Mapping[str, Any]] | None) -> Iterator[Text]:
+    if tuples is None:
+        raise TypeError(f"{header.name}: the argument batch is missing")
+    known, needed = {arg.name for arg in args}, {arg.name for arg in args if not arg.optional}
     yield str(len(tuples))
     for each in tuples:
+        if not needed <= each.keys() <= known:
+            missing, unknown = ", ".join(needed - each.keys()), ", ".join(each.keys() - known)
+            raise TypeError(
+                f"{header.name}: " + (f"unknown argument {unknown}" if unknown else f"the argument {missing} is missing") + " in the batch"
+            )
         for arg in args:
             yield _encoded(each.get(arg.name))
 

@@ -30,8 +30,10 @@ class Script:
 
 @cache
 def compose(name: str, namespace: str) -> Script:
-    """The script of command `name` for a namespace."""
+    """The script of command `name` for a namespace. Raises HeaderError for a header or a library that can't be understood."""
     command = read_command(name)
+    for hidden in _library_names().intersection(command.names()):
+        raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
     arguments = list(_arguments(command))
     tail = list(_tail(command))
     used = _libraries("\n".join([*arguments, *tail, *(text for _, text in command.body)]))

@@ -48,6 +48,7 @@ class Form:
     returns: str | None = None
 
     def names(self) -> Iterator[str]:
+        """The locals that a body finds its arguments in."""
         yield from (arg.name for arg in self.args if arg.type != "literal")
         if self.rest:
             yield self.rest.name
@@ -71,6 +72,13 @@ class Command:
     returns: str = "nothing"
     raises: tuple[str, ...] = ()
     body: list[tuple[int, str]] = field(default_factory=list)
+
+    def names(self) -> Iterator[str]:
+        """The locals that the body finds its arguments in, and those of a batch's tuples."""
+        yield from (name for name in (self.key, self.keys) if name)
+        for form in (self.lead, *self.forms.values()):
+            yield from form.names()
+            yield from (arg.name for arg in form.batch)
 
     @property
     def writes(self) -> bool:
@@ -100,7 +108,10 @@ def read_command(name: str) -> Command:
         if number == 1:
             command.summary = line.removeprefix(f"-- {name}: ")
         if directive := re.match(r"-- @(\w+)\s*(.*)", line):
-            form = _directive(command, form, directive[1], directive[2].split("--")[0].split())
+            try:
+                form = _directive(command, form, directive[1], directive[2].split("--")[0].split())
+            except IndexError:
+                raise HeaderError(f"{name}.lua:{number}: @{directive[1]} lacks a word") from None
     if command.writes:
         for each in command.forms.values() or [command.lead]:
             each.options.append(Arg("request", "request", True))

@@ -1,0 +1,27 @@
+"""The package's own source, to be looked at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "aioqless"
+FILES = sorted(PACKAGE.rglob("*.py"))
+LUA = sorted((PACKAGE / "lua").rglob("*.lua"))
+
+
+def name_of(file: Path) -> str:
+    """A module by its name within the package: `worker.run`; a package's own file by the package's."""
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+def functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree_of(file)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node

@@ -1,0 +1,243 @@
+"""A script is composed of a command's header and body and what they reach in the libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from aioqless import compose as composing
+from aioqless import header
+from aioqless.compose import compose
+from aioqless.header import HeaderError, command_names, read_command
+
+Write = Callable[..., None]
+
+CACHES = (header.command_names, header.read_command, composing.compose, composing._blocks, composing._library_names)
+
+
+# The package's own
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_command_composes(name: str) -> None:
+    script = compose(name, "ql")
+    assert script.text.startswith("#!lua")
+    assert len(script.origins) == len(script.text.splitlines())
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
+    script = compose(name, "ql")
+    for line, origin in zip(script.text.splitlines(), script.origins, strict=True):
+        if origin:
+            file, number = origin
+            assert (header.LUA / file).read_text("utf-8").splitlines()[number - 1] == line
+
+
+def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
+    used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
+    for library in composing._library_names():
+        for block in composing._blocks(library):
+            assert (f"lib/{library}.lua", block.lines[0][0]) in used, f"{library}.{block.name}"
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_header_says_what_the_command_does_and_returns(name: str) -> None:
+    command = read_command(name)
+    assert command.summary and not command.summary.startswith("--")
+    for form in command.forms.values() or [command.lead]:
+        assert (form.returns or command.returns) in ("json", "number", "text", "list", "nothing")
+    assert set(command.flags) <= {"no-writes", "allow-oom"}
+    assert set(command.raises) <= {"NOJOB", "LOCKLOST", "BADSTATE", "BADARG", "HELD"}
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_no_body_reads_arguments_or_spells_keys(name: str) -> None:
+    code = "\n".join(text.partition("--")[0] for _, text in read_command(name).body)
+    assert "ARGV" not in code and "KEYS" not in code and "ns .." not in code
+
+
+def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() -> None:
+    denied = {name for name in command_names() if not set(read_command(name).flags) & {"no-writes", "allow-oom"}}
+    assert denied == {"put", "put_many", "requeue", "recur"}
+
+
+# Headers, one directive at a time
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write a command into a place with the package's libraries; `lib/x` writes a library there."""
+    (tmp_path / "lib").mkdir()
+    for library in (header.LUA / "lib").iterdir():
+        (tmp_path / "lib" / library.name).write_text(library.read_text("utf-8"))
+    for module in (header, composing):
+        monkeypatch.setattr(module, "LUA", tmp_path)
+
+    def write(name: str, *lines: str) -> None:
+        (tmp_path / f"{name}.lua").write_text("\n".join(lines) + "\n")
+        clear()
+
+    yield write
+    clear()
+
+
+def clear() -> None:
+    for cache in CACHES:
+        cache.cache_clear()
+
+
+def test_the_first_line_is_the_summary(write: Write) -> None:
+    write("do", "-- do: something or other.", "--", "return 1")
+    assert read_command("do").summary == "something or other."
+    assert read_command("do").body == [(3, "return 1")]
+
+
+def test_a_key_is_the_name_of_a_queue(write: Write) -> None:
+    write("do", "-- do: it.", "-- @key queue", "", "return queue")
+    assert "local queue = args.queue('queue', KEYS[1])" in compose("do", "ql").text
+    write("do", "-- do: it.", "-- @key queue new_queue", "", "return queue")
+    assert "local queue = args.new_queue('queue', KEYS[1])" in compose("do", "ql").text
+
+
+def test_keys_are_names_of_queues(write: Write) -> None:
+    write("do", "-- do: it.", "-- @keys queues", "", "return queues")
+    assert "local queues = args.queues(KEYS)" in compose("do", "ql").text
+
+
+def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> None:
+    write("do", "-- do: it.", "-- @arg jid string", "-- @arg delay seconds? -- later", "-- @flags no-writes", "", "return jid")
+    text = compose("do", "ql").text
+    assert "local jid = args.string('jid', ARGV[1])" in text
+    assert "local delay = args.given(ARGV[2]) and args.seconds('delay', ARGV[2]) or nil" in text
+    assert "args.no_more(3)" in text
+
+
+def test_a_literal_must_be_that_word(write: Write) -> None:
+    write("do", "-- do: it.", "-- @literal interval", "-- @arg n number", "-- @flags no-writes", "", "return n")
+    text = compose("do", "ql").text
+    assert "args.literal('interval', ARGV[1])" in text and "local n = args.number('n', ARGV[2])" in text
+
+
+def test_a_tail_ends_before_the_options(write: Write) -> None:
+    write("do", "-- do: it.", "-- @arg jid string", "-- @rest tags name", "-- @option now time", "-- @flags no-writes", "", "return tags")
+    text = compose("do", "ql").text
+    assert "local tags, rest_end = args.rest('tags', args.name, 2)" in text
+    assert "local option = args.options({now = true}, rest_end)" in text
+    assert "local now = option.now and args.time('now', option.now)" in text
+
+
+def test_a_batch_is_walked_by_each(write: Write) -> None:
+    write("do", "-- do: it.", "-- @batch jid:jid data:data? one for each job", "-- @flags no-writes", "", "return each(function() end)")
+    text = compose("do", "ql").text
+    assert "local batch_end = args.batch(1, 2)" in text
+    assert "args.jid('jid', ARGV[i + 0])" in text and "args.given(ARGV[i + 1]) and args.data('data', ARGV[i + 1]) or nil" in text
+
+
+def test_a_word_chooses_what_follows(write: Write) -> None:
+    write(
+        "do", "-- do: it.", "-- @when list default", "-- @returns json", "-- @when add", "-- @arg jid string", "-- @returns number", "",
+        "return word",
+    )  # fmt: skip
+    command, text = read_command("do"), compose("do", "ql").text
+    assert command.default == "list" and {word: form.returns for word, form in command.forms.items()} == {"list": "json", "add": "number"}
+    assert "local word = args.word({list = true, add = true}, 'list', ARGV[1])" in text
+    assert "elseif word == 'add' then\njid = args.string('jid', ARGV[2])" in text
+
+
+def test_what_writes_answers_a_repeated_request_with_its_first_answer(write: Write) -> None:
+    write("do", "-- do: it.", "-- @present view.jobs(answer)", "-- @flags allow-oom", "", "return 1")
+    text = compose("do", "ql").text
+    assert text.startswith("#!lua flags=allow-oom\n")
+    assert "requests.kept(request)" in text and text.endswith("return view.jobs(answer)")
+
+
+def test_what_only_reads_knows_of_no_requests(write: Write) -> None:
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return 1")
+    assert "request" not in compose("do", "ql").text
+
+
+def test_what_it_raises_and_returns_is_known(write: Write) -> None:
+    write("do", "-- do: it.", "-- @raises NOJOB HELD -- sometimes", "-- @returns text the jid", "", "return 1")
+    command = read_command("do")
+    assert (command.raises, command.returns) == (("NOJOB", "HELD"), "text")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("-- @argument jid string", r"do\.lua: unknown directive @argument"),
+        ("-- @arg jid", r"do\.lua:2: @arg lacks a word"),
+        ("-- @key", r"do\.lua:2: @key lacks a word"),
+        ("-- @option now", r"do\.lua:2: @option lacks a word"),
+    ],
+)
+def test_a_header_that_says_something_unknown_is_refused(write: Write, line: str, why: str) -> None:
+    write("do", "-- do: it.", line, "", "return 1")
+    with pytest.raises(HeaderError, match=why):
+        read_command("do")
+
+
+def test_an_unknown_type_is_refused(write: Write) -> None:
+    write("do", "-- do: it.", "-- @arg jid colour", "", "return 1")
+    with pytest.raises(HeaderError, match=r"args\.colour is used but lib/args\.lua doesn't define it"):
+        compose("do", "ql")
+
+
+@pytest.mark.parametrize(
+    "line", ["-- @arg stats string", "-- @key stats", "-- @rest stats name", "-- @option stats name", "-- @batch stats:name"]
+)
+def test_an_argument_must_not_hide_a_library(write: Write, line: str) -> None:
+    write("do", "-- do: it.", line, "", "return 1")
+    with pytest.raises(HeaderError, match=r"do\.lua: its argument stats hides lib/stats\.lua; give it another name"):
+        compose("do", "ql")
+
+
+# Libraries
+
+
+def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> None:
+    write("lib/greet", "local HELLO = 'hello'", "", "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
+          "function greet.shout(name)", "  return string.upper(name)", "end", "", "function greet.never()", "end")  # fmt: skip
+    write("do", "-- do: it.", "-- @arg who string", "-- @flags no-writes", "", "return greet.hello(who)")
+    text = compose("do", "ql").text
+    assert "local HELLO" in text and "function greet.hello" in text and "function greet.shout" in text
+    assert "greet.never" not in text
+
+
+def test_a_function_that_no_library_has_is_refused(write: Write) -> None:
+    write("do", "-- do: it.", "", "return json.poem()")
+    with pytest.raises(HeaderError, match=r"json\.poem is used but lib/json\.lua doesn't define it"):
+        compose("do", "ql")
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (["print('hello')"], r"lib/odd\.lua:1: .* starts neither a function nor a local"),
+        (["function odd.one()", "  return 1"], r"lib/odd\.lua:1: this block does not end"),
+        (["function even.one() return 1 end"], "starts neither a function nor a local"),
+    ],
+)
+def test_a_library_that_is_no_list_of_functions_is_refused(write: Write, lines: list[str], why: str) -> None:
+    write("lib/odd", *lines)
+    write("do", "-- do: it.", "", "return odd.one()")
+    with pytest.raises(HeaderError, match=why):
+        compose("do", "ql")
+
+
+def test_a_line_of_the_script_is_told_as_the_line_of_its_file(write: Write) -> None:
+    write("lib/greet", "-- greet", "", "function greet.hello()", "  return 1 + nil", "end")
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello()")
+    script = compose("do", "ql")
+    lines = script.text.splitlines()
+    assert script.origin(lines.index("  return 1 + nil") + 1) == "lib/greet.lua:4"
+    assert script.origin(lines.index("return greet.hello()") + 1) == "do.lua:4"
+    assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
+
+
+@pytest.mark.parametrize(("namespace", "text"), [("ql", "'ql'"), ("{bill}", "'{bill}'"), ("it's", "'it\\'s'"), ("a\\", "'a\\\\'")])
+def test_the_namespace_is_written_into_the_script(namespace: str, text: str) -> None:
+    assert compose("get", namespace).text.splitlines()[1] == f"local ns = {text}"

@@ -1,0 +1,62 @@
+"""Refusals become exceptions that say what happened."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from aioqless import AioqlessError, errors
+from aioqless.errors import HasDependents, InvalidArgument, LockLost, NoSuchJob, ScriptError, WrongState, refusal
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("NOJOB", NoSuchJob),
+        ("LOCKLOST", LockLost),
+        ("BADSTATE", WrongState),
+        ("BADARG", InvalidArgument),
+        ("HELD", HasDependents),
+        ("REPEATED", errors.StaleRequest),
+        ("NEWCODE", ScriptError),
+    ],
+)
+def test_each_code_has_its_class(code: str, kind: type[ScriptError]) -> None:
+    error = refusal("complete", code, {"jid": "a", "why": "so"})
+    assert type(error) is kind
+    assert (error.command, error.code, error.detail["why"], error.jid) == ("complete", code, "so", "a")
+
+
+@pytest.mark.parametrize(
+    ("code", "detail", "text"),
+    [
+        ("NOJOB", {"why": "there is no such job", "jid": "a"}, "complete: there is no such job (jid 'a')"),
+        ("LOCKLOST", {"why": "held by another", "jid": "a", "holder": "w"}, "complete: held by another (jid 'a', holder 'w')"),
+        ("BADARG", {"argument": "delay", "value": "x", "why": "is not a number"}, "complete: delay 'x' is not a number"),
+        ("BADARG", {"argument": "jid", "why": "is missing"}, "complete: jid is missing"),
+        ("STRANGE", {}, "complete: STRANGE"),
+    ],
+)
+def test_an_error_says_what_happened(code: str, detail: dict[str, Any], text: str) -> None:
+    assert str(refusal("complete", code, detail)) == text
+
+
+def test_what_a_refusal_is_about_can_be_asked_for() -> None:
+    lost = refusal("complete", "LOCKLOST", {"holder": "w"})
+    wrong = refusal("complete", "BADSTATE", {"state": "failed"})
+    assert isinstance(lost, LockLost) and lost.holder == "w" and lost.jid is None
+    assert isinstance(wrong, WrongState) and wrong.state == "failed"
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
+    drawn: dict[str, str] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        if found := re.match(r"    ([│├└─ ]*)(\w+)", line):
+            depth = len(found[1]) // 4
+            path = [*path[:depth], found[2]]
+            drawn[found[2]] = path[-2] if depth else "Exception"
+    classes = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, AioqlessError)}
+    assert drawn == {name: kind.__base__.__name__ for name, kind in classes.items() if kind.__base__}

@@ -1,0 +1,42 @@
+"""What the package offers."""
+
+from __future__ import annotations
+
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import aioqless
+from aioqless import worker
+
+
+@pytest.mark.parametrize("package", [aioqless, worker])
+def test_what_a_package_offers_is_exactly_what_it_names(package: types.ModuleType) -> None:
+    offered = {name for name, value in vars(package).items() if not name.startswith("_") and not isinstance(value, types.ModuleType)}
+    assert offered == set(package.__all__)
+
+
+def test_the_names_are_sorted_and_there_once() -> None:
+    assert len(set(aioqless.__all__)) == len(aioqless.__all__)
+
+
+@pytest.mark.parametrize("name", aioqless.__all__)
+def test_everything_that_is_offered_says_what_it_is(name: str) -> None:
+    assert getattr(aioqless, name).__doc__
+
+
+def test_the_version_is_three_numbers() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", aioqless.__version__)
+
+
+def test_the_map_of_the_code_names_every_file() -> None:
+    here = Path(aioqless.__file__).parent
+    files = {
+        f"{each.name}/" if each.is_dir() else each.name
+        for each in here.iterdir()
+        if not each.name.startswith("__") and each.name != "py.typed"
+    }
+    mapped = {line.split()[0] for line in (aioqless.__doc__ or "").splitlines() if line.startswith("    ")}
+    assert mapped == files

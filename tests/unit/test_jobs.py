@@ -1,0 +1,156 @@
+"""Jobs as they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioqless import AioqlessError, InvalidData, JobState
+from aioqless.record import record_of_row, stages
+
+from .records import job_of
+
+ROW: list[bytes | None] = [
+    b"a", b"running", b"ann", b"Greet", b"mail", b'{"n": 1}', b"3", b"5", b"4", b"61.5", b'["x"]',
+    b'{"group":"typo","message":"m","when":7,"worker":"w"}', b"tick", b"9",
+]  # fmt: skip
+FIELDS = [
+    "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
+    "spawned_from_jid", "fence",
+]  # fmt: skip
+
+
+def row(**fields: bytes | None) -> dict[str, Any]:
+    return record_of_row([fields.get(name, value) for name, value in zip(FIELDS, ROW, strict=True)])
+
+
+def test_a_row_of_plain_fields_is_a_record() -> None:
+    assert row() == {
+        "jid": "a", "state": "running", "worker": "ann", "klass": "Greet", "queue": "mail", "data": '{"n": 1}', "priority": -3,
+        "retries": 5, "remaining": 4, "expires": 61.5, "tags": ["x"], "spawned_from_jid": "tick", "fence": 9, "tracked": False,
+        "failure": {"group": "typo", "message": "m", "when": 7, "worker": "w"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("priority", b"0", 0),
+        ("priority", b"-0.5", 0.5),
+        ("priority", b"high", 0),
+        ("retries", None, 5),
+        ("remaining", b"", 5),
+        ("remaining", b"-1", -1),
+        ("expires", b"", 0),
+        ("tags", b"{}", []),
+        ("tags", b'{"a":1}', []),
+        ("tags", b"nonsense", []),
+        ("tags", None, []),
+        ("failure", b"{}", {}),
+        ("failure", b"[1]", {}),
+        ("failure", None, {}),
+        ("failure", b'{"group":"g"}', {"group": "g", "message": "", "when": "", "worker": ""}),
+        ("data", None, "null"),
+        ("data", b"\xff", "\udcff"),
+        ("klass", None, ""),
+        ("fence", None, 0),
+        ("spawned_from_jid", None, None),
+    ],
+)
+def test_what_others_leave_out_or_write_oddly_has_a_reading(field: str, text: bytes | None, value: Any) -> None:
+    assert row(**{field: text})[field] == value
+
+
+def test_a_jobs_state_is_one_of_a_few_words() -> None:
+    assert job_of().state == JobState.RUNNING
+    assert {str(state) for state in JobState} == {"waiting", "scheduled", "depends", "running", "stalled", "failed", "complete"}
+
+
+def test_a_job_that_came_without_its_history_says_how_to_get_it() -> None:
+    for name in ("events", "history", "dependencies", "dependents", "whole"):
+        with pytest.raises(AioqlessError, match=r"job a came without its history, to save time: `await job\.refresh\(\)` reads it"):
+            getattr(job_of(), name)
+
+
+def test_a_job_tells_about_itself() -> None:
+    assert repr(job_of()) == "<Job a Greet running in 'mail'>"
+
+
+# Stages
+
+
+def test_events_are_gathered_into_stages() -> None:
+    assert stages([
+        {"what": "put", "when": 1, "q": "mail"},
+        {"what": "popped", "when": 2, "worker": "ann"},
+        {"what": "timed-out", "when": 3},
+        {"what": "popped", "when": 4, "worker": "bob"},
+        {"what": "done", "when": 5},
+        {"what": "put", "when": 5, "q": "billing"},
+        {"what": "failed", "when": 6, "group": "typo", "worker": "ann"},
+        {"what": "of my own", "when": 7, "page": 1},
+    ]) == [
+        {"q": "mail", "put": 1, "popped": 4, "worker": "bob", "done": 5},
+        {"q": "billing", "put": 5, "failed": 6},
+    ]  # fmt: skip
+
+
+def test_a_history_whose_beginning_was_cut_off_still_has_stages() -> None:
+    assert stages([{"what": "popped", "when": 2, "worker": "ann"}]) == [{"popped": 2, "worker": "ann"}]
+    assert stages([]) == []
+
+
+# Data
+
+
+def test_data_that_nobody_read_are_unchanged() -> None:
+    assert job_of(data="{nonsense").changed_data() is None
+
+
+def test_data_that_were_read_are_unchanged() -> None:
+    job = job_of(data='{ "a": [1.0, {}] }')
+    assert job.data == {"a": [1.0, {}]} and job.changed_data() is None
+
+
+@pytest.mark.parametrize("change", [{"a": 2}, {"a": True}, {"a": 1.0}, {"a": 1, "b": None}, [], None])
+def test_any_change_is_seen(change: Any) -> None:
+    job = job_of(data='{"a": 1}')
+    assert job.data == {"a": 1}
+    job.data = change
+    assert job.changed_data() == msgspec.json.encode(change)
+
+
+def test_a_change_deep_within_is_seen() -> None:
+    job = job_of(data='{"a": [{"b": []}]}')
+    job.data["a"][0]["b"].append(1)
+    assert job.changed_data() == b'{"a":[{"b":[1]}]}'
+
+
+def test_a_text_that_is_json_already_is_stored_as_it_stands() -> None:
+    job = job_of(data='{"a": 1}')
+    job.data = msgspec.Raw(b'{ "a" : 1 }')
+    assert job.changed_data() == b'{ "a" : 1 }'
+
+
+def test_data_of_another_may_be_replaced_although_they_are_no_json() -> None:
+    job = job_of(data="{nonsense")
+    job.data = {"a": 1}
+    assert job.changed_data() == b'{"a":1}'
+
+
+@pytest.mark.parametrize("change", [object(), float("nan"), False])
+def test_a_change_to_what_cannot_be_stored_is_refused(change: Any) -> None:
+    job = job_of(data='{"a": 1}')
+    job.data = change
+    with pytest.raises(InvalidData):
+        job.changed_data()
+
+
+def test_data_that_were_read_by_a_type_and_then_replaced_are_replaced_as_a_whole() -> None:
+    job = job_of(data='{"a": 1, "b": 2}')
+    job.read_as({"a": 1})
+    assert job.changed_data() is None
+    job.data = {"c": 3}
+    assert job.changed_data() == b'{"c":3}'

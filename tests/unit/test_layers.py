@@ -1,0 +1,90 @@
+"""Imports point down only, and neighbours don't import each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .source import FILES, PACKAGE, name_of, tree_of
+
+LAYERS = [
+    {"errors", "log", "names", "record", "header", "connection", "embedded"},
+    {"data", "compose", "retrying"},
+    {"calls"},
+    {"scripts", "pubsub"},
+    {"config", "jobs", "recurring", "puts"},
+    {"queue"},
+    {"client"},
+    {"handlers"},
+    {"worker"},
+    {"cli"},
+    {"__main__", ""},
+]
+WORKER = [
+    {"settings", "outage", "run", "outcome"},
+    {"perform", "finisher"},
+    {"runner"},
+    {"heartbeater", "poller"},
+    {"listener"},
+    {"worker"},
+    {""},
+]
+
+
+def height(layers: list[set[str]], name: str) -> int:
+    (found,) = [number for number, layer in enumerate(layers) if name in layer]
+    return found
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The package's modules that a file imports, at its top or later; what only the type checker sees is left out."""
+    package = name_of(file) if file.name == "__init__.py" else name_of(file).rpartition(".")[0]
+    todo: list[ast.AST] = [tree_of(file)]
+    while todo:
+        match node := todo.pop():
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                continue
+            case ast.Import():
+                yield from (each.name.partition("aioqless.")[2] for each in node.names if each.name.startswith("aioqless"))
+            case ast.ImportFrom(level=0, module="aioqless"):
+                yield from (each.name for each in node.names)
+            case ast.ImportFrom(level=0, module=str(module)) if module.startswith("aioqless."):
+                yield module.removeprefix("aioqless.")
+            case ast.ImportFrom(level=1):
+                yield f"{package}.{node.module}".strip(".")
+        todo += ast.iter_child_nodes(node)
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_imports_point_down_only(file: Path) -> None:
+    package, _, part = name_of(file).partition(".")
+    for other in imported(file):
+        below, _, inner = other.partition(".")
+        if below != package:
+            assert height(LAYERS, below) < height(LAYERS, package), f"{name_of(file)} imports {other}"
+        elif package == "worker":
+            assert height(WORKER, inner) < height(WORKER, part), f"{name_of(file)} imports {other}"
+
+
+def test_only_the_command_line_knows_of_argv_signals_and_exit() -> None:
+    knowing = {
+        name_of(file)
+        for file in FILES
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node) in ("sys.argv", "sys.exit", "os._exit", "loop.add_signal_handler", "signal.signal")
+    }
+    assert {name for name in knowing if not name.startswith("embedded")} <= {"cli"}
+
+
+def test_python_spells_no_key_but_those_that_scripts_are_given_and_channels() -> None:
+    from aioqless.header import LUA
+
+    sets = ("-work", "-scheduled", "-locks", "-depends", "-recur", ":queues", ":workers", ":completed", ":failures")
+    for file in FILES:
+        texts = [node.value for node in ast.walk(tree_of(file)) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        assert not [text for text in texts if text.endswith(sets) and " " not in text], name_of(file)
+    assert (LUA / "lib" / "keys.lua").is_file() and PACKAGE.is_dir()
