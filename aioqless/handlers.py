@@ -18,6 +18,7 @@ import msgspec
 from aioqless import names
 from aioqless.errors import DuplicateKlass, InvalidData, UnknownKlass
 from aioqless.jobs import Job
+from aioqless.retrying import Backoff, RetryPolicy, exponential
 
 METHODS = ("process", "perform")
 
@@ -30,6 +31,8 @@ class Handler:
     klass: str
     aliases: tuple[str, ...] = ()
     retries: int | None = None
+    retry: RetryPolicy | None = None  # None: the worker's
+    timeout: float | None = None  # seconds that a run may take
     takes: Takes = field(default_factory=lambda: Takes())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -78,15 +81,32 @@ class Takes:
 def job(fn: Callable[..., Any], /) -> Handler: ...
 @overload
 def job(
-    *, klass: str | None = None, aliases: Iterable[str] = (), retries: int | None = None
+    *,
+    klass: str | None = None,
+    aliases: Iterable[str] = (),
+    retries: int | None = None,
+    retry_on: tuple[type[Exception], ...] | None = None,
+    backoff: Backoff | None = None,
+    timeout: float | None = None,
 ) -> Callable[[Callable[..., Any]], Handler]: ...
 def job(
-    fn: Callable[..., Any] | None = None, /, *, klass: str | None = None, aliases: Iterable[str] = (), retries: int | None = None
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    klass: str | None = None,
+    aliases: Iterable[str] = (),
+    retries: int | None = None,
+    retry_on: tuple[type[Exception], ...] | None = None,
+    backoff: Backoff | None = None,
+    timeout: float | None = None,
 ) -> Handler | Callable[[Callable[..., Any]], Handler]:
     """Make a handler of a function, or of a class of the older qless libraries.
 
     `klass` is the name its jobs have in Redis, by default `module.function`. To rename it, give the former name as an alias until no job
     of that name is left. `retries` is what its jobs are put with by default.
+
+    `retry_on` names the exceptions that are transient: the job runs again after `backoff`, by default a growing time; without it, the
+    worker's policy holds. A run that takes longer than `timeout` seconds is cancelled and fails in `<queue>-timeout`.
 
     The function takes the job, `async def resize(job: Job)`, with typed data `job: Job[Resize]`, or parameters filled from the data by
     name: `async def resize(job: Job, path: str, width: int = 100)`. Raises TypeError for a function that takes no job.
@@ -96,9 +116,14 @@ def job(
         name = names.checked("klass", klass or f"{fn.__module__}.{fn.__qualname__}")
         if retries is not None:
             names.checked_number("retries", retries, least=0)
+        if timeout is not None and names.checked_number("timeout", timeout, least=0) == 0:
+            raise ValueError("timeout must be more than 0 seconds")
         former = tuple(names.checked("alias", alias) for alias in aliases)
-        return Handler(fn, name, former, retries, Takes() if inspect.isclass(fn) else _takes(fn))
+        return Handler(fn, name, former, retries, policy, timeout, Takes() if inspect.isclass(fn) else _takes(fn))
 
+    if backoff is not None and retry_on is None:
+        raise ValueError("backoff says how long to wait before a retry: say retry_on which exceptions, too")
+    policy = None if retry_on is None else RetryPolicy(retry_on, backoff or exponential())
     return describe if fn is None else describe(fn)
 
 
@@ -139,6 +164,10 @@ class Handlers:
         for source in sources:
             found += [handler for handler in _handlers_of(source) if handler not in found]
         return cls(found)
+
+    def get(self, klass: str) -> Handler | None:
+        """The handler of a klass; None when there is none."""
+        return self._by_klass.get(klass)
 
     def find(self, klass: str) -> Handler:
         """The handler of a klass. Raises UnknownKlass."""

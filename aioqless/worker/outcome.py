@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aioqless import names
 from aioqless.errors import InvalidData, UnknownKlass
+from aioqless.retrying import RetryPolicy
 
 if TYPE_CHECKING:
     from aioqless.worker.run import Run
 
+NEVER = RetryPolicy()
 _HERE = Path(__file__).parent
 LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
 
@@ -93,10 +95,15 @@ class Release:
 Outcome: TypeAlias = Complete | Again | Failed | Release
 
 
-def outcome_of(run: Run) -> Outcome | None:
-    """What to store of a run that has ended; None when there is nothing, since the job is not this run's any more."""
+def outcome_of(run: Run, policy: RetryPolicy = NEVER) -> Outcome | None:
+    """What to store of a run that has ended; None when there is nothing, since the job is not this run's any more.
+
+    `policy` is what holds where the handler has none of its own.
+    """
     if run.job.settled or run.stopped_by == "lost":
         return None
+    if run.stopped_by == "timeout":  # decided at that moment, whatever its code still does
+        return Failed(names.fitted(f"{run.job.queue}-timeout"), f"it ran for longer than {run.timeout} s")
     match run.error:
         case None:
             return Complete(run.result if isinstance(run.result, Next) else None, run.data)
@@ -109,7 +116,10 @@ def outcome_of(run: Run) -> Outcome | None:
         case _ if run.stopped_by == "shutdown":
             return Release()
         case error:
-            return Failed(group_of(run, error), brief(error))
+            policy = run.handler.retry if run.handler and run.handler.retry else policy
+            delay = policy.delay(error, run.job.retries - run.job.remaining)
+            group, message = group_of(run, error), brief(error)
+            return Failed(group, message) if delay is None else Again(delay, group, message)
 
 
 def group_of(run: Run, error: BaseException) -> str:

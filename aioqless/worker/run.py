@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from aioqless.handlers import Handler
 from aioqless.jobs import Job
 
-Reason = Literal["lost", "shutdown"]
+Reason = Literal["lost", "shutdown", "timeout"]
 
 
 @dataclass(eq=False)
@@ -25,9 +26,15 @@ class Run:
     task: asyncio.Task[Any] | None = None  # the handler's
     watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
     stopped_by: Reason | None = None
+    handler: Handler | None = None  # None: no handler here claims the klass
     result: Any = None
     data: bytes | None = None
     error: BaseException | None = None
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds it may take."""
+        return self.handler.timeout if self.handler else None
 
     @property
     def who(self) -> dict[str, str]:

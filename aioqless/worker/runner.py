@@ -41,7 +41,7 @@ class Runner:
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
         now = asyncio.get_running_loop().time()
-        run = Run(job, started=now, lock=lock, deadline=now + lock)
+        run = Run(job, started=now, lock=lock, deadline=now + lock, handler=self._handlers.get(job.klass))
         if self._handing_back:
             run.stop("shutdown")
         former, self.running[job.jid] = self.running.get(job.jid), run
@@ -65,23 +65,29 @@ class Runner:
                         former.stop("lost")
                     await asyncio.wait([former.watcher])
                 await self._attempt(run)
-                if outcome := outcome_of(run):
+                if outcome := outcome_of(run, self._settings.retry):
                     await self._store(run, outcome)
                 elif run.job.settled:
                     log.info("job.settled", seconds=self._seconds(run), error=repr(run.error) if run.error else None)
                 else:
                     log.warning("job.lock_lost", seconds=self._seconds(run), why="it was taken away while it ran")
+            if run.task is not None:  # a slot is free when the code has stopped, not before
+                await asyncio.wait([run.task])
         finally:
             if self.running.get(run.job.jid) is run:
                 del self.running[run.job.jid]
             self.vacancy.set()
 
     async def _attempt(self, run: Run) -> None:
-        """Let the handler run to its end. A run that was stopped before its handler began counts as cancelled."""
+        """Let the handler run to its end, or to its time-out. A run that was stopped before its handler began counts as cancelled."""
         if run.stopped_by is None:
             log.info("job.started")
             run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
-            await asyncio.wait([run.task])
+            await asyncio.wait([run.task], timeout=run.timeout)
+            if not run.task.done():
+                run.stop("timeout")
+                if run.stopped_by != "timeout":
+                    await asyncio.wait([run.task])
         if run.task is None or run.task.cancelled():
             run.error = asyncio.CancelledError()
 
@@ -99,6 +105,7 @@ class Runner:
         if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
             outcome = Failed(group_of(run, reply), str(reply))
             reply = await self._finisher.store(run, outcome)
+        run.job.settled = True
         self._tell(run, outcome, reply)
 
     def _tell(self, run: Run, outcome: Outcome, reply: Any) -> None:

@@ -1,0 +1,131 @@
+"""Jobs that run again by themselves, and jobs that take too long."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, Settings, Worker, job
+from aioqless.retrying import RetryPolicy, exponential, exq, fixed, sidekiq
+
+
+class Flaky(Exception):
+    """A transient failure."""
+
+
+def failing(times: int, error: type[Exception], **options: Any) -> Any:
+    """A handler that raises `error` so many times, then returns."""
+    left = times
+
+    @job(klass="flaky", **options)
+    async def flaky(job: Job) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise error("not now")
+
+    return flaky
+
+
+async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(client: Client, until: Any) -> None:
+    handler = failing(2, Flaky, retry_on=(Flaky,), backoff=fixed(0))
+    jid = await client.queue("default").put(handler, {}, retries=3)
+    async with Worker(client, handler):
+        done = await until(lambda: completed(client, jid))
+    assert [event["what"] for event in done.events] == ["put", "popped", "popped", "popped", "done"]
+
+
+async def test_without_retries_left_it_fails_in_its_group_with_the_last_traceback(client: Client, until: Any) -> None:
+    handler = failing(9, Flaky, retry_on=(Flaky,), backoff=fixed(0))
+    jid = await client.queue("default").put(handler, {}, retries=1)
+    async with Worker(client, handler):
+        failed = await until(lambda: failure(client, jid))
+    assert (failed.group, "Flaky: not now" in failed.message) == ("default-Flaky", True)
+
+
+async def test_a_delayed_retry_is_a_scheduled_job(client: Client, until: Any) -> None:
+    handler = failing(1, Flaky, retry_on=(Flaky,), backoff=fixed(60))
+    jid = await client.queue("default").put(handler, {})
+    async with Worker(client, handler):
+        assert await until(lambda: client.queue("default").jobs("scheduled")) == [jid]
+
+
+async def test_an_error_that_is_not_named_fails_at_once(client: Client, until: Any) -> None:
+    handler = failing(1, ValueError, retry_on=(Flaky,))
+    jid = await client.queue("default").put(handler, {})
+    async with Worker(client, handler):
+        assert (await until(lambda: failure(client, jid))).group == "default-ValueError"
+
+
+async def test_a_workers_policy_holds_for_handlers_without_one(client: Client, until: Any) -> None:
+    handler = failing(1, Flaky)
+    jid = await client.queue("default").put(handler, {})
+    async with Worker(client, handler, settings=Settings(retry=RetryPolicy(on=(Exception,), backoff=fixed(0)))):
+        await until(lambda: completed(client, jid))
+
+
+async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_its_own(client: Client, until: Any) -> None:
+    cancelled = asyncio.Event()
+
+    @job(klass="slow", timeout=0.05)
+    async def slow(job: Job) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    jid = await client.queue("default").put(slow, {})
+    async with Worker(client, slow):
+        assert (await until(lambda: failure(client, jid))).group == "default-timeout"
+        await cancelled.wait()
+
+
+async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot_until_its_code_has_stopped(client: Client, until: Any) -> None:
+    go_on = threading.Event()
+
+    @job(klass="slow", timeout=0.05)
+    def slow(job: Job) -> None:
+        go_on.wait(30)
+
+    jid = await client.queue("default").put(slow, {})
+    async with Worker(client, slow) as worker:
+        assert (await until(lambda: failure(client, jid))).group == "default-timeout"
+        assert worker.running == [jid]
+        go_on.set()
+        await until(lambda: not worker.running)
+    assert (await client.jobs.failed()) == {"default-timeout": 1}
+
+
+def test_backoffs_grow_as_they_say() -> None:
+    growing = exponential(5, 60, jitter=0)
+    assert [growing(used) for used in (0, 1, 2, 3, 4, 5000)] == [5, 10, 20, 40, 60, 60]
+    assert all(5 <= exponential(5, 60, jitter=0.5)(0) <= 7.5 for _ in range(100))
+    assert all(16 + 15 <= sidekiq(2) <= 16 + 15 + 27 for _ in range(100))
+    assert all(16 + 15 <= exq(2) <= 16 + 15 + 87 for _ in range(100))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"retry_on": ("Flaky",)}, "retry_on"),
+        ({"backoff": fixed(1)}, "retry_on"),
+        ({"retry_on": (Flaky,), "backoff": 3}, "backoff"),
+    ],
+)
+def test_wrong_options_are_refused_where_the_handler_is_made(options: dict[str, Any], told: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=told):
+        failing(0, Flaky, **options)
+
+
+async def completed(client: Client, jid: str) -> Job | None:
+    job = await client.jobs.get(jid)
+    return job if job and job.state == "complete" else None
+
+
+async def failure(client: Client, jid: str) -> Any:
+    job = await client.jobs.get(jid)
+    return job.failure if job and job.state == "failed" else None
