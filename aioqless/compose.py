@@ -70,7 +70,7 @@ def _arguments(command: Command) -> Iterator[str]:
     at = len(command.lead.args) + 1
     yield from _form(command, command.lead, 1, declare=True)
     names = {name: None for form in command.forms.values() for name in form.names()}
-    yield f"local word = args.word({_words(command)}, ARGV[{at}])"
+    yield f"local word = layout.word({_words(command)}, ARGV[{at}])"
     yield f"local {', '.join([*names, 'rest_end'])}"
     for index, (word, form) in enumerate(command.forms.items()):
         yield f"{'if' if index == 0 else 'elseif'} word == {_quoted(word)} then"
@@ -87,29 +87,29 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
     local = "local " if declare else ""
     for arg in form.args:
         if arg.type == "literal":
-            yield f"args.literal({_quoted(arg.name)}, ARGV[{at}])"
+            yield f"layout.literal({_quoted(arg.name)}, ARGV[{at}])"
         else:
             yield f"{local}{arg.name} = {_read(arg, f'ARGV[{at}]')}"
         at += 1
     last = f"{at}"
     if form.rest:
-        yield f"{local}{form.rest.name}, rest_end = args.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at})"
+        yield f"{local}{form.rest.name}, rest_end = layout.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at})"
         last = "rest_end"
     if form.batch:
-        yield f"local batch_end = args.batch({at}, {len(form.batch)})"
+        yield f"local batch_end = layout.batch({at}, {len(form.batch)})"
         reads = ", ".join(_read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch))
         yield "local function each(perform)"
-        yield f"  return args.each({at + 1}, batch_end, {len(form.batch)}, function(i) return perform({reads}) end)"
+        yield f"  return layout.each({at + 1}, batch_end, {len(form.batch)}, function(i) return perform({reads}) end)"
         yield "end"
         last = "batch_end"
     if form.options:
         known = ", ".join(f"{option.name} = true" for option in form.options)
-        yield f"local option = args.options({{{known}}}, {last})"
+        yield f"local option = layout.options({{{known}}}, {last})"
         for option in form.options:
             value = f"option.{option.name}"  # absent is nil; an empty one was meant to say something
             yield f"{local}{option.name} = {value} and args.{option.type}({_quoted(option.name)}, {value})"
     elif not command.forms or form is not command.lead:
-        yield f"args.no_more({last})"
+        yield f"layout.no_more({last})"
 
 
 def _read(arg: Arg, value: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from aioqless import names
@@ -46,13 +46,16 @@ def exq(used: int) -> float:
     return float(used**4 + 15 + random.randrange(30) * (used + 1))
 
 
+GROWING = exponential()
+
+
 @dataclass(frozen=True)
 class RetryPolicy:
     """Exceptions of these classes are transient: the job runs again after `backoff`, at the cost of a retry. When none is left, it fails in
     its group with the last traceback."""
 
     on: tuple[type[Exception], ...] = ()
-    backoff: Backoff = field(default_factory=exponential)
+    backoff: Backoff = GROWING
 
     def __post_init__(self) -> None:
         for kind in self.on:
@@ -64,3 +67,6 @@ class RetryPolicy:
     def delay(self, error: BaseException, used: int) -> float | None:
         """Seconds until the next attempt; None when this error isn't transient."""
         return max(0.0, self.backoff(used)) if isinstance(error, self.on) else None
+
+
+NEVER = RetryPolicy()

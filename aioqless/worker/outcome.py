@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aioqless import names
 from aioqless.errors import InvalidData, UnknownKlass
-from aioqless.retrying import RetryPolicy
+from aioqless.retrying import NEVER, RetryPolicy
 
 if TYPE_CHECKING:
     from aioqless.worker.run import Run
 
-NEVER = RetryPolicy()
 _HERE = Path(__file__).parent
 LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
 

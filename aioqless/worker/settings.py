@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aioqless import names
-from aioqless.retrying import RetryPolicy
+from aioqless.retrying import NEVER, RetryPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class Settings:
     poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
     grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
     threads: int = 20  # plain functions at once
-    retry: RetryPolicy = field(default_factory=RetryPolicy)  # for handlers without one of their own
+    retry: RetryPolicy = NEVER  # for handlers without one of their own
 
     def __post_init__(self) -> None:
         if isinstance(self.queues, str) or not self.queues:

@@ -112,27 +112,27 @@ def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> No
     text = compose("do", "ql").text
     assert "local jid = args.string('jid', ARGV[1])" in text
     assert "local delay = args.given(ARGV[2]) and args.seconds('delay', ARGV[2]) or nil" in text
-    assert "args.no_more(3)" in text
+    assert "layout.no_more(3)" in text
 
 
 def test_a_literal_must_be_that_word(write: Write) -> None:
     write("do", "-- do: it.", "-- @literal interval", "-- @arg n number", "-- @flags no-writes", "", "return n")
     text = compose("do", "ql").text
-    assert "args.literal('interval', ARGV[1])" in text and "local n = args.number('n', ARGV[2])" in text
+    assert "layout.literal('interval', ARGV[1])" in text and "local n = args.number('n', ARGV[2])" in text
 
 
 def test_a_tail_ends_before_the_options(write: Write) -> None:
     write("do", "-- do: it.", "-- @arg jid string", "-- @rest tags name", "-- @option now time", "-- @flags no-writes", "", "return tags")
     text = compose("do", "ql").text
-    assert "local tags, rest_end = args.rest('tags', args.name, 2)" in text
-    assert "local option = args.options({now = true}, rest_end)" in text
+    assert "local tags, rest_end = layout.rest('tags', args.name, 2)" in text
+    assert "local option = layout.options({now = true}, rest_end)" in text
     assert "local now = option.now and args.time('now', option.now)" in text
 
 
 def test_a_batch_is_walked_by_each(write: Write) -> None:
     write("do", "-- do: it.", "-- @batch jid:jid data:data? one for each job", "-- @flags no-writes", "", "return each(function() end)")
     text = compose("do", "ql").text
-    assert "local batch_end = args.batch(1, 2)" in text
+    assert "local batch_end = layout.batch(1, 2)" in text
     assert "args.jid('jid', ARGV[i + 0])" in text and "args.given(ARGV[i + 1]) and args.data('data', ARGV[i + 1]) or nil" in text
 
 
@@ -143,7 +143,7 @@ def test_a_word_chooses_what_follows(write: Write) -> None:
     )  # fmt: skip
     command, text = read_command("do"), compose("do", "ql").text
     assert command.default == "list" and {word: form.returns for word, form in command.forms.items()} == {"list": "json", "add": "number"}
-    assert "local word = args.word({list = true, add = true}, 'list', ARGV[1])" in text
+    assert "local word = layout.word({list = true, add = true}, 'list', ARGV[1])" in text
     assert "elseif word == 'add' then\njid = args.string('jid', ARGV[2])" in text
 
 

@@ -1,4 +1,4 @@
--- args: turn the texts of ARGV and KEYS into checked values.  A composed script calls these before its body.
+-- args: turn texts of ARGV and KEYS into checked values, by type.  (What has no fixed length: layout.lua.)
 
 local LONGEST_NAME = 512
 local LONGEST_LIST = 1000
@@ -55,7 +55,7 @@ end
 
 function args.number(name, value)
   local number = tonumber(value)
-  if not number or number ~= number or number == math.huge or number == -math.huge then
+  if not number or number ~= number or number == math.huge or number == -math.huge or string.find(value, '%z') then
     refusal.argument(name, value, 'is not a number')
   end
   return number
@@ -100,13 +100,25 @@ function args.data(name, value)
   args.string(name, value)
   if #value > CHECKED_DATA then return value end
   local valid, parsed = pcall(cjson.decode, value)
+  if not valid then valid, parsed = pcall(cjson.decode, args.without_surrogates(value)) end
   if not valid then refusal.argument(name, value, 'is not JSON') end
   if parsed == false then refusal.argument(name, value, 'is false, which peers take for missing') end
   return value
 end
 
+-- JSON allows `\ud800` without its other half, cjson doesn't.
+function args.without_surrogates(text)
+  return (string.gsub(string.gsub(text, '\\\\', '__'), '\\u[dD][89a-fA-F]%x%x', '______'))
+end
+
+-- An object that becomes part of a job's history, which others parse and nest in JSON of their own: so it is checked whatever its size,
+-- and its depth, of which cjson takes 1,000 levels, Python somewhat less.
 function args.object(name, value)
-  if not string.find(args.data(name, value), '^%s*{') then refusal.argument(name, value, 'is not a JSON object') end
+  local valid = pcall(cjson.decode, args.string(name, value))
+  if not valid or not string.find(value, '^%s*{') then refusal.argument(name, value, 'is not a JSON object') end
+  if not pcall(cjson.decode, string.rep('[', 900) .. value .. string.rep(']', 900)) then
+    refusal.argument(name, value, 'has more than 100 levels')
+  end
   return value
 end
 
@@ -141,65 +153,4 @@ function args.request(name, value)
   local id, number = string.match(value, '^(%C+):(%d+)$')
   if not id or #value > LONGEST_NAME then refusal.argument(name, value, 'is not of the form line:number') end
   return {id = id, number = tonumber(number)}
-end
-
-function args.literal(word, value)
-  if value ~= word then refusal.argument(word, value, 'must be the word ' .. word) end
-end
-
-function args.word(known, default, value)
-  local word = value or default
-  if not word or not known[word] then
-    local words = {}
-    for name in pairs(known) do words[#words + 1] = name end
-    table.sort(words)
-    refusal.argument('command', value, 'must be one of ' .. table.concat(words, ', '))
-  end
-  return word
-end
-
--- The tail of ARGV from `first`, up to its end or an empty argument, and where what follows begins.
-function args.rest(name, check, first)
-  local list, at = {}, first
-  while args.given(ARGV[at]) do
-    if #list == LONGEST_LIST then refusal.argument(name, nil, 'has more than ' .. LONGEST_LIST .. ' entries; call again for the others') end
-    list[#list + 1] = check(name, ARGV[at])
-    at = at + 1
-  end
-  return list, at + 1
-end
-
--- Where a batch that begins with its count ends.
-function args.batch(first, width)
-  local count = args.count('count', ARGV[first])
-  if count > LONGEST_LIST then refusal.argument('count', ARGV[first], 'is more than ' .. LONGEST_LIST .. '; call again for the others') end
-  if #ARGV < first + count * width then refusal.argument('count', ARGV[first], 'promises more than was sent') end
-  return first + 1 + count * width
-end
-
--- One answer for each tuple of a batch: a refused one leaves its neighbours alone.
-function args.each(first, last, width, perform)
-  local answers = {}
-  for i = first, last - 1, width do
-    local accepted, answer = pcall(perform, i)
-    if not accepted then answer = refusal.caught(answer) end
-    answers[#answers + 1] = answer
-  end
-  return answers
-end
-
-function args.options(known, first)
-  local options = {}
-  if first <= #ARGV and (#ARGV - first) % 2 == 0 then
-    refusal.argument('options', ARGV[#ARGV], 'come in pairs of a name and a value')
-  end
-  for i = first, #ARGV, 2 do
-    if not known[ARGV[i]] then refusal.argument(ARGV[i], ARGV[i + 1], 'is not an option of this command') end
-    options[ARGV[i]] = ARGV[i + 1]
-  end
-  return options
-end
-
-function args.no_more(first)
-  if #ARGV >= first then refusal.argument('arguments', ARGV[first], 'is one argument too many') end
 end

@@ -1,0 +1,64 @@
+-- layout: what of ARGV has no fixed place: words that choose, tails, batches, options.
+
+local LONGEST_LIST = 1000
+
+function layout.literal(word, value)
+  if value ~= word then refusal.argument(word, value, 'must be the word ' .. word) end
+end
+
+function layout.word(known, default, value)
+  local word = value or default
+  if not word or not known[word] then
+    local words = {}
+    for name in pairs(known) do words[#words + 1] = name end
+    table.sort(words)
+    refusal.argument('command', value, 'must be one of ' .. table.concat(words, ', '))
+  end
+  return word
+end
+
+-- The tail of ARGV from `first`, up to its end or an empty argument, and where what follows begins.
+function layout.rest(name, check, first)
+  local list, at = {}, first
+  while args.given(ARGV[at]) do
+    if #list == LONGEST_LIST then refusal.argument(name, nil, 'has more than ' .. LONGEST_LIST .. ' entries; call again for the others') end
+    list[#list + 1] = check(name, ARGV[at])
+    at = at + 1
+  end
+  return list, at + 1
+end
+
+-- Where a batch that begins with its count ends.
+function layout.batch(first, width)
+  local count = args.count('count', ARGV[first])
+  if count > LONGEST_LIST then refusal.argument('count', ARGV[first], 'is more than ' .. LONGEST_LIST .. '; call again for the others') end
+  if #ARGV < first + count * width then refusal.argument('count', ARGV[first], 'promises more than was sent') end
+  return first + 1 + count * width
+end
+
+-- One answer for each tuple of a batch: a refused one leaves its neighbours alone.
+function layout.each(first, last, width, perform)
+  local answers = {}
+  for i = first, last - 1, width do
+    local accepted, answer = pcall(perform, i)
+    if not accepted then answer = refusal.caught(answer) end
+    answers[#answers + 1] = answer
+  end
+  return answers
+end
+
+function layout.options(known, first)
+  local options = {}
+  if first <= #ARGV and (#ARGV - first) % 2 == 0 then
+    refusal.argument('options', ARGV[#ARGV], 'come in pairs of a name and a value')
+  end
+  for i = first, #ARGV, 2 do
+    if not known[ARGV[i]] then refusal.argument(ARGV[i], ARGV[i + 1], 'is not an option of this command') end
+    options[ARGV[i]] = ARGV[i + 1]
+  end
+  return options
+end
+
+function layout.no_more(first)
+  if #ARGV >= first then refusal.argument('arguments', ARGV[first], 'is one argument too many') end
+end
