@@ -100,15 +100,10 @@ function args.data(name, value)
   args.string(name, value)
   if #value > CHECKED_DATA then return value end
   local valid, parsed = pcall(cjson.decode, value)
-  if not valid then valid, parsed = pcall(cjson.decode, args.without_surrogates(value)) end
+  if not valid then valid, parsed = pcall(cjson.decode, json.without_surrogates(value)) end
   if not valid then refusal.argument(name, value, 'is not JSON') end
   if parsed == false then refusal.argument(name, value, 'is false, which peers take for missing') end
   return value
-end
-
--- JSON allows `\ud800` without its other half, cjson doesn't.
-function args.without_surrogates(text)
-  return (string.gsub(string.gsub(text, '\\\\', '__'), '\\u[dD][89a-fA-F]%x%x', '______'))
 end
 
 -- An object that becomes part of a job's history, which others parse and nest in JSON of their own: so it is checked whatever its size,

@@ -34,3 +34,8 @@ function json.parsed_object(text)
   if not valid or type(object) ~= 'table' then return {} end
   return object
 end
+
+-- JSON allows `\ud800` without its other half, cjson doesn't.
+function json.without_surrogates(text)
+  return (string.gsub(string.gsub(text, '\\\\', '__'), '\\u[dD][89a-fA-F]%x%x', '______'))
+end
