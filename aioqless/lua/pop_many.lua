@@ -10,9 +10,10 @@
 -- @returns list                   [jobs' fields as view.handed has them], seconds until more becomes due ('': enough was there, or nothing
 --                                 is in sight), and now
 
-dependency.upkeep(now)
 local take = order == 'rotation' and rotation.in_turn or rotation.in_order
 if order ~= 'rotation' and order ~= 'ordered' then refusal.argument('order', order, 'must be ordered or rotation') end
-local jids = take(rotation.queues(each), worker, math.min(count, 1000), now)
+local queues = rotation.queues(each)
+dependency.upkeep(now)
+local jids = take(queues, worker, math.min(count, 1000), now)
 stats.flush()
 return jids

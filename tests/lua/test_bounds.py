@@ -220,14 +220,15 @@ async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(story
 
 
 def _batch(size: int, **each: Any) -> dict[str, Any]:
-    return {"now": 1, "batch": [{"jid": f"j{number}", "queue": "mail", **each} for number in range(size)]}
+    return {"now": 1, "batch": [{"jid": f"j{number}", **each} for number in range(size)]}
 
 
+MAIL = {"queue": "mail"}
 LISTS: dict[str, tuple[tuple[str, ...], Callable[[int], dict[str, Any]]]] = {
     "put_many": (("put_many",), lambda size: {"queue": "mail", **_batch(size, klass="K", data="{}")}),
-    "complete_many": (("complete_many",), lambda size: {"worker": "ann", **_batch(size)}),
+    "complete_many": (("complete_many",), lambda size: {"worker": "ann", **_batch(size, queue="mail")}),
     "heartbeat_many": (("heartbeat_many",), lambda size: {"worker": "ann", **_batch(size)}),
-    "pop_many": (("pop_many",), lambda size: {"worker": "ann", "count": 1, "order": "ordered", **_batch(size)}),
+    "pop_many": (("pop_many",), lambda size: {"worker": "ann", "count": 1, "now": 1, "order": "ordered", "batch": [MAIL] * size}),
     "cancel": (("cancel",), lambda size: {"jids": [f"j{number}" for number in range(size)]}),
     "multiget": (("multiget",), lambda size: {"jids": [f"j{number}" for number in range(size)]}),
     "timeout": (("timeout",), lambda size: {"now": 1, "jids": ["running"] * size}),

@@ -1,8 +1,10 @@
 -- rotation: from which queue the next job comes, where a worker serves several.
 
+-- The batch of a call. One answer is given for all, so one that is wrong is refused with all.
 function rotation.queues(each)
   local queues = {}
-  each(function(queue, limit) queues[#queues + 1] = {name = queue, limit = limit or math.huge} end)
+  local refused = each(function(queue, limit) queues[#queues + 1] = {name = queue, limit = limit or math.huge} end)
+  if refused[1] then error(refused[1]) end
   return queues
 end
 

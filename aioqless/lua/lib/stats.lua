@@ -69,10 +69,11 @@ function stats.prune(queue, now)
   end)
 end
 
--- Calls `drop` for the next days that end before `limit`.
+-- Calls `drop` for the next days that end before `limit`. Where that has moved back, for a clock or an option, all are seen to anew.
 function stats.prune_days(queue, what, from, limit, drop)
   limit = stats.day(limit)
-  from = tonumber(from) or math.max(0, limit - OLDEST * DAY)
+  from = tonumber(from)
+  if not from or from > limit then from = math.max(0, limit - OLDEST * DAY) end
   local to = math.min(limit, from + math.min(MOST_DAYS, days_left) * DAY)
   for day = from, to - DAY, DAY do drop(day) end
   if to > from then redis.call('HSET', keys.pruned(), what .. queue, to) end

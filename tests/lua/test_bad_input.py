@@ -1,0 +1,266 @@
+"""Every argument of every command, wrong in every way that its type can be: refused with BADARG, and nothing has changed.
+
+What the arguments are is read from the commands' headers, so no command and no argument can be left out.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from redis.exceptions import ResponseError
+
+from aioqless.compose import compose
+from aioqless.header import Arg, Command, Form, command_names, read_command
+
+from .story import Story
+
+NO_NUMBERS = ["many", "nan", "-nan", "inf", "-inf", "1e999", "1,5", "1 2", "--1", "0x", "{}", "\x00", "1\x00"]
+NO_SECONDS = [*NO_NUMBERS, "-1", "-0.001", "1e11"]
+NO_COUNTS = [*NO_NUMBERS, "-1", "1.5", "1e-3", "1e300"]
+NO_NAMES = ["x" * 513, "a\nb", "\t", "a\x00b", "\x7f", "\x1b[0m"]
+NO_JSON = ["{", "[", "[1,]", '{"a":}', "nope", "'a'", '"a', "\x00", "[1] 2", "{} {}", "," * 100, "[" * 2000]
+NO_LISTS = [*NO_JSON, "{}", '{"a": "b"}', '"a"', "1", "null", "true", "[1]", "[null]", "[true]", '[["a"]]', '[""]', '["a", ""]', '["a", 1]']
+TOO_MANY = json.dumps([str(number) for number in range(1001)])
+
+# A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
+SAMPLES = {
+    "string": "a", "text": "some text", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post", "data": "[1]",
+    "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "tags": '["x"]',
+    "jids": '["b"]', "request": "line:1",
+}  # fmt: skip
+WRONG = {
+    "string": [],
+    "text": [],
+    "queue": ["{namespace}:q:"],
+    "name": NO_NAMES,
+    "jid": [*NO_NAMES, "a-history", "a-dependencies", "a-dependents", "-history"],
+    "new_queue": [*NO_NAMES, "{namespace}:q:", "{namespace}:q:a\nb"],
+    "data": [*NO_JSON, "false", " false\n"],
+    "object": [*NO_JSON, "false", "[]", "1", '"a"', "null", "true", "{" + "x" * 70_000, '{"a":' * 101 + "1" + "}" * 101],
+    "time": [*NO_NUMBERS, "-1", "1.1e11"],
+    "seconds": NO_SECONDS,
+    "interval": [*NO_SECONDS, "0", "-0"],
+    "count": NO_COUNTS,
+    "priority": [*NO_NUMBERS, "1.1e9", "-1.1e9"],
+    "tags": [*NO_LISTS, TOO_MANY, *(json.dumps([name]) for name in NO_NAMES)],
+    "jids": [*NO_LISTS, TOO_MANY],
+    "request": ["line", "line:", ":1", "line:-1", "line:1.5", "line:one", "a\nline:1", "\x00:1", "x" * 512 + ":1"],
+}
+EMPTY_IS_FINE = {"text", "time"}
+
+# Arguments whose names promise more than their types do.
+NAMED = {"order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann"}
+
+# What is wrong although each argument alone is right: command, keys, arguments.
+TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
+    "put: a job that waits for itself": ("put", ["mail"], ["new", "K", "{}", 1, 0, "depends", '["a", "new"]']),
+    "requeue: a job that waits for itself": ("requeue", ["mail"], ["a", "K", "{}", 1, 0, "depends", '["a"]']),
+    "complete: a delay without a next queue": ("complete", [], ["a", "ann", "mail", 2, "", "delay", 5]),
+    "complete: dependencies without a next queue": ("complete", [], ["a", "ann", "mail", 2, "", "depends", '["b"]']),
+    "complete: a job that waits for itself": ("complete", [], ["a", "ann", "mail", 2, "", "next", "post", "depends", '["a"]']),
+    "depends: a job that waits for itself": ("depends", [], ["held", "on", "held"]),
+    "depends on: nobody": ("depends", [], ["held", "on"]),
+    "depends off: nobody": ("depends", [], ["held", "off"]),
+    "deregister: nobody": ("deregister", [], []),
+    "pause: nothing": ("pause", [], []),
+    "unpause: nothing": ("unpause", [], []),
+    "forget: nothing": ("forget", [], []),
+    "pause: one without a name": ("pause", ["mail", ""], []),
+    "jobs: a state that there isn't": ("jobs", [], ["sleeping", 1, "mail"]),
+    "jobs: a state that there isn't, and none wanted": ("jobs", [], ["sleeping", 1, "mail", 0, 0]),
+    **{f"jobs: {state} of no queue": ("jobs", [], [state, 1]) for state in ("waiting", "running", "stalled", "scheduled", "depends")},
+    "pop_many: an order that there isn't": ("pop_many", [], ["ann", 1, 2, "random", 1, "mail", ""]),
+    "check: another word than resolve": ("check", [], [1, "yes"]),
+    "check: a cursor of one's own": ("check", [], [1, "", "12"]),
+    "recur update: half a pair": ("recur", [], ["update", "hourly", "priority"]),
+    "recur update: something that there isn't": ("recur", [], ["update", "hourly", "colour", "red"]),
+    "recur update: a bad pair after a good one": ("recur", [], ["update", "hourly", "klass", "New", "interval", 0]),
+    **{
+        f"recur update: no {what} is {value[:20]!r}": ("recur", [], ["update", "hourly", what, value])
+        for what, type_ in {
+            "priority": "priority", "retries": "count", "interval": "interval", "data": "data", "klass": "name", "queue": "name",
+            "backlog": "count",
+        }.items()
+        for value in WRONG[type_]
+    },
+    **{
+        f"config set: no {option} is {value[:20]!r}": ("config", [], ["set", option, value])
+        for option in ("heartbeat", "grace-period", "jobs-history", "mail-heartbeat", "heartbeat-mail", "mail-max-concurrency")
+        for value in NO_NUMBERS
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """One command, or one word of a command that has several, with a plausible call of it."""
+
+    command: Command
+    word: str | None
+    form: Form
+    keys: list[str]
+    lead: list[str]
+    args: list[str]
+    rest: list[str] = field(default_factory=list)
+    batch: list[str] = field(default_factory=list)
+
+    def argv(self, **other: list[str]) -> list[str]:
+        """The arguments in order; `other` replaces parts of them."""
+        parts = {"lead": self.lead, "word": [self.word] if self.word else [], "args": self.args, "rest": self.rest} | other
+        batch = other.get("batch", ["1", *self.batch] if self.form.batch else [])
+        options = other.get("options", [])
+        end = [""] if self.form.rest and options else []
+        return [*parts["lead"], *parts["word"], *parts["args"], *parts["rest"], *batch, *end, *options]
+
+
+def every_form() -> Iterator[Spoken]:
+    for name in command_names():
+        command = read_command(name)
+        keys = [SAMPLES["queue"]] if command.key or command.keys else []
+        lead = [sample(arg) for arg in command.lead.args]
+        if not command.forms:
+            yield _spoken(command, None, command.lead, keys, [])
+        for word, form in command.forms.items():
+            yield _spoken(command, word, form, keys, lead)
+
+
+def _spoken(command: Command, word: str | None, form: Form, keys: list[str], lead: list[str]) -> Spoken:
+    rest = [sample(form.rest)] if form.rest else []
+    if form.rest and form.rest.name == "pairs":
+        rest.append("1")
+    return Spoken(command, word, form, keys, lead, [sample(arg) for arg in form.args], rest, [sample(arg) for arg in form.batch])
+
+
+def sample(arg: Arg) -> str:
+    return arg.name if arg.type == "literal" else NAMED.get(arg.name, SAMPLES[arg.type])
+
+
+def wrong(arg: Arg) -> list[str]:
+    """What this argument can't be."""
+    if arg.type == "literal":
+        return ["", arg.name.upper(), arg.name + " ", "1"]
+    return WRONG[arg.type] + ([] if arg.optional or arg.type in EMPTY_IS_FINE else [""])
+
+
+def replaced(texts: list[str], at: int, text: str) -> list[str]:
+    return [*texts[:at], text, *texts[at + 1 :]]
+
+
+def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What is wrong, keys and arguments."""
+    command, form = spoken.command, spoken.form
+    if command.key:
+        key = Arg(command.key, command.key_type)
+        yield "no key", [], spoken.argv()
+        for text in wrong(key):
+            yield f"the key is {text[:20]!r}", [text], spoken.argv()
+    if command.keys:
+        yield "a key is empty", ["mail", ""], spoken.argv()
+    for part, args in (("lead", command.lead.args if command.forms else []), ("args", form.args)):
+        texts = getattr(spoken, part)
+        for at, arg in enumerate(args):
+            for text in wrong(arg):
+                yield f"{arg.name} is {text[:20]!r}", spoken.keys, spoken.argv(**{part: replaced(texts, at, text)})
+            if not arg.optional and arg.type != "time":
+                before = spoken.lead[:at] if part == "lead" else [*spoken.lead, *([spoken.word] if spoken.word else []), *texts[:at]]
+                yield f"{arg.name} and all behind it are missing", spoken.keys, before
+    if spoken.word:
+        for word in ("", "other", spoken.word.upper(), spoken.word + "\x00"):
+            yield f"the word is {word!r}", spoken.keys, spoken.argv(word=[word])
+    if form.rest:
+        for text in wrong(Arg(form.rest.name, form.rest.type, True)):
+            yield f"one of {form.rest.name} is {text[:20]!r}", spoken.keys, spoken.argv(rest=[*spoken.rest, text])
+        yield f"too many {form.rest.name}", spoken.keys, spoken.argv(rest=[f"n{number}" for number in range(1001)])
+        yield f"{form.rest.name} go on after their end", spoken.keys, spoken.argv(rest=[*spoken.rest, "", "another"])
+    if form.batch:
+        for text in (*WRONG["count"], "", "1001", "2", "1e9"):
+            yield f"the batch has {text[:20]!r}", spoken.keys, spoken.argv(batch=[text, *spoken.batch])
+        yield "the batch has fewer than were sent", spoken.keys, spoken.argv(batch=["0", *spoken.batch[:1]])
+        yield "no batch", spoken.keys, spoken.argv(batch=[])
+    for option in form.options:
+        for text in (*WRONG[option.type], *([] if option.type in EMPTY_IS_FINE else [""])):
+            yield f"{option.name} is {text[:20]!r}", spoken.keys, spoken.argv(options=[option.name, text])
+        yield f"{option.name} has no value", spoken.keys, spoken.argv(options=[option.name])
+    if form.options:
+        yield "an option that there isn't", spoken.keys, spoken.argv(options=["colour", "red"])
+        yield "an option without a name", spoken.keys, spoken.argv(options=["", "red"])
+        yield "an option and a half", spoken.keys, spoken.argv(options=["request", "line:1", "colour"])
+    else:
+        yield "one too many", spoken.keys, spoken.argv(options=["another"]) if not form.rest else [*spoken.argv(), "", "another"]
+
+
+@pytest.fixture
+async def town(story: Story) -> Story:
+    """Something of everything that a bad call might spoil."""
+    await story.running("a", tags=["x"])
+    await story.put("b", 2, delay=50, tags=["x"])
+    await story.put("held", 2, depends=["a", "b"])
+    await story.put("c", 2, queue="post")
+    await story.recur("hourly", 2)
+    return story
+
+
+async def call(story: Story, command: str, keys: list[str], argv: list[Any]) -> Any:
+    """A refusal's code and details; or the reply."""
+    sha = await story.ask("SCRIPT", "LOAD", compose(command, story.namespace).text)
+    keys, argv = ([str(text).replace("{namespace}", story.namespace) for text in part] for part in (keys, argv))
+    try:
+        return await story.ask("EVALSHA", sha, len(keys), *keys, *argv)
+    except ResponseError as refused:
+        return said(refused)
+
+
+def said(refused: ResponseError) -> tuple[str, dict[str, Any]]:
+    """Its code and details. (Servers differ in what they add behind.)"""
+    code, _, detail = str(refused).partition(" ")
+    assert detail.startswith("{"), f"not a refusal: {refused}"
+    return code, json.JSONDecoder(strict=False).raw_decode(detail)[0]
+
+
+FORMS = {f"{spoken.command.name} {spoken.word or ''}".strip(): spoken for spoken in every_form()}
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_whatever_is_wrong_with_an_argument_is_refused_and_changes_nothing(town: Story, name: str) -> None:
+    spoken = FORMS[name]
+    before = await town.everything()
+    for what, keys, argv in bad_calls(spoken):
+        reply = await call(town, spoken.command.name, keys, argv)
+        assert isinstance(reply, tuple) and reply[0] == "BADARG", f"{what}: {reply!r}"
+        assert reply[1]["why"] and "argument" in reply[1], what
+        assert await town.everything() == before, what
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_what_was_wrong_was_wrong_for_that_reason(town: Story, name: str) -> None:
+    spoken = FORMS[name]
+    reply = await call(town, spoken.command.name, spoken.keys, spoken.argv())
+    assert not isinstance(reply, tuple) or reply[0] != "BADARG", reply
+    for option in spoken.form.options:
+        for options in ([option.name, sample(option)], [option.name, sample(option)] * 2):
+            reply = await call(town, spoken.command.name, spoken.keys, spoken.argv(options=options))
+            assert not isinstance(reply, tuple) or reply[0] != "BADARG" or "without next" in reply[1]["why"], reply
+
+
+@pytest.mark.parametrize("name", [name for name, spoken in FORMS.items() if spoken.form.batch])
+async def test_what_is_wrong_with_one_of_a_batch_is_refused_alone(town: Story, name: str) -> None:
+    spoken = FORMS[name]
+    before = await town.everything()
+    for at, arg in enumerate(spoken.form.batch):
+        for text in wrong(arg):
+            reply = await call(town, spoken.command.name, spoken.keys, spoken.argv(batch=["1", *replaced(spoken.batch, at, text)]))
+            refusal = reply if isinstance(reply, tuple) else said(reply[0])
+            assert refusal[0] == "BADARG", f"{arg.name} is {text[:20]!r}: {reply!r}"
+            assert await town.everything() == before, f"{arg.name} is {text[:20]!r}"
+
+
+@pytest.mark.parametrize(("command", "keys", "argv"), TOGETHER.values(), ids=TOGETHER)
+async def test_arguments_that_do_not_go_together_are_refused_and_change_nothing(
+    town: Story, command: str, keys: list[str], argv: list[Any]
+) -> None:
+    before = await town.everything()
+    reply = await call(town, command, keys, argv)
+    assert isinstance(reply, tuple) and reply[0] == "BADARG", reply
+    assert await town.everything() == before
