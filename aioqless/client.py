@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Sequence
 from typing import Any, Self
 
 from redis.asyncio import Redis
@@ -46,7 +45,7 @@ class Client:
         self.namespace = namespace
         self.name = names.checked("name", name or worker_name())
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
-        self._timeout = timeout
+        self._timeout = names.checked_number("timeout", timeout, least=0.001)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
 
@@ -223,7 +222,7 @@ class Workers:
         held: dict[str, list[str]] = await self._scripts("workers", worker=name)
         return held
 
-    async def deregister(self, *workers: Sequence[str] | str) -> None:
+    async def deregister(self, *workers: str) -> None:
         """Take workers off the list of those known."""
         await self._scripts("deregister", workers=workers)
 

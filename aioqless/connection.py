@@ -72,6 +72,7 @@ class Connection:
         self._before = before
         self._wire: _Wire | None = None
         self._connecting = asyncio.Lock()
+        self._closed = False
 
     async def execute(self, *command: str | bytes | int | float) -> Any:
         """Send one command and return its reply: bytes, int, None, or a list of these and of errors. Raises an error reply."""
@@ -97,7 +98,8 @@ class Connection:
         return answered
 
     async def aclose(self) -> None:
-        """End the connection; calls under way raise ConnectionError."""
+        """End the connection for good; calls under way, and later ones, raise ConnectionError."""
+        self._closed = True
         wire, self._wire = self._wire, None
         if wire is not None:
             wire.close()
@@ -105,6 +107,8 @@ class Connection:
 
     async def _connected(self) -> _Wire:
         async with self._connecting:
+            if self._closed:
+                raise exceptions.ConnectionError("the connection to Redis was closed")
             if self._wire is None or self._wire.broken:
                 if self._before is not None:
                     await self._before()
@@ -143,7 +147,8 @@ class Connection:
             greetings.append(("CLIENT", "SETNAME", self._name.replace(" ", "_")))
         for greeting, reply in [(greeting, wire.send(greeting)) for greeting in greetings]:
             answer = await reply
-            if isinstance(answer, Exception) and greeting[0] != "CLIENT":  # a name is not worth failing for
+            # A name is not worth failing for, unless what is wrong is that nobody may do anything.
+            if isinstance(answer, Exception) and (greeting[0] != "CLIENT" or isinstance(answer, AWAY)):
                 raise answer
 
 

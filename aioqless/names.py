@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 LONGEST = 512
 _TAKEN = ("-history", "-dependencies", "-dependents")
@@ -23,6 +24,13 @@ def checked(what: str, name: str) -> str:
     if any(ord(character) < 32 or ord(character) == 127 for character in name):
         raise ValueError(f"{what} {name!r} has a control character")
     return name
+
+
+def checked_list(what: str, texts: Iterable[str]) -> list[str]:
+    """The texts, if each can be a name. One text alone is refused: it would count as a list of its characters."""
+    if isinstance(texts, str):
+        raise TypeError(f"{what} must be a list of texts, not the text {texts!r}")
+    return [checked(f"each of {what}", text) for text in texts]
 
 
 def fitted(name: str) -> str:

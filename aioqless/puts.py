@@ -49,9 +49,9 @@ class NewJob:
             "data": text,
             "delay": names.checked_number("delay", self.delay, least=0),
             "priority": None if self.priority is None else names.checked_number("priority", self.priority),
-            "tags": None if self.tags is None else [names.checked("tag", tag) for tag in self.tags],
+            "tags": None if self.tags is None else names.checked_list("tags", self.tags),
             "retries": None if retries is None else names.checked_number("retries", retries, least=0),
-            "depends": None if self.depends is None else [names.checked("jid in depends", jid) for jid in self.depends],
+            "depends": None if self.depends is None else names.checked_list("depends", self.depends),
         }
 
 

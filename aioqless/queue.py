@@ -15,6 +15,8 @@ from aioqless.scripts import Scripts
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
 
+RECUR_OPTIONS = ("jid", "priority", "tags", "retries", "backlog")
+
 
 class Queue:
     """One queue of a namespace. It comes into being with its first job."""
@@ -65,6 +67,8 @@ class Queue:
 
         Without `backlog`, whatever was missed while nobody popped gives one job; with it, at most so many are made up for (0: all).
         """
+        if wrong := options.keys() - RECUR_OPTIONS:
+            raise TypeError(f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RECUR_OPTIONS)}")
         backlog = options.pop("backlog", None)
         new = NewJob(klass, data, **options).arguments(self._max_data)
         del new["delay"], new["depends"]

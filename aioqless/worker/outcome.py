@@ -29,10 +29,7 @@ class Next:
     def __post_init__(self) -> None:
         names.checked("queue", self.queue)
         names.checked_number("delay", self.delay or 0, least=0)
-        if isinstance(self.depends, str):
-            raise TypeError(f"depends must be jids in a tuple, not the text {self.depends!r}")
-        for jid in self.depends or ():
-            names.checked("jid in depends", jid)
+        names.checked_list("depends", self.depends or ())
 
 
 class Retry(Exception):

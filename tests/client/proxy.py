@@ -1,0 +1,112 @@
+"""A line to Redis that breaks when a test says so."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Self
+from urllib.parse import urlsplit
+
+
+class Proxy:
+    """Passes everything on between clients and a Redis, but for what it is told to spoil.
+
+    `drop` so many replies: the request gets through, then the connection ends. `cut` so many requests before they get through. `delay`
+    so many replies by `seconds`. Only traffic that holds `about` is spoiled.
+    """
+
+    def __init__(self, upstream: str) -> None:
+        self.upstream = upstream  # a URL
+        self.drop = self.cut = self.delay = 0
+        self.seconds = 0.0
+        self.about = b"EVALSHA"
+        self.connections = 0
+        self._server: asyncio.Server | None = None
+        self._pumps: set[asyncio.Task[None]] = set()
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def open(self) -> None:
+        """Let clients in; on the same port as before."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """End every connection and let nobody in."""
+        if self._server is not None:
+            self._server.close()
+        for pump in self._pumps:
+            pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._pumps.add(task)
+        try:
+            await _Line(self, reader, writer).carry()
+        except asyncio.CancelledError:
+            pass
+        finally:
+            writer.close()
+            self._pumps.discard(task)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        parts = urlsplit(self.upstream)
+        if parts.scheme == "unix":
+            return await asyncio.open_unix_connection(parts.path)
+        return await asyncio.open_connection(parts.hostname, parts.port)
+
+
+class _Line:
+    """One connection."""
+
+    def __init__(self, proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.proxy, self.reader, self.writer = proxy, reader, writer
+        self.dropping = self.delaying = False
+
+    async def carry(self) -> None:
+        reader, writer = await self.proxy.connect()
+        ways = [asyncio.create_task(self._requests(writer)), asyncio.create_task(self._replies(reader))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            writer.close()
+            self.writer.close()
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _requests(self, to: asyncio.StreamWriter) -> None:
+        proxy = self.proxy
+        while data := await self.reader.read(1 << 16):
+            if proxy.about in data:
+                if proxy.cut:
+                    proxy.cut -= 1
+                    return
+                if proxy.drop:
+                    proxy.drop -= 1
+                    self.dropping = True
+                if proxy.delay:
+                    proxy.delay -= 1
+                    self.delaying = True
+            to.write(data)
+
+    async def _replies(self, reader: asyncio.StreamReader) -> None:
+        while data := await reader.read(1 << 16):
+            if self.dropping:
+                return
+            if self.delaying:
+                self.delaying = False
+                await asyncio.sleep(self.proxy.seconds)
+            self.writer.write(data)
