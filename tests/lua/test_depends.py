@@ -84,9 +84,10 @@ async def test_a_remembered_delay_is_kept_when_the_last_dependency_goes(story: S
     assert "scheduled" not in await story.job("b")
 
 
-async def test_a_delay_that_passed_is_no_reason_to_wait_and_leaves_nothing_behind(story: Story) -> None:
+@pytest.mark.parametrize("delay", [5, 9])
+async def test_a_delay_that_passed_is_no_reason_to_wait_and_leaves_nothing_behind(story: Story, delay: float) -> None:
     await story.put("a", 0)
-    await story.put("b", 1, depends=["a"], delay=5)
+    await story.put("b", 1, depends=["a"], delay=delay)
     await _off(story, "b", "a")
     assert await story.where("b") == {"work": score(0, 10)}
     assert "scheduled" not in await story.job("b")

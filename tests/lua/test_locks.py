@@ -71,6 +71,14 @@ async def test_every_lapse_counts_as_a_retry_of_the_day(story: Story) -> None:
     assert await story.day() == {"retries": "2"}
 
 
+async def test_a_courtesy_of_another_time_is_none_where_there_is_no_grace_period(story: Story) -> None:
+    await _lapsed(story)
+    await story.configure(grace_period=0)
+    assert await story.pop(71, worker="bob") == ["a"]
+    assert await story.day() == {"retries": "2"}
+    assert [what for _, what in await story.happened("a")] == ["put", "popped", "timed-out", "timed-out", "popped"]
+
+
 # The courtesy
 
 

@@ -270,3 +270,11 @@ async def test_a_template_that_a_peer_never_counted_begins_with_one(story: Story
     await story.recur("r", 0)
     await story.change("HDEL", "r:r", "count", "backlog", "x-coalesce")
     assert await story.pop(0) == ["r-1"]
+
+
+@pytest.mark.parametrize("interval", ["0", "-60", "soon"])
+async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nobody(story: Story, interval: str) -> None:
+    await story.recur("r", 0)
+    await story.change("HSET", "r:r", "interval", interval)
+    await story.put("a", 0)
+    assert await story.pop(1, count=2) == ["a"]
