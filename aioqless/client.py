@@ -43,7 +43,7 @@ class Client:
     ) -> None:
         self.url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL")
         self.namespace = namespace
-        self.name = names.checked("name", name or worker_name())
+        self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self._timeout = names.checked_number("timeout", timeout, least=0.001)
         self._private: dict[str, str] = {}

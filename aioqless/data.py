@@ -50,10 +50,11 @@ def shape(value: Any) -> bytes | None:
     if isinstance(value, msgspec.Raw):
         return None
     try:
-        return msgspec.json.encode(value)
+        text = msgspec.json.encode(value)
+        return json.dumps(msgspec.to_builtins(value)).encode() if b"null" in text else text  # which tells NaN from null
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         try:
-            return json.dumps(value).encode()  # knows halves of surrogate pairs
+            return json.dumps(value).encode()  # which knows halves of surrogate pairs
         except (TypeError, ValueError, RecursionError):
             return None
 

@@ -9,6 +9,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from aioqless import data as data_
+from aioqless import names
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.record import Failure, History, history_of, stages
 from aioqless.scripts import Scripts
@@ -178,7 +179,14 @@ class Job(Generic[Data]):
         """Put it into another queue, wherever it is now; whoever runs it loses the lock."""
         text = self.changed_data() or self._text
         await self._scripts(
-            "requeue", queue=queue, jid=self.jid, klass=self.klass, data=text, delay=delay, priority=priority, depends=depends
+            "requeue",
+            queue=names.checked("queue", queue),
+            jid=self.jid,
+            klass=self.klass,
+            data=text,
+            delay=delay,
+            priority=priority,
+            depends=depends,
         )
 
     async def timeout(self) -> None:

@@ -43,6 +43,15 @@ async def _messages(pubsub: Any) -> AsyncIterator[tuple[str, bytes]]:
             yield as_text(message["channel"]), message["data"]
 
 
+def told_by(payload: bytes) -> dict[str, Any]:
+    """The event in a message; nothing for a message that says none, for anybody may publish anything."""
+    try:
+        told = from_json(payload)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) and "event" in told else {}
+
+
 class Events:
     """The events of a namespace."""
 
@@ -68,8 +77,8 @@ class Events:
 
     async def _told(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
         async for _, payload in messages:
-            told = from_json(payload)
-            yield Event(told.pop("event"), told.pop("jid", None), told)
+            if told := told_by(payload):
+                yield Event(told.pop("event"), told.pop("jid", None), told)
 
     async def _named(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
         async for channel, payload in messages:

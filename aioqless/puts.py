@@ -38,6 +38,8 @@ class NewJob:
     def arguments(self, max_data: int) -> dict[str, Any]:
         """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""
         text = data_.encoded(self.data, max_data)
+        if not isinstance(self.klass, str) and not hasattr(self.klass, "klass"):
+            raise TypeError(f"klass must be a handler, which @job makes of a function, or a text, not {self.klass!r}")
         if isinstance(self.klass, str):
             klass, retries = names.checked("klass", self.klass), self.retries
         else:

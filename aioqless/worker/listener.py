@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 from redis import exceptions
 from redis.asyncio import Redis
 
-from aioqless.calls import as_text, from_json
+from aioqless.calls import as_text
 from aioqless.log import log
-from aioqless.pubsub import subscribed
+from aioqless.pubsub import subscribed, told_by
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.poller import Poller
 
@@ -67,19 +66,10 @@ class Listener:
 
     def _hear_of_put(self, payload: bytes) -> None:
         if b'"put"' in payload or b'"advanced"' in payload:
-            event = _event(payload)
+            event = told_by(payload)
             self._poller.wake(event.get("to") or event.get("queue"))
 
     def _taken_away(self, payload: bytes) -> None:
-        match _event(payload):
+        match told_by(payload):
             case {"event": "canceled" | "lock_lost", "jid": str(jid)}:  # perhaps only lapsed: within the grace period it can be had back
                 self._heartbeater.doubt(jid)
-
-
-def _event(payload: bytes) -> dict[str, Any]:
-    """What a message says. Anybody may publish anything: what can't be read says nothing."""
-    try:
-        event = from_json(payload)
-    except ValueError:
-        return {}
-    return event if isinstance(event, dict) else {}

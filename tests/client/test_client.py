@@ -1,0 +1,349 @@
+"""The client itself, and what is neither a queue nor a job: workers, configuration, events, recurring jobs, namespaces."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioqless import AioqlessError, Client, Event, InvalidArgument, InvalidData, Job, NoSuchJob, job
+from tests.conftest import Until
+
+
+@job(klass="Digest", retries=2)
+async def digest(job: Job[Any], day: str) -> None: ...
+
+
+# The client
+
+
+async def test_a_client_that_is_not_connected_says_how_to_connect_it(client: Client) -> None:
+    for unconnected in (Client(client.url), await left(client)):
+        for door in ("redis", "scripts", "jobs", "workers", "config", "events"):
+            with pytest.raises(RuntimeError, match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) as client:`"):
+                getattr(unconnected, door)
+        with pytest.raises(RuntimeError):
+            unconnected.queue("mail")
+
+
+async def left(client: Client) -> Client:
+    async with Client(client.url, namespace=client.namespace) as another:
+        await another.queue("mail").length()
+    return another
+
+
+async def test_a_client_can_be_entered_again(client: Client) -> None:
+    another = await left(client)
+    async with another:
+        assert await another.queue("mail").length() == 0
+
+
+async def test_a_queue_of_a_client_that_was_left_says_so(client: Client) -> None:
+    async with Client(client.url, namespace=client.namespace) as another:
+        queue = another.queue("mail")
+        await queue.put("Greet")
+    from redis import exceptions
+
+    with pytest.raises(exceptions.ConnectionError, match="closed"):
+        await queue.put("Greet")
+
+
+def test_a_client_is_named_as_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIOQLESS_URL", raising=False)
+    names = {Client().name for _ in range(10)}
+    assert len(names) == 10 and all(re.fullmatch(r".+-\d+-[0-9a-f]{6}", name) for name in names)
+
+
+def test_the_address_comes_from_the_argument_else_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://second")
+    assert Client().url == "redis://second"
+    monkeypatch.setenv("AIOQLESS_URL", "redis://first")
+    assert Client().url == "redis://first"
+    assert Client("redis://given").url == "redis://given"
+
+
+def test_the_password_is_not_shown() -> None:
+    assert Client("redis://user:secret@host:1/2").where == {"url": "redis://host:1/2"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        ({"name": ""}, ValueError),
+        ({"name": "a\nb"}, ValueError),
+        ({"max_data": 0}, ValueError),
+        ({"max_data": "1"}, TypeError),
+        ({"timeout": 0}, ValueError),
+        ({"timeout": float("inf")}, ValueError),
+        ({"namespace": ""}, ValueError),
+        ({"namespace": "a:b"}, ValueError),
+    ],
+)
+async def test_what_a_client_cannot_work_with_is_refused(client: Client, wrong: dict[str, Any], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        async with Client(client.url, **wrong):
+            pass
+
+
+async def test_a_client_shows_itself_to_redis_by_its_name(client: Client) -> None:
+    async with Client(client.url, name="billing app") as named:
+        await named.queue("mail").length()
+        assert "billing_app" in [each["name"] for each in await client.redis.client_list()]
+
+
+async def test_a_namespace_is_checked_for_what_cannot_be_right(client: Client) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    assert await client.check() == []
+    await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
+    (found,) = await client.check()
+    assert (found["problem"], found["jid"]) == ("nowhere", "a")
+    assert await client.check(resolve=True) and await client.check() == []
+    assert await client.queue("mail").jobs("waiting") == ["a"]
+
+
+# Namespaces
+
+
+async def test_two_namespaces_never_see_each_other(client: Client) -> None:
+    async with Client(client.url, namespace=f"{{{client.namespace}}}") as other, other.events.all() as events:
+        await client.queue("mail").put("Greet", jid="a", tags=["x"])
+        (running,) = await client.queue("mail").pop(worker="w")
+        await running.fail("typo", "x")
+        await running.track()
+        await client.queue("mail").recur("Greet", every=5, jid="often")
+        await client.queue("mail").pause()
+        await client.config.set("heartbeat", 7)
+        assert await other.queues() == [] and await other.workers.counts() == [] and await other.jobs.failed() == {}
+        assert await other.jobs.get("a") is None and await other.jobs.recurring("often") is None
+        assert await other.jobs.tagged("x") == (0, []) and await other.jobs.tracked() == ([], [])
+        assert await other.config.get("heartbeat") == 60 and not (await other.queue("mail").counts())["paused"]
+        await other.queue("mail").put("Other", jid="a")
+        assert await anext(events) == Event("put", "a", {"queue": "mail"})
+        (mine,) = await other.queue("mail").pop(worker="w")
+        assert mine.klass == "Other" and mine.fence == 1
+        await other.jobs.cancel("a")
+        found = await client.jobs.get("a")
+        assert found and found.klass == "Greet"
+
+
+# Workers
+
+
+async def test_workers_are_known_by_what_they_hold(client: Client) -> None:
+    for _ in range(3):
+        await client.queue("mail").put("Greet")
+    (first,) = await client.queue("mail").pop(worker="w1")
+    await client.queue("mail").pop(2, worker="w2")
+    await client.redis.zadd(f"{client.namespace}:w:w2:jobs", {(await client.workers.jobs("w2"))["jobs"][0]: 1})
+    assert await client.workers.counts() == [{"name": "w2", "jobs": 1, "stalled": 1}, {"name": "w1", "jobs": 1, "stalled": 0}]
+    assert await client.workers.jobs("w1") == {"jobs": [first.jid], "stalled": []}
+    assert await client.workers.jobs("nobody") == {"jobs": [], "stalled": []}
+
+
+async def test_workers_can_be_taken_off_the_list(client: Client) -> None:
+    for worker in ("w1", "w2", "w3"):
+        await client.queue("mail").pop(worker=worker)
+    await client.workers.deregister("w1", "w3", "nobody")
+    assert [each["name"] for each in await client.workers.counts()] == ["w2"]
+    with pytest.raises(InvalidArgument, match="name at least one worker"):
+        await client.workers.deregister()
+
+
+# Configuration
+
+
+async def test_options_have_defaults_and_can_be_set_for_all(client: Client) -> None:
+    assert await client.config.get("heartbeat") == 60
+    assert await client.config.get("unheard-of") is None
+    await client.config.set("heartbeat", 30)
+    await client.config.set("motto", "slow and steady")
+    assert (await client.config.get("heartbeat"), await client.config.get("motto")) == ("30", "slow and steady")
+    everything = await client.config.all()
+    assert (everything["heartbeat"], everything["motto"], everything["grace-period"]) == ("30", "slow and steady", 10)
+    await client.config.unset("heartbeat")
+    assert await client.config.get("heartbeat") == 60
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "kind"),
+    [("heartbeat", "soon", InvalidArgument), ("", "1", ValueError), ("a\nb", "1", ValueError), ("x", True, TypeError)],
+)
+async def test_options_that_cannot_be_are_refused(client: Client, option: str, value: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        await client.config.set(option, value)
+
+
+# Events
+
+
+async def gathered(events: AsyncIterator[Event], count: int) -> list[Event]:
+    async with asyncio.timeout(5):
+        return [await anext(events) for _ in range(count)]
+
+
+async def test_what_happens_is_told_as_it_happens(client: Client) -> None:
+    async with client.events.all() as events:
+        await client.queue("mail").put("Greet", jid="a")
+        (running,) = await client.queue("mail").pop(worker="w")
+        await running.complete("billing")
+        (running,) = await client.queue("billing").pop(worker="w")
+        await running.fail("typo", "x")
+        await client.queue("billing").unfail("typo")
+        (running,) = await client.queue("billing").pop(worker="w")
+        await running.timeout()
+        (running,) = await client.queue("billing").pop(worker="w")
+        await running.complete()
+        await client.queue("mail").put("Greet", jid="b")
+        await client.jobs.cancel("b")
+        await client.config.set("heartbeat", 7)
+        await client.config.unset("heartbeat")
+        assert await gathered(events, 9) == [
+            Event("put", "a", {"queue": "mail"}),
+            Event("advanced", "a", {"queue": "mail", "to": "billing"}),
+            Event("failed", "a", {"worker": "w", "group": "typo", "message": "x"}),
+            Event("lock_lost", "a", {"worker": "w"}),
+            Event("completed", "a", {"queue": "billing"}),
+            Event("put", "b", {"queue": "mail"}),
+            Event("canceled", "b", {"queue": "mail", "worker": ""}),
+            Event("config_set", None, {"option": "heartbeat", "value": "7"}),
+            Event("config_unset", None, {"option": "heartbeat"}),
+        ]
+
+
+async def test_of_tracked_jobs_more_is_told_and_of_others_nothing(client: Client) -> None:
+    await client.queue("mail").put("Greet", jid="other")
+    await client.queue("mail").put("Greet", jid="a", priority=-1)
+    found = await client.jobs.get("a")
+    assert found
+    async with client.events.tracked() as events:
+        await found.track()
+        (running,) = await client.queue("mail").pop()
+        await running.complete()
+        (other,) = await client.queue("mail").pop()
+        await other.complete()
+        await found.untrack()
+        assert await gathered(events, 4) == [Event(name, "a") for name in ("track", "popped", "completed", "untrack")]
+
+
+async def test_messages_that_say_nothing_are_passed_over(client: Client) -> None:
+    async with client.events.all() as events:
+        for payload in ("", "nonsense", "[1]", '{"jid":"a"}', b"\xff"):
+            await client.redis.publish(f"{client.namespace}:log", payload)
+        await client.queue("mail").put("Greet", jid="a")
+        assert await gathered(events, 1) == [Event("put", "a", {"queue": "mail"})]
+
+
+async def test_many_may_listen_and_calls_go_on(client: Client, until: Until) -> None:
+    async def listen() -> Event:
+        async with client.events.all() as events:
+            return (await gathered(events, 1))[0]
+
+    listening = [asyncio.create_task(listen()) for _ in range(40)]
+
+    async def all_listen() -> bool:
+        return dict(await client.redis.pubsub_numsub(f"{client.namespace}:log"))[f"{client.namespace}:log".encode()] == 40
+
+    await until(all_listen)
+    await client.queue("mail").put("Greet", jid="a")
+    assert await asyncio.gather(*listening) == [Event("put", "a", {"queue": "mail"})] * 40
+
+
+# Recurring jobs
+
+
+async def test_a_recurring_job_puts_instances_of_itself(client: Client) -> None:
+    every = await client.queue("mail").recur(digest, {"day": "Monday"}, every=3600, jid="digest", priority=-2, tags=["x"])
+    assert (every.jid, every.klass, every.queue, every.interval, every.data) == ("digest", "Digest", "mail", 3600, {"day": "Monday"})
+    assert (every.priority, every.tags, every.retries, every.count, every.backlog, every.coalesce) == (-2, ["x"], 2, 0, 0, True)
+    (instance,) = await client.queue("mail").pop(5)
+    assert (instance.jid, instance.spawned_from, instance.klass, instance.data) == ("digest-1", "digest", "Digest", {"day": "Monday"})
+    assert (instance.priority, instance.tags, instance.retries) == (-2, ["x"], 2)
+    before = every.next
+    await every.refresh()
+    assert every.count == 1 and every.next and before and every.next > before
+    assert repr(every) == "<RecurringJob digest Digest every 3600 s into 'mail'>"
+
+
+async def test_a_recurring_job_may_begin_later(client: Client) -> None:
+    every = await client.queue("mail").recur("Digest", every=60, offset=600)
+    assert await client.queue("mail").pop() == []
+    found = await client.jobs.recurring(every.jid)
+    assert found and found.next == every.next
+    assert await client.jobs.recurring("nobody") is None
+
+
+async def test_a_recurring_job_can_be_changed_all_or_nothing(client: Client) -> None:
+    every = await client.queue("mail").recur("Digest", 1, every=60, offset=600)
+    await every.update(priority=3, retries=1, interval=120, data={"n": [1.0]}, klass="Weekly", queue="billing", backlog=4)
+    assert (every.priority, every.retries, every.interval, every.data, every.klass, every.queue, every.backlog, every.coalesce) == (
+        3, 1, 120, {"n": [1.0]}, "Weekly", "billing", 4, False,
+    )  # fmt: skip
+    with pytest.raises(InvalidArgument):
+        await every.update(priority=9, interval=0)
+    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+        await every.update(priority=9, colour="red")
+    with pytest.raises(InvalidData):
+        await every.update(data=float("nan"))
+    assert (await every.refresh()).priority == 3
+
+
+async def test_a_recurring_job_has_tags_that_its_coming_instances_get(client: Client) -> None:
+    every = await client.queue("mail").recur("Digest", every=60)
+    assert await every.tag("x", "y") == ["x", "y"]
+    assert await every.untag("x") == every.tags == ["y"]
+    (instance,) = await client.queue("mail").pop()
+    assert instance.tags == ["y"]
+
+
+async def test_a_recurring_job_that_is_taken_off_makes_no_more(client: Client) -> None:
+    every = await client.queue("mail").recur("Digest", every=0.001)
+    assert await client.queue("mail").pop()
+    await every.cancel()
+    assert await client.queue("mail").pop() == [] and await client.queue("mail").jobs("recurring") == []
+    with pytest.raises(NoSuchJob, match="there is no such recurring job"):
+        await every.refresh()
+    with pytest.raises(NoSuchJob):
+        await every.tag("x")
+    await every.cancel()
+
+
+async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) -> None:
+    every = await client.queue("mail").recur("Digest", msgspec.Raw(b'{ "a" : [ ] }'), every=60)
+    (instance,) = await client.queue("mail").pop()
+    assert every.raw_data == instance.raw_data == '{ "a" : [ ] }'
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "why"),
+    [
+        ({"every": 0}, (ValueError, InvalidArgument), "every|interval"),
+        ({"every": -1}, ValueError, "every -1"),
+        ({"every": float("inf")}, ValueError, "every inf"),
+        ({"every": 5, "offset": -1}, (ValueError, InvalidArgument), "offset"),
+        ({"every": 5, "backlog": -1}, (ValueError, InvalidArgument), "backlog"),
+        ({"every": 5, "delay": 5}, TypeError, "recur has no option delay; it has jid, priority, tags, retries, backlog"),
+        ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
+        ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
+    ],
+)
+async def test_a_recurring_job_that_cannot_be_is_refused(client: Client, options: dict[str, Any], kind: type[Exception], why: str) -> None:
+    data = options.pop("data", {"day": "Monday"})
+    with pytest.raises(kind, match=why):
+        await client.queue("mail").recur(digest, data, **options)
+    assert await client.queues() == []
+
+
+async def test_a_recurring_job_that_goes_while_it_is_made_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = client.queue("mail")
+    call = type(client.scripts).__call__
+
+    async def gone(scripts: Any, command: str, word: str | None = None, /, **arguments: Any) -> Any:
+        return None if word == "get" else await call(scripts, command, word, **arguments)
+
+    monkeypatch.setattr(type(client.scripts), "__call__", gone)
+    with pytest.raises(AioqlessError, match="recurring job often was taken off while it was being read"):
+        await queue.recur("Digest", every=60, jid="often")

@@ -1,0 +1,351 @@
+"""Jobs: what can be read of them and done to them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from aioqless import Client, HasDependents, InvalidArgument, InvalidData, Job, LockLost, NewJob, NoSuchJob, WrongState
+
+
+async def put(client: Client, jid: str = "a", data: Any = None, **options: Any) -> Job[Any]:
+    await client.queue("mail").put("Greet", data, jid=jid, **options)
+    found = await client.jobs.get(jid)
+    assert found
+    return found
+
+
+async def running(client: Client, jid: str = "a", data: Any = None, **options: Any) -> Job[Any]:
+    await client.queue("mail").put("Greet", data, jid=jid, **options)
+    (popped,) = await client.queue("mail").pop()
+    assert popped.jid == jid
+    return popped
+
+
+# Reading
+
+
+async def test_a_job_that_is_not_there_is_none(client: Client) -> None:
+    assert await client.jobs.get("nobody") is None
+    with pytest.raises(NoSuchJob, match=r"there is no such job \(jid 'a'\)"):
+        job = await put(client)
+        await client.jobs.cancel("a")
+        await job.refresh()
+
+
+async def test_several_come_in_the_order_asked_and_those_that_are_not_there_are_left_out(client: Client) -> None:
+    for jid in "abc":
+        await put(client, jid)
+    assert [job.jid for job in await client.jobs.multiget("c", "nobody", "a")] == ["c", "a"]
+    assert await client.jobs.multiget() == []
+
+
+async def test_a_jobs_life_is_told_by_events_and_by_stages(client: Client) -> None:
+    job = await running(client)
+    await job.complete("billing")
+    (job,) = await client.queue("billing").pop(worker="w2")
+    await job.fail("typo", "no such word")
+    await job.refresh()
+    assert [event["what"] for event in job.events] == ["put", "popped", "done", "put", "popped", "failed"]
+    assert all(abs(event["when"] - time.time()) < 60 for event in job.events)
+    assert [(stage["q"], stage.get("worker"), "done" in stage, "failed" in stage) for stage in job.history] == [
+        ("mail", client.name, True, False), ("billing", "w2", False, True),
+    ]  # fmt: skip
+    assert job.whole.events_total == 6
+    assert job.failure and (job.failure.group, job.failure.message, job.failure.worker) == ("typo", "no such word", "w2")
+    assert abs(job.failure.when - time.time()) < 60
+
+
+async def test_a_job_can_be_read_again(client: Client) -> None:
+    job = await put(client, data=1)
+    await client.queue("mail").pop()
+    assert job.state == "waiting"
+    assert await job.refresh() is job
+    assert job.state == "running" and job.data == 1
+
+
+async def test_completed_jobs_are_listed_the_latest_first(client: Client) -> None:
+    for jid in "abc":
+        await (await running(client, jid)).complete()
+    assert await client.jobs.complete() == ["c", "b", "a"]
+    assert await client.jobs.complete(offset=1, count=1) == ["b"]
+
+
+async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
+    for jid in "abc":
+        await (await running(client, jid)).fail("typo" if jid != "c" else "other", f"about {jid}")
+    assert await client.jobs.failed() == {"typo": 2, "other": 1}
+    total, jobs = await client.jobs.failed_in("typo")
+    assert (total, [(job.jid, job.failure and job.failure.message) for job in jobs]) == (2, [("b", "about b"), ("a", "about a")])
+    total, jobs = await client.jobs.failed_in("typo", start=1, limit=1)
+    assert (total, [job.jid for job in jobs]) == (2, ["a"])
+    assert await client.jobs.failed_in("nothing") == (0, [])
+
+
+# The holder's verbs
+
+
+async def test_completing_ends_it_and_stores_data_that_were_changed(client: Client) -> None:
+    job = await running(client, data={"n": 1})
+    job.data["n"] = 2
+    assert await job.complete() == "complete"
+    await job.refresh()
+    assert (job.state, job.data, job.queue) == ("complete", {"n": 2}, "")
+
+
+@pytest.mark.parametrize(("options", "state"), [({}, "waiting"), ({"delay": 600}, "scheduled"), ({"depends": ["b"]}, "depends")])
+async def test_completing_may_send_it_on(client: Client, options: dict[str, Any], state: str) -> None:
+    job = await running(client)
+    await put(client, "b")
+    assert await job.complete("billing", **options) == state
+    await job.refresh()
+    assert (job.state, job.queue) == (state, "billing")
+
+
+async def test_a_delay_without_a_next_queue_is_refused(client: Client) -> None:
+    job = await running(client)
+    with pytest.raises(InvalidArgument, match="delay '5' cannot be used without next"):
+        await job.complete(delay=5)
+
+
+@pytest.mark.parametrize("next", ["", "a\nb", "x" * 600])
+async def test_it_is_not_sent_on_into_a_queue_that_cannot_be(client: Client, next: str) -> None:
+    job = await running(client)
+    with pytest.raises((InvalidArgument, ValueError)):
+        await job.complete(next)
+    assert (await job.refresh()).state == "running"
+
+
+async def test_a_heartbeat_keeps_the_lock_and_stores_data_that_were_changed(client: Client) -> None:
+    job = await running(client, data={"page": 1})
+    before = job.expires
+    assert await job.heartbeat() == job.expires >= before
+    job.data["page"] = 2
+    await job.heartbeat()
+    again = await client.jobs.get("a")
+    assert again and again.data == {"page": 2} and job.raw_data == '{"page":2}'
+    assert job.changed_data() is None
+
+
+async def test_a_queues_own_heartbeat_holds_for_its_locks(client: Client) -> None:
+    await client.config.set("mail-heartbeat", 600)
+    job = await running(client)
+    assert abs(job.expires - time.time() - 600) < 30
+
+
+async def test_failing_sets_it_aside(client: Client) -> None:
+    job = await running(client, data=1)
+    job.data = 2
+    await job.fail("typo", "no such word")
+    await job.refresh()
+    assert (job.state, job.data, job.remaining) == ("failed", 2, 5)
+
+
+async def test_an_operator_may_fail_a_job_that_nobody_runs(client: Client) -> None:
+    job = await put(client)
+    await job.fail("never", "we don't do that any more")
+    await job.refresh()
+    assert job.state == "failed" and job.failure and job.failure.worker == ""
+    with pytest.raises(WrongState) as wrong:
+        await job.fail("never", "twice")
+    assert wrong.value.state == "failed"
+
+
+async def test_retrying_costs_a_retry_and_says_how_many_remain(client: Client) -> None:
+    job = await running(client, retries=1)
+    assert await job.retry(group="busy", message="come back") == 0
+    (job,) = await client.queue("mail").pop()
+    assert job.failure and job.failure.group == "busy"
+    assert await job.retry() == -1
+    assert (await job.refresh()).state == "failed"
+
+
+async def test_releasing_costs_nothing_and_gives_it_its_place_back(client: Client) -> None:
+    job = await running(client)
+    await put(client, "b")
+    assert await job.release() == "waiting"
+    assert await client.queue("mail").jobs("waiting") == ["a", "b"]
+    assert (await job.refresh()).remaining == 5
+    (job,) = await client.queue("mail").pop()
+    assert await job.release(600) == "scheduled"
+
+
+@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
+async def test_who_does_not_hold_it_is_refused_and_told_who_does(client: Client, verb: str) -> None:
+    job = await running(client)
+    job.worker = "somebody-else"
+    with pytest.raises(LockLost, match=f"{verb}: the lock is held by another run") as lost:
+        await getattr(job, verb)()
+    assert (lost.value.holder, lost.value.jid) == (client.name, "a")
+
+
+@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
+async def test_what_does_not_run_cannot_be_ended(client: Client, verb: str) -> None:
+    job = await put(client)
+    job.worker = client.name
+    with pytest.raises(WrongState, match="the job is not running") as wrong:
+        await getattr(job, verb)()
+    assert wrong.value.state == "waiting"
+
+
+# Anybody's verbs
+
+
+async def test_a_cancelled_job_is_gone(client: Client) -> None:
+    job = await put(client, tags=["x"])
+    assert await job.cancel() is True
+    assert await client.jobs.get("a") is None and await client.jobs.tagged("x") == (0, [])
+    assert await job.cancel() is False
+
+
+async def test_a_job_that_others_depend_on_is_cancelled_with_them_or_not_at_all(client: Client) -> None:
+    first = await put(client)
+    await put(client, "b", depends=["a"])
+    with pytest.raises(HasDependents, match="a job that depends on it is not among those to cancel") as held:
+        await first.cancel()
+    assert held.value.detail["dependent"] == "b"
+    assert (await first.refresh()).dependents == ["b"]
+    assert sorted(await client.jobs.cancel("a", "b", "nobody")) == ["a", "b"]
+
+
+async def test_a_job_moves_with_its_data(client: Client) -> None:
+    job = await put(client, data={"n": [1.0]}, priority=3, tags=["x"])
+    await job.move("billing", delay=600)
+    moved = await client.jobs.get("a")
+    assert moved and (moved.queue, moved.state, moved.raw_data, moved.priority, moved.tags) == (
+        "billing", "scheduled", '{"n":[1.0]}', 3, ["x"],
+    )  # fmt: skip
+
+
+async def test_a_job_moves_with_data_that_were_changed_and_another_priority(client: Client) -> None:
+    job = await put(client, data={"n": 1})
+    job.data["n"] = 2
+    await put(client, "first")
+    await job.move("billing", priority=-1, depends=["first"])
+    moved = await client.jobs.get("a")
+    assert moved and (moved.data, moved.priority, moved.state) == ({"n": 2}, -1, "depends")
+
+
+async def test_a_job_that_runs_is_moved_from_under_its_worker(client: Client) -> None:
+    job = await running(client)
+    found = await client.jobs.get("a")
+    assert found
+    await found.move("billing")
+    with pytest.raises(WrongState):
+        await job.complete()
+
+
+async def test_a_job_that_is_gone_is_not_moved(client: Client) -> None:
+    job = await put(client)
+    await job.cancel()
+    with pytest.raises(NoSuchJob):
+        await job.move("billing")
+
+
+@pytest.mark.parametrize("queue", ["", "a\nb"])
+async def test_a_job_is_not_moved_into_a_queue_that_cannot_be(client: Client, queue: str) -> None:
+    job = await put(client)
+    with pytest.raises(ValueError, match="queue "):
+        await job.move(queue)
+
+
+async def test_a_timeout_takes_it_from_its_worker_and_puts_it_first(client: Client) -> None:
+    job = await running(client)
+    await put(client, "b", priority=-100)
+    await job.timeout()
+    assert (await job.refresh()).state == "stalled"
+    assert [each.jid for each in await client.queue("mail").pop(2)] == ["a", "b"]
+    with pytest.raises(WrongState):
+        await (await put(client, "c")).timeout()
+    with pytest.raises(NoSuchJob):
+        await client.jobs.timeout("a", "nobody")
+    assert (await job.refresh()).state == "running"
+
+
+async def test_what_it_waits_for_can_be_changed_while_it_waits(client: Client) -> None:
+    for jid in "bcd":
+        await put(client, jid)
+    job = await put(client, "a", depends=["b"])
+    await job.depend("c", "d", "nobody")
+    assert sorted((await job.refresh()).dependencies) == ["b", "c", "d"]
+    await job.undepend("b")
+    assert sorted((await job.refresh()).dependencies) == ["c", "d"] and job.whole.dependencies_total == 2
+    await job.undepend()
+    assert (await job.refresh()).state == "waiting"
+    with pytest.raises(WrongState, match="the job does not wait for others"):
+        await job.depend("c")
+
+
+async def test_a_priority_can_be_changed_while_it_waits(client: Client) -> None:
+    for jid in "ab":
+        await put(client, jid)
+    job = await put(client, "c")
+    await job.set_priority(-5)
+    assert job.priority == -5 and await client.queue("mail").jobs("waiting") == ["c", "a", "b"]
+    with pytest.raises(InvalidArgument):
+        await job.set_priority(float("nan"))
+    assert job.priority == -5
+
+
+async def test_tags_find_it(client: Client) -> None:
+    job = await put(client, tags=["x"])
+    assert await job.tag("y", "x", "z") == job.tags == ["x", "y", "z"]
+    assert await job.untag("x", "nothing") == job.tags == ["y", "z"]
+    other = await put(client, "b")
+    await other.tag("z")
+    assert await client.jobs.tagged("z") == (2, ["a", "b"])
+    assert await client.jobs.tagged("z", offset=1, count=1) == (2, ["b"])
+    assert await client.jobs.tags() == ["z"]
+    assert await client.jobs.tags(offset=1) == []
+    with pytest.raises(InvalidArgument, match="control character"):
+        await job.tag("a\nb")
+
+
+async def test_a_tracked_job_is_listed_even_when_it_is_gone(client: Client) -> None:
+    job = await put(client)
+    await job.track("seen")
+    assert (await job.refresh()).tracked and job.tags == ["seen"]
+    await (await put(client, "b")).track()
+    await job.cancel()
+    jobs, expired = await client.jobs.tracked()
+    assert ([each.jid for each in jobs], expired) == (["b"], ["a"])
+    await job.untrack()
+    assert (await client.jobs.tracked())[1] == []
+
+
+async def test_events_of_ones_own_are_in_its_history(client: Client) -> None:
+    job = await put(client)
+    await job.log("halfway", page=12, list=[])
+    await job.log("done with it")
+    await job.refresh()
+    assert [{**event, "when": 0} for event in job.events[1:]] == [
+        {"what": "halfway", "when": 0, "page": 12, "list": job.events[1]["list"]}, {"what": "done with it", "when": 0},
+    ]  # fmt: skip
+    await job.cancel()
+    with pytest.raises(NoSuchJob):
+        await job.log("too late")
+
+
+async def test_odd_names_of_others_can_be_asked_for_and_are_told_as_they_are(client: Client) -> None:
+    for jid in ("\udcff", "ä" * 150, "a\nb", "a" * 600):
+        assert await client.jobs.get(jid) is None
+        with pytest.raises(NoSuchJob):
+            await client.jobs.timeout(jid)
+
+
+async def test_false_and_nan_in_changed_data_are_refused_and_the_job_stays(client: Client) -> None:
+    job = await running(client)
+    for value in (False, float("nan"), object()):
+        job.data = value
+        with pytest.raises(InvalidData):
+            await job.complete()
+    assert (await job.refresh()).state == "running"
+
+
+async def test_a_thousand_jobs_may_be_cancelled_at_once_and_no_more(client: Client) -> None:
+    jids = await client.queue("mail").put_many(NewJob("Greet") for _ in range(1000))
+    with pytest.raises(InvalidArgument, match="has more than 1000 entries; call again for the others"):
+        await client.jobs.cancel(*jids, "one-more")
+    assert len(await client.jobs.cancel(*jids)) == 1000

@@ -1,0 +1,339 @@
+"""A queue: what is put, popped, looked at and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioqless import Client, InvalidArgument, InvalidData, Job, NewJob, NoSuchJob, job
+from tests.conftest import Until
+
+
+@job(klass="Resize", retries=2)
+async def resize(job: Job[Any], path: str, width: int = 100) -> None: ...
+
+
+# Put
+
+
+async def test_a_put_job_is_there_with_all_it_was_given(client: Client) -> None:
+    await client.queue("elsewhere").put("Other", jid="first")
+    jid = await client.queue("mail").put(
+        "Greet", {"name": "Ada"}, jid="a", delay=600, priority=-3, tags=["x", "y"], retries=1, depends=["first"]
+    )
+    found = await client.jobs.get(jid)
+    assert found and (found.jid, found.klass, found.queue, found.data) == ("a", "Greet", "mail", {"name": "Ada"})
+    assert (found.state, found.priority, found.tags, found.retries, found.remaining) == ("depends", -3, ["x", "y"], 1, 1)
+    assert (found.dependencies, found.worker, found.expires, found.failure, found.tracked) == (["first"], "", 0, None, False)
+
+
+async def test_a_job_without_a_jid_gets_one_of_its_own(client: Client) -> None:
+    jids = {await client.queue("mail").put("Greet") for _ in range(20)}
+    assert len(jids) == 20 and all(len(jid) == 32 for jid in jids)
+
+
+async def test_a_job_without_options_waits_with_null_for_data(client: Client) -> None:
+    found = await client.jobs.get(await client.queue("mail").put("Greet"))
+    assert found and (found.state, found.data, found.priority, found.tags, found.retries) == ("waiting", None, 0, [], 5)
+
+
+async def test_a_handler_gives_its_klass_and_its_retries(client: Client) -> None:
+    found = await client.jobs.get(await client.queue("mail").put(resize, {"path": "a.png"}))
+    more = await client.jobs.get(await client.queue("mail").put(resize, {"path": "a.png"}, retries=7))
+    assert found and more and (found.klass, found.retries, more.retries) == ("Resize", 2, 7)
+
+
+async def test_data_that_the_handler_cannot_take_are_not_put(client: Client) -> None:
+    with pytest.raises(InvalidData, match=r"Resize can't take these data: .*missing required field `path`"):
+        await client.queue("mail").put(resize, {"width": 7})
+    assert await client.queue("mail").length() == 0
+
+
+async def test_data_are_kept_byte_for_byte(client: Client) -> None:
+    text = '{ "a" : [ ], "n" : 12345678901234567890, "f" : 1.0, "ä" : "\\u00e4" }'
+    found = await client.jobs.get(await client.queue("mail").put("Greet", msgspec.Raw(text.encode())))
+    assert found and found.raw_data == text
+
+
+async def test_data_at_the_clients_limit_are_put_and_larger_ones_refused(redis_url: str, namespace: str) -> None:
+    async with Client(redis_url, namespace=namespace, max_data=1000) as small:
+        await small.queue("mail").put("Greet", "x" * 998)
+        with pytest.raises(InvalidData, match="more than the client's max_data of 1,000"):
+            await small.queue("mail").put("Greet", "x" * 999)
+        (running,) = await small.queue("mail").pop()
+        running.data = "x" * 999
+        with pytest.raises(InvalidData, match="max_data"):
+            await running.complete()
+
+
+async def test_a_megabyte_of_data_travels(client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {"text": "ä" * 500_000})
+    (running,) = await client.queue("mail").pop()
+    running.data["text"] += "!"
+    await running.complete()
+    found = await client.jobs.get(jid)
+    assert found and len(found.data["text"]) == 500_001
+
+
+async def test_a_jid_that_exists_moves_with_what_it_is_given_anew(client: Client) -> None:
+    await client.queue("mail").put("Greet", 1, jid="a", priority=7, tags=["x"], retries=3)
+    await client.queue("billing").put("Other", 2, jid="a", tags=["y"])
+    moved = await client.jobs.get("a")
+    assert moved and (moved.queue, moved.klass, moved.data, moved.priority, moved.tags, moved.retries) == (
+        "billing", "Other", 2, 7, ["y"], 3,
+    )  # fmt: skip
+    assert await client.queue("mail").length() == 0
+
+
+async def test_puts_side_by_side_each_get_their_own_answer(client: Client) -> None:
+    """They travel together."""
+    mail, billing = client.queue("mail"), client.queue("billing")
+    puts = [(mail if n % 3 else billing).put("Greet", n, jid=f"j{n}") for n in range(250)]
+    assert await asyncio.gather(*puts) == [f"j{n}" for n in range(250)]
+    assert await mail.length() + await billing.length() == 250
+
+
+async def test_of_puts_side_by_side_only_the_refused_one_is_refused(client: Client) -> None:
+    mail = client.queue("mail")
+    answers = await asyncio.gather(
+        mail.put("Greet", jid="a"), mail.put("Greet", jid="b", priority=1e12), mail.put("Greet", jid="c"), return_exceptions=True
+    )
+    assert answers[0] == "a" and isinstance(answers[1], InvalidArgument) and answers[2] == "c"
+    assert await mail.jobs("waiting") == ["a", "c"]
+
+
+async def test_puts_side_by_side_keep_their_order(client: Client) -> None:
+    await asyncio.gather(*(client.queue("mail").put("Greet", jid=f"j{n:02}") for n in range(30)))
+    assert await client.queue("mail").jobs("waiting", count=100) == [f"j{n:02}" for n in range(30)]
+
+
+async def test_a_put_whose_caller_is_gone_is_put_nevertheless(client: Client, until: Until) -> None:
+    caller = asyncio.ensure_future(client.queue("mail").put("Greet", jid="a"))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.wait([caller])
+    await until(lambda: client.jobs.get("a"))
+
+
+# Put many
+
+
+async def test_many_are_put_in_order_with_options_of_their_own(client: Client) -> None:
+    jobs = [NewJob("Greet", {"n": n}, tags=["all", f"t{n % 2}"], delay=600 * (n == 3)) for n in range(330)]
+    jids = await client.queue("mail").put_many(jobs)
+    assert [found.data["n"] for found in await client.jobs.multiget(*jids)] == list(range(330))
+    assert await client.queue("mail").jobs("scheduled") == [jids[3]]
+    assert (await client.jobs.tagged("t1"))[0] == 165
+
+
+async def test_many_come_from_any_iterable_and_none_are_fine(client: Client) -> None:
+    assert await client.queue("mail").put_many([]) == []
+    assert len(await client.queue("mail").put_many(NewJob("Greet") for _ in range(3))) == 3
+
+
+async def test_large_ones_travel_in_calls_of_a_bounded_size(client: Client) -> None:
+    jids = await client.queue("mail").put_many(NewJob("Greet", "x" * 200_000, jid=f"j{n}") for n in range(7))
+    assert jids == [f"j{n}" for n in range(7)]
+
+
+async def test_one_that_is_malformed_keeps_all_from_being_sent(client: Client) -> None:
+    with pytest.raises(ValueError, match="klass must not be empty"):
+        await client.queue("mail").put_many([NewJob("Greet"), NewJob(""), NewJob("Greet")])
+    assert await client.queue("mail").length() == 0
+
+
+async def test_one_that_a_script_refuses_is_told_and_the_others_are_put(client: Client) -> None:
+    with pytest.raises(ExceptionGroup, match="2 of 4 jobs were refused; the others were put") as refused:
+        await client.queue("mail").put_many(
+            [NewJob("K", jid="a"), NewJob("K", jid="b", priority=1e12), NewJob("K", jid="c"), NewJob("K", jid="d", depends=["d"])]
+        )
+    assert [type(each) for each in refused.value.exceptions] == [InvalidArgument, InvalidArgument]
+    assert [str(each) for each in refused.value.exceptions] == [
+        "put_many: priority '1000000000000.0' is not between -1000000000 and 1000000000",
+        "put_many: depends 'd' is the job itself, which would never run",
+    ]
+    assert await client.queue("mail").jobs("waiting") == ["a", "c"]
+
+
+# Requeue
+
+
+async def test_requeue_moves_a_job_that_exists(client: Client) -> None:
+    await client.queue("mail").put("Greet", 1, jid="a")
+    assert await client.queue("billing").requeue(NewJob("Greet", 2, jid="a")) == "a"
+    moved = await client.jobs.get("a")
+    assert moved and (moved.queue, moved.data) == ("billing", 2)
+
+
+async def test_requeue_refuses_a_job_that_does_not(client: Client) -> None:
+    with pytest.raises(NoSuchJob, match=r"requeue: there is no such job \(jid 'a'\)"):
+        await client.queue("billing").requeue(NewJob("Greet", jid="a"))
+
+
+# Refused before anything is sent
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 600, "\ud800"])
+async def test_a_queue_that_cannot_be_is_refused(client: Client, name: str) -> None:
+    queue = client.queue(name)
+    for call in (
+        queue.put("Greet"), queue.put_many([NewJob("Greet")]), queue.requeue(NewJob("Greet")), queue.recur("Greet", every=1),
+        queue.unfail("g"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="queue "):
+            await call
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "why"),
+    [
+        ({"klass": ""}, ValueError, "klass must not be empty"),
+        ({"klass": "a\x00"}, ValueError, "klass .* has a control character"),
+        ({"klass": 7}, TypeError, "klass must be a handler, which @job makes of a function, or a text, not 7"),
+        ({"klass": len}, TypeError, "klass must be a handler"),
+        ({"jid": ""}, ValueError, "jid must not be empty"),
+        ({"jid": "a-history"}, ValueError, "ends in one of"),
+        ({"jid": 7}, TypeError, "jid must be a text"),
+        ({"delay": -1}, ValueError, "delay -1 must be finite and no less than 0"),
+        ({"delay": "soon"}, TypeError, "delay must be a number"),
+        ({"delay": True}, TypeError, "delay must be a number"),
+        ({"priority": float("nan")}, ValueError, "priority nan must be finite"),
+        ({"retries": -1}, ValueError, "retries -1"),
+        ({"tags": ["x", ""]}, ValueError, "each of tags must not be empty"),
+        ({"tags": "x"}, TypeError, "tags must be a list of texts, not the text 'x'"),
+        ({"tags": [7]}, TypeError, "each of tags must be a text"),
+        ({"depends": "first"}, TypeError, "depends must be a list of texts, not the text 'first'"),
+        ({"data": float("inf")}, InvalidData, "can't be written as JSON"),
+        ({"data": False}, InvalidData, "data is false"),
+        ({"colour": "red"}, TypeError, "colour"),
+    ],
+)
+async def test_an_option_that_cannot_be_is_refused(client: Client, options: dict[str, Any], kind: type[Exception], why: str) -> None:
+    with pytest.raises(kind, match=why):
+        await client.queue("mail").put(options.pop("klass", "Greet"), **options)
+    assert await client.queues() == []
+
+
+async def test_what_only_the_scripts_know_is_refused_with_what_and_why(client: Client) -> None:
+    with pytest.raises(InvalidArgument, match=r"put: retries '1\.5' is not a whole number") as refused:
+        await client.queue("mail").put("Greet", retries=1.5)
+    assert refused.value.detail["argument"] == "retries"
+    assert await client.queues() == []
+
+
+# Pop, peek
+
+
+async def test_pop_hands_out_in_order_and_locks_for_this_client(client: Client) -> None:
+    for jid in "abc":
+        await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
+    popped = await client.queue("mail").pop(2)
+    assert [(each.jid, each.state, each.worker, each.data) for each in popped] == [
+        ("a", "running", client.name, {"jid": "a"}), ("b", "running", client.name, {"jid": "b"}),
+    ]  # fmt: skip
+    assert popped[0].expires > time.time() + 50 and popped[0].fence < popped[1].fence
+    assert [each.jid for each in await client.queue("mail").pop(5, worker="another")] == ["c"]
+    assert await client.queue("mail").pop() == []
+
+
+async def test_peek_shows_what_is_next_and_locks_nothing(client: Client) -> None:
+    for jid in "abc":
+        await client.queue("mail").put("Greet", jid=jid)
+    assert [each.jid for each in await client.queue("mail").peek(2)] == ["a", "b"]
+    assert [each.jid for each in await client.queue("mail").peek(offset=2)] == ["c"]
+    assert (await client.queue("mail").counts())["running"] == 0
+
+
+async def test_pop_and_peek_come_with_the_history(client: Client) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    assert [event["what"] for event in (await client.queue("mail").peek())[0].events] == ["put"]
+    assert [event["what"] for event in (await client.queue("mail").pop())[0].events] == ["put", "popped"]
+
+
+# Counting
+
+
+async def test_a_queue_counts_its_jobs_by_state(client: Client) -> None:
+    queue = client.queue("mail")
+    for number in range(5):
+        await queue.put("Greet", jid=f"j{number}")
+    await queue.put("Greet", jid="later", delay=600)
+    await queue.put("Greet", jid="held", depends=["j4"])
+    await queue.recur("Greet", every=600, offset=600, jid="often")
+    await queue.pop(2)
+    expected = {"waiting": 3, "running": 2, "stalled": 0, "scheduled": 1, "depends": 1, "recurring": 1, "paused": False, "name": "mail"}
+    assert await queue.counts() == expected
+    assert await client.queues() == [expected]
+    assert await queue.length() == 6
+    jids = {state: await queue.jobs(state) for state in ("waiting", "running", "scheduled", "depends", "recurring", "stalled")}
+    assert jids == {
+        "waiting": ["j2", "j3", "j4"], "running": ["j0", "j1"], "stalled": [],
+        "scheduled": ["later"], "depends": ["held"], "recurring": ["often"],
+    }  # fmt: skip
+    assert await queue.jobs("waiting", offset=1, count=1) == ["j3"]
+    with pytest.raises(InvalidArgument, match="must be one of waiting"):
+        await queue.jobs("asleep")
+
+
+async def test_queues_are_listed_by_when_they_were_first_seen_page_by_page(client: Client) -> None:
+    for name in ("c", "a", "b"):
+        await client.queue(name).put("Greet")
+    assert [each["name"] for each in await client.queues()] == ["c", "a", "b"]
+    assert [each["name"] for each in await client.queues(offset=1, count=1)] == ["a"]
+
+
+async def test_a_forgotten_queue_keeps_its_jobs_and_is_known_again_by_its_next(client: Client) -> None:
+    await client.queue("mail").put("Greet")
+    await client.queue("mail").forget()
+    assert await client.queues() == [] and await client.queue("mail").length() == 1
+    await client.queue("mail").put("Greet")
+    assert len(await client.queues()) == 1
+
+
+async def test_a_paused_queue_gives_nothing_until_it_goes_on(client: Client) -> None:
+    queue = client.queue("mail")
+    await queue.put("Greet")
+    await queue.pause()
+    assert await queue.pop() == [] and (await queue.counts())["paused"]
+    await queue.unpause()
+    assert len(await queue.pop()) == 1
+
+
+async def test_a_days_statistics_are_counted(client: Client) -> None:
+    queue = client.queue("mail")
+    for _ in range(2):
+        await queue.put("Greet")
+        (running,) = await queue.pop()
+        await running.complete()
+    await queue.put("Greet")
+    (running,) = await queue.pop()
+    await running.fail("typo", "x")
+    stats = await queue.stats()
+    assert (stats["failed"], stats["failures"], stats["retries"], stats["wait"]["count"], stats["run"]["count"]) == (1, 1, 0, 3, 2)
+    assert len(stats["run"]["histogram"]) == 148
+    assert (await queue.stats(time.time() - 86400))["run"]["count"] == 0
+
+
+async def test_failed_jobs_run_again_the_oldest_first(client: Client) -> None:
+    for jid in "abc":
+        await client.queue("mail").put("Greet", jid=jid)
+        (running,) = await client.queue("mail").pop()
+        await running.fail("typo", "x")
+    assert await client.queue("billing").unfail("typo", 2) == 2
+    assert sorted(await client.queue("billing").jobs("waiting")) == ["a", "b"]
+    assert await client.queue("billing").unfail("nothing") == 0
+
+
+def test_a_queue_tells_about_itself_and_a_new_job_does_not_change() -> None:
+    new = NewJob("Greet")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        new.klass = "Other"  # type: ignore[misc]
+
+
+async def test_a_queue_is_shown_by_its_name(client: Client) -> None:
+    assert repr(client.queue("mail")) == "<Queue 'mail'>" and client.queue("mail").name == "mail"
