@@ -1,0 +1,89 @@
+"""How these tests call the real scripts: the one place that knows their manners."""
+
+import asyncio
+import json
+from typing import Any
+
+from redis import Redis
+
+from aioqless.calls import as_text
+from aioqless.connection import Connection
+from aioqless.errors import ScriptError
+from aioqless.scripts import Scripts
+
+from .arguments import REFUSALS, Refusal
+from .keyspace import keyspace
+
+FORGET = "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end"
+
+
+class RealScripts:
+    """The scripts of one namespace of a real Redis, called like the model: a reply, or Refusal.
+
+    In the reply of a batch, a refusal is its code.
+    """
+
+    def __init__(self, url: str, namespace: str) -> None:
+        self.namespace = namespace
+        self.redis = Redis.from_url(url, decode_responses=True, encoding_errors="surrogateescape")
+        self._channels = self.redis.pubsub()  # type: ignore[no-untyped-call]
+        self._channels.psubscribe(f"{namespace}:*")
+        self._runner = asyncio.Runner()
+        self._connection = Connection(url)
+        self._scripts = Scripts(self._connection, namespace)
+
+    def __enter__(self) -> "RealScripts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.forget_everything()
+        self._runner.run(self._connection.aclose())
+        self._runner.close()
+        self._channels.close()
+        self.redis.close()
+
+    def call(self, command: str, /, *words: str, **given: Any) -> Any:
+        try:
+            reply = comparable(self._runner.run(self._scripts(command, *words, **given)))
+        except ScriptError as refused:
+            raise Refusal(refused.code, str(refused)) from None
+        if command == "pop_many":
+            return [as_text(row[0]) for row in reply[0]]  # of the rest, nothing is promised here
+        if command == "heartbeat_many":  # lists carry numbers as text
+            return [answer if answer in REFUSALS else float(answer) for answer in reply]
+        return reply
+
+    def forget_everything(self) -> None:
+        self.redis.eval(FORGET, 0, f"{self.namespace}:*")
+        self.published()
+
+    def keys(self) -> dict[str, Any]:
+        return keyspace(self.redis, self.namespace)
+
+    def clock(self) -> float:
+        seconds, microseconds = self.redis.time()
+        return seconds + microseconds / 1e6
+
+    def published(self) -> list[tuple[str, Any]]:
+        """What was published since this was last asked, in order; but for hints on channels of the scripts' own."""
+        end = f"{self.namespace}:end"
+        self.redis.publish(end, "")
+        heard = []
+        while (message := self._channels.get_message(timeout=5)) and message["channel"] != end:
+            if message["type"] == "pmessage" and not message["channel"].startswith(f"{self.namespace}:x:"):
+                text = message["data"]
+                heard.append((message["channel"], json.loads(text) if text.startswith("{") else text))
+        return heard
+
+
+def comparable(reply: Any) -> Any:
+    """The reply with refusals as codes, and with those lists sorted that are in no particular order."""
+    match reply:
+        case ScriptError():
+            return reply.code
+        case dict():
+            free = ("dependents", "dependencies")
+            return {key: sorted(value) if key in free else comparable(value) for key, value in reply.items()}
+        case list():
+            return [comparable(one) for one in reply]
+    return reply

@@ -1,0 +1,86 @@
+"""What a real Redis holds in a namespace, in the form in which the model holds it."""
+
+import json
+import re
+from typing import Any
+
+from redis import Redis
+
+# One read of everything: a list of [key, type, contents].
+DUMP = """
+local read = {
+    hash = function(key) return redis.call('HGETALL', key) end,
+    zset = function(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
+    set = function(key) return redis.call('SMEMBERS', key) end,
+    list = function(key) return redis.call('LRANGE', key, 0, -1) end,
+    string = function(key) return redis.call('GET', key) end,
+}
+local found = {}
+for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
+    local kind = redis.call('TYPE', key).ok
+    found[#found + 1] = {key, kind, read[kind](key)}
+end
+return found
+"""
+
+NUMBERS = {
+    "j": {"priority", "expires", "retries", "remaining", "time", "scheduled", "grace", "x-put", "x-fence"},
+    "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce"},
+}
+JSON = {"tags", "failure"}
+
+
+def keyspace(redis: Redis, name: str) -> dict[str, Any]:
+    """Every key of the namespace, but for the scripts' own notes: kept answers, and how far statistics are pruned."""
+    rows: list[list[Any]] = redis.eval(DUMP, 0, f"{name}:*")
+    return {
+        key: _read(key.removeprefix(f"{name}:"), kind, contents)
+        for key, kind, contents in rows
+        if not key.startswith((f"{name}:x:request:", f"{name}:x:pruned"))
+    }
+
+
+def _read(key: str, kind: str, contents: Any) -> Any:
+    match kind:
+        case "zset":
+            return {member: float(score) for member, score in _pairs(contents)}
+        case "set":
+            return set(contents)
+        case "list" if key.startswith("j:"):
+            return [json.loads(event) for event in contents]
+        case "list":
+            return list(contents)
+        case "string":
+            return float(contents)
+        case "hash":
+            return {field: _field(key, field, text) for field, text in _pairs(contents)}
+    raise AssertionError(f"{key} is a {kind}, which no key of a namespace is")
+
+
+def _pairs(flat: list[str]) -> list[tuple[str, str]]:
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _field(key: str, field: str, text: str) -> Any:
+    family = key.partition(":")[0]
+    if family == "s" or (family in NUMBERS and field in NUMBERS[family] and text != ""):
+        if field == "time":
+            assert re.fullmatch(r"-?\d+\.\d{20}", text), f"{key} has a time of {text}, not one with 20 decimals"
+        return float(text)
+    if family in NUMBERS and field in JSON:
+        return json.loads(text)
+    return text
+
+
+def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """One line for each key or hash field in which two keyspaces differ."""
+    lines = []
+    for key in sorted(expected.keys() | found.keys()):
+        ours, theirs = expected.get(key), found.get(key)
+        if ours == theirs:
+            continue
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            lines += [f"{key} {line}" for line in differences(ours, theirs)]
+        else:
+            lines.append(f"{key}: expected {ours!r}, found {theirs!r}")
+    return lines

@@ -1,0 +1,252 @@
+"""A namespace as plain Python: every key by its real name, and the moves that several commands share."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+from .arguments import Refusal
+
+Hash: TypeAlias = dict[str, Any]
+Place: TypeAlias = Literal["work", "scheduled", "locks", "depends", "recur"]
+
+DAY = 86400
+TICKS = 10_000_000_000  # what a second weighs in the order of work: priority less now / 10^10
+DEFAULTS: dict[str, float | str] = {
+    "application": "qless",
+    "heartbeat": 60,
+    "grace-period": 10,
+    "jobs-history": 604800,
+    "jobs-history-count": 50000,
+    "stats-history": 30,
+    "histogram-history": 7,
+    "max-worker-age": 86400,
+    "max-job-history": 100,
+}
+
+
+def ascending(members: dict[str, float]) -> list[str]:
+    """As Redis orders a sorted set: by score, then by the bytes of the member."""
+    return sorted(members, key=lambda member: (members[member], member.encode()))
+
+
+def day(time: float) -> int:
+    return math.floor(time / DAY) * DAY
+
+
+def option_stored(option: str) -> str:
+    """A queue's heartbeat has two names, and is stored under the one that live clients read."""
+    return f"{option.removeprefix('heartbeat-')}-heartbeat" if option.startswith("heartbeat-") else option
+
+
+class Namespace:
+    """Everything Redis holds under one name, as {key: hash, sorted set, set, list or string}.
+
+    Hash fields are numbers, text or parsed JSON; only `data` is always the text it was given as.
+    What was published by the current command is in `published`, in order.
+    """
+
+    def __init__(self, name: str = "ql") -> None:
+        self.name = name
+        self.keys: dict[str, Any] = {}
+        self.published: list[tuple[str, Any]] = []
+
+    def snapshot(self) -> dict[str, Any]:
+        """The keys that Redis would have: empty structures don't exist."""
+        self.keys = {key: value for key, value in self.keys.items() if value or isinstance(value, int | float)}
+        return self.keys
+
+    # Keys
+
+    def key(self, *parts: str) -> str:
+        return ":".join((self.name, *parts))
+
+    def hash(self, *parts: str) -> Hash:
+        found: Hash = self.keys.setdefault(self.key(*parts), {})
+        return found
+
+    def scores(self, *parts: str) -> dict[str, float]:
+        found: dict[str, float] = self.keys.setdefault(self.key(*parts), {})
+        return found
+
+    def members(self, *parts: str) -> set[str]:
+        found: set[str] = self.keys.setdefault(self.key(*parts), set())
+        return found
+
+    def items(self, *parts: str) -> list[Any]:
+        found: list[Any] = self.keys.setdefault(self.key(*parts), [])
+        return found
+
+    def place(self, queue: str, place: Place) -> dict[str, float]:
+        return self.scores("q", f"{queue}-{place}")
+
+    def held_by(self, worker: str) -> dict[str, float]:
+        return self.scores("w", worker, "jobs")
+
+    def dependencies(self, jid: str) -> set[str]:
+        return self.members("j", f"{jid}-dependencies")
+
+    def dependents(self, jid: str) -> set[str]:
+        return self.members("j", f"{jid}-dependents")
+
+    def exists(self, jid: str) -> bool:
+        return bool(self.keys.get(self.key("j", jid)))
+
+    def job(self, jid: str) -> Hash:
+        if not self.exists(jid):
+            raise Refusal("NOJOB", jid)
+        return self.hash("j", jid)
+
+    def delete(self, *parts: str) -> None:
+        self.keys.pop(self.key(*parts), None)
+
+    # Configuration
+
+    def option(self, name: str, default: float | None = None) -> float:
+        return float(self.hash("config").get(name, DEFAULTS[name] if default is None else default))
+
+    def heartbeat_interval(self, queue: str) -> float:
+        options = self.hash("config")
+        for name in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
+            if name in options:
+                return float(options[name])
+        return self.option("heartbeat")
+
+    # Telling others
+
+    def publish(self, channel: str, message: Any) -> None:
+        self.published.append((self.key(channel), message))
+
+    def log_event(self, event: str, **fields: Any) -> None:
+        self.publish("log", {"event": event, **fields})
+
+    def tell_trackers(self, event: str, jid: str) -> None:
+        if jid in self.scores("tracked"):
+            self.publish(event, jid)
+
+    def lock_lost(self, jid: str, worker: str) -> None:
+        message = {"event": "lock_lost", "jid": jid, "worker": worker}
+        self.publish(f"w:{worker}", message)
+        self.publish("log", message)
+
+    # What a job carries
+
+    def append_history(self, jid: str, time: float, what: str, extra: Hash | None = None) -> None:
+        """Append an event; the first is kept for ever, and the latest up to `max-job-history` in all."""
+        events = self.items("j", f"{jid}-history")
+        events.append([math.floor(time), what] if extra is None else [math.floor(time), what, extra])
+        most = int(self.option("max-job-history"))
+        if 0 < most < len(events):
+            events[:] = events[-1:] if most == 1 else events[:1] + events[-(most - 1) :]
+
+    def attach(self, jid: str, tags: Iterable[str], now: float) -> None:
+        """Only what changes counts: a tag that the job has keeps the time at which it got it."""
+        for tag in tags:
+            if jid not in self.scores("t", tag):
+                self.count_tag(tag, 1)
+                self.scores("t", tag)[jid] = now
+
+    def detach(self, jid: str, tags: Iterable[str]) -> None:
+        for tag in tags:
+            if self.scores("t", tag).pop(jid, None) is not None:
+                self.count_tag(tag, -1)
+
+    def count_tag(self, tag: str, change: int) -> None:
+        used = self.scores("tags")
+        used[tag] = used.get(tag, 0.0) + change
+
+    def outstanding(self, jids: Iterable[str]) -> list[str]:
+        """Those that still have to be completed; an unknown job counts as complete."""
+        return [jid for jid in jids if self.exists(jid) and self.job(jid)["state"] != "complete"]
+
+    def link(self, jid: str, dependencies: Iterable[str]) -> None:
+        for dependency in self.outstanding(dependencies):
+            self.dependencies(jid).add(dependency)
+            self.dependents(dependency).add(jid)
+
+    def unlink(self, jid: str, dependencies: Iterable[str]) -> None:
+        for dependency in list(dependencies):
+            self.dependencies(jid).discard(dependency)
+            self.dependents(dependency).discard(jid)
+
+    def delete_job(self, jid: str) -> None:
+        self.detach(jid, self.job(jid)["tags"])
+        self.delete("j", jid)
+        self.delete("j", f"{jid}-history")
+
+    # Where a job is
+
+    def leave(self, jid: str, queue: str, *places: Place) -> None:
+        for place in places:
+            self.place(queue, place).pop(jid, None)
+
+    def leave_worker(self, jid: str, worker: str) -> None:
+        if worker:
+            self.held_by(worker).pop(jid, None)
+
+    def file_as_waiting(self, jid: str, queue: str, since: float) -> None:
+        job = self.job(jid)
+        job["state"] = "waiting"
+        self.place(queue, "work")[jid] = job["priority"] - since / TICKS
+
+    def file_as_scheduled(self, jid: str, queue: str, due: float) -> None:
+        self.job(jid)["state"] = "scheduled"
+        self.place(queue, "scheduled")[jid] = due
+
+    def file(self, jid: str, queue: str, now: float, delay: float) -> str:
+        """Put a job where it belongs: held by its dependencies, else scheduled, else waiting. Answers its state."""
+        job = self.job(jid)
+        if self.dependencies(jid):
+            job["state"] = "depends"
+            self.place(queue, "depends")[jid] = now
+            if delay > 0:
+                job["scheduled"] = now + delay
+        elif delay > 0:
+            self.file_as_scheduled(jid, queue, now + delay)
+        else:
+            self.file_as_waiting(jid, queue, now)
+        return str(job["state"])
+
+    def register_queue(self, queue: str, now: float) -> None:
+        self.scores("queues").setdefault(queue, now)
+
+    def file_as_failed(self, jid: str, group: str, message: str, now: float, worker: str) -> None:
+        """Give a job that has left its place to its failure group, and count the failure in its queue."""
+        job = self.job(jid)
+        failure = {"group": group, "message": message, "when": math.floor(now), "worker": worker}
+        job.update(state="failed", worker="", expires="", failure=failure)
+        self.members("failures").add(group)
+        self.items("f", group).insert(0, jid)
+        counted = self.stats_of(job["queue"], now)
+        for counter in ("failures", "failed"):
+            counted[counter] = counted.get(counter, 0) + 1
+
+    def leave_failures(self, jid: str) -> None:
+        """Take a failed job out of its group; its failure doesn't count as `failed` any more, where it did."""
+        job = self.job(jid)
+        failure = job["failure"]
+        group = self.items("f", failure["group"])
+        group.remove(jid)
+        if not group:
+            self.members("failures").discard(failure["group"])
+        counted = self.stats_of(job["queue"], failure["when"])
+        counted["failed"] = counted.get("failed", 0) - 1
+
+    # Statistics
+
+    def stats_of(self, queue: str, time: float) -> Hash:
+        """The counters of that day: retries, failures, failed."""
+        return self.hash("s", "stats", str(day(time)), queue)
+
+    def count_time(self, kind: Literal["wait", "run"], queue: str, now: float, value: float) -> None:
+        """Add one to a day's mean and deviation, by Welford's method, and to its histogram."""
+        stats = self.hash("s", kind, str(day(now)), queue)
+        total, mean = stats.get("total", 0) + 1, stats.get("mean", 0.0)
+        moved = value if total == 1 else mean + (value - mean) / total
+        deviation = 0.0 if total == 1 else stats["vk"] + (value - moved) * (value - mean)
+        stats.update(total=total, mean=moved, vk=deviation)
+        whole = math.floor(value)
+        for letter, span, limit in (("s", 1, 60), ("m", 60, 3600), ("h", 3600, DAY), ("d", DAY, math.inf)):
+            if whole < limit:
+                bin_ = f"{letter}{whole // span}"
+                stats[bin_] = stats.get(bin_, 0) + 1
+                break

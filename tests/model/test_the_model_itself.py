@@ -1,0 +1,42 @@
+"""The model alone: whatever happens in it, every job stays in exactly one place.
+
+That the scripts agree with the model is tested in test_model.py.
+"""
+
+from hypothesis import settings
+from hypothesis.stateful import invariant, run_state_machine_as_test
+
+from .life import ALL_STATES, QUEUES, Data, Life
+
+
+class Alone(Life):
+    """A life of the model only, without the oddities that live clients leave behind."""
+
+    def live_client(self, data: Data) -> None:
+        pass
+
+    @invariant()
+    def every_job_is_where_its_state_says(self) -> None:
+        """A job is in exactly one place, and a place holds only jobs that exist."""
+        places = [(place, [place]) for place in ("scheduled", "depends")]
+        places += [("work", ["waiting", "stalled"]), ("locks", ["running"])]
+        filed = [
+            (jid, queue, states) for queue in QUEUES for place, states in places for jid in self.model.keys.get(f"ql:q:{queue}-{place}", ())
+        ]
+        filed += [(jid, "", ["complete"]) for jid in self.model.keys.get("ql:completed", ())]
+        for group in self.model.keys.get("ql:failures", ()):
+            filed += [(jid, self.model.job(jid)["queue"], ["failed"]) for jid in self.model.keys[f"ql:f:{group}"]]
+        for jid, queue, states in filed:
+            job = self.model.job(jid)
+            assert job["queue"] == queue and job["state"] in states, f"{jid} is {job['state']} in {job['queue']}"
+        assert sorted(jid for jid, _, _ in filed) == self.jids_in(*ALL_STATES)
+
+    @invariant()
+    def only_a_job_in_state_depends_has_dependencies(self) -> None:
+        held = {jid for jid in self.jids_in(*ALL_STATES) if self.model.dependencies(jid)}
+        assert held == set(self.jids_in("depends"))
+
+
+def test_in_the_model_every_job_is_always_in_exactly_one_place() -> None:
+    few = settings(max_examples=40, stateful_step_count=40, derandomize=True, database=None, deadline=None)
+    run_state_machine_as_test(Alone, settings=few)

@@ -1,0 +1,178 @@
+"""The model's reads. None of them changes a key: what is due but not yet moved is shown as waiting."""
+
+import math
+from typing import Any
+
+from . import arguments
+from .arguments import Number, Refusal, page, present
+from .namespace import DEFAULTS, Namespace, ascending, day, option_stored
+
+WORKER_HORIZON = 8640000  # a lock further ahead than this isn't counted as a worker's job
+HISTOGRAM = [f"{letter}{n}" for letter, numbers in (("s", range(60)), ("m", range(1, 60))) for n in numbers]
+HISTOGRAM += [f"{letter}{n}" for letter, numbers in (("h", range(1, 24)), ("d", range(1, 7))) for n in numbers]
+
+
+class Views(Namespace):
+    """Everything that can be asked."""
+
+    # Jobs
+
+    def as_json(self, jid: str) -> dict[str, Any]:
+        """The JSON form of a job; its priority is the caller's, negative being sooner."""
+        job = self.job(jid)
+        events = self.items("j", f"{jid}-history")
+        return {
+            **{field: job[field] for field in ("jid", "klass", "state", "queue", "worker", "data", "tags")},
+            "tracked": jid in self.scores("tracked"),
+            "priority": arguments.turned(job["priority"]),
+            "retries": job["retries"],
+            "remaining": job["remaining"],
+            "expires": job["expires"] or 0,
+            "failure": job.get("failure", {}),
+            "spawned_from_jid": job.get("spawned_from_jid", False),
+            "dependents": sorted(self.dependents(jid)),
+            "dependents_total": len(self.dependents(jid)),
+            "dependencies": sorted(self.dependencies(jid)),
+            "dependencies_total": len(self.dependencies(jid)),
+            "history": [{**(rest[0] if rest else {}), "what": what, "when": when} for when, what, *rest in events],
+            "history_total": len(events),
+            "fence": job.get("x-fence", 0),
+        }
+
+    def get(self, *, jid: str) -> dict[str, Any] | None:
+        return self.as_json(present("jid", jid)) if self.exists(jid) else None
+
+    def multiget(self, *, jids: list[str]) -> list[dict[str, Any]]:
+        return [self.as_json(jid) for jid in arguments.words("jids", jids) if self.exists(jid)]
+
+    def jobs(self, *, state: str, now: Number, queue: str = "", offset: Number | None = None, count: Number | None = None) -> list[str]:
+        time, wanted = arguments.time(now), page(offset, count)
+        if state == "complete":
+            return ascending(self.scores("completed"))[::-1][wanted]
+        present("queue", queue)
+        locks, scheduled = self.place(queue, "locks"), self.place(queue, "scheduled")
+        match state:
+            case "waiting":
+                due = [jid for jid in ascending(scheduled) if scheduled[jid] <= time]
+                listed = ascending(self.place(queue, "work"))[::-1] + due
+            case "scheduled":
+                listed = [jid for jid in ascending(scheduled) if scheduled[jid] > time]
+            case "running":
+                listed = [jid for jid in ascending(locks) if locks[jid] >= time]
+            case "stalled":
+                listed = [jid for jid in ascending(locks) if locks[jid] <= time]
+            case "depends":
+                listed = ascending(self.place(queue, "depends"))
+            case "recurring":
+                listed = ascending(self.place(queue, "recur"))
+            case _:
+                raise Refusal("BADARG", state)
+        return listed[wanted]
+
+    def failed(self, *, group: str | None = None, start: Number | None = None, limit: Number | None = None) -> dict[str, Any]:
+        if not group:
+            return {name: len(self.items("f", name)) for name in self.members("failures")}
+        jids = self.items("f", group)
+        jobs = [self.as_json(jid) for jid in jids[page(start, limit)]]
+        for job in jobs:
+            job.update(message=job["failure"]["message"], group=group)
+        return {"total": len(jids), "jobs": jobs}
+
+    # Queues
+
+    def length(self, *, queue: str) -> int:
+        present("queue", queue)
+        return sum(len(self.place(queue, place)) for place in ("locks", "work", "scheduled"))
+
+    def counts(self, queue: str, now: float) -> dict[str, Any]:
+        lapsed = sum(0 <= score <= now for score in self.place(queue, "locks").values())
+        due = sum(score <= now for score in self.place(queue, "scheduled").values())
+        return {
+            "name": queue,
+            "waiting": len(self.place(queue, "work")) + due,
+            "scheduled": len(self.place(queue, "scheduled")) - due,
+            "stalled": lapsed,
+            "running": len(self.place(queue, "locks")) - lapsed,
+            "depends": len(self.place(queue, "depends")),
+            "recurring": len(self.place(queue, "recur")),
+            "paused": queue in self.members("paused_queues"),
+        }
+
+    def queues(self, *, now: Number, queue: str | None = None, offset: Number | None = None, count: Number | None = None) -> Any:
+        time, wanted = arguments.time(now), page(offset, count, usual=1000)
+        if queue:
+            return self.counts(queue, time)
+        return [self.counts(name, time) for name in ascending(self.scores("queues"))[wanted]]
+
+    def stats(self, *, queue: str, date: Number) -> dict[str, Any]:
+        present("queue", queue)
+        of = str(day(arguments.number("date", date, 0, arguments.LONGEST_TIME)))
+        counted = self.hash("s", "stats", of, queue)
+        answer: dict[str, Any] = {name: counted.get(name, 0) for name in ("retries", "failed", "failures")}
+        for kind in ("wait", "run"):
+            stats = self.hash("s", kind, of, queue)
+            total = stats.get("total", 0)
+            variance = stats["vk"] / (total - 1) if total > 1 else 0.0
+            answer[kind] = {
+                "count": total,
+                "total": total,
+                "mean": stats.get("mean", 0),
+                "std": math.sqrt(variance),
+                "variance": variance,
+                "histogram": [stats.get(bin_, 0) for bin_ in HISTOGRAM],
+            }
+        return answer
+
+    # Workers
+
+    def seen_before(self, now: float) -> float:
+        """Workers last seen then or earlier are forgotten."""
+        return now - self.option("max-worker-age")
+
+    def workers(self, *, now: Number, worker: str | None = None) -> Any:
+        time = arguments.time(now)
+        seen = self.scores("workers")
+        if worker:
+            held = self.held_by(worker)
+            latest = ascending(held)[::-1]
+            return {
+                "jobs": [jid for jid in latest if time <= held[jid] <= time + WORKER_HORIZON],
+                "stalled": [jid for jid in latest if 0 <= held[jid] <= time],
+            }
+        return [
+            {"name": name, **{kind: len(jids) for kind, jids in self.workers(now=time, worker=name).items()}}
+            for name in ascending(seen)[::-1]
+            if seen[name] > self.seen_before(time)
+        ]
+
+    # Tags, tracking, configuration, templates
+
+    def tag_get(self, *, tag: str, offset: Number | None = None, count: Number | None = None) -> dict[str, Any]:
+        jids = ascending(self.scores("t", present("tag", tag)))
+        return {"total": len(jids), "jobs": jids[page(offset, count)]}
+
+    def tag_top(self, *, offset: Number | None = None, count: Number | None = None) -> list[str]:
+        used = {tag: times for tag, times in self.scores("tags").items() if times >= 2}
+        return ascending(used)[::-1][page(offset, count)]
+
+    def track_list(self) -> dict[str, Any]:
+        tracked = ascending(self.scores("tracked"))
+        return {
+            "jobs": [self.as_json(jid) for jid in tracked if self.exists(jid)],
+            "expired": [jid for jid in tracked if not self.exists(jid)],
+        }
+
+    def config_get(self, *, option: str | None = None) -> Any:
+        options = {**DEFAULTS, **self.hash("config")}
+        return options.get(option_stored(option)) if option else options
+
+    def recur_get(self, *, jid: str) -> dict[str, Any] | None:
+        template = self.hash("r", present("jid", jid))
+        fields = ("jid", "klass", "state", "queue", "interval", "retries", "count", "data", "tags", "backlog")
+        if not template:
+            return None
+        return {field: template[field] for field in fields} | {
+            "priority": arguments.turned(template["priority"]),
+            "coalesce": "x-coalesce" in template,
+            "next": self.place(template["queue"], "recur")[jid],
+        }
