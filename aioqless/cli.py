@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import msgspec
@@ -36,7 +38,7 @@ def main() -> None:
         app()
     except (AioqlessError, ValueError, TypeError) as error:
         sys.exit(_told(error, REFUSED))
-    except (exceptions.ConnectionError, exceptions.TimeoutError, NoServer) as error:
+    except (exceptions.RedisError, NoServer) as error:
         sys.exit(_told(error, UNREACHABLE))
 
 
@@ -80,13 +82,25 @@ def worker(
         queues=tuple(queue or ("default",)), round_robin=round_robin, concurrency=concurrency, poll=poll, grace=grace, threads=threads
     )
 
+    handlers = [_imported(module) for module in jobs]
+
     async def work(client: Client) -> None:
         log.log.info("redis.used", **client.where)
-        worker = Worker(client, *jobs, settings=settings, name=name)
+        worker = Worker(client, *handlers, settings=settings, name=name)
         _obey_signals(worker)
         await worker.run()
 
     _run(url, namespace, work)
+
+
+def _imported(module: str) -> ModuleType:
+    """A module with handlers. One that isn't there is refused; what breaks within one is told with its traceback."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        if not f"{module}.".startswith(f"{missing.name}."):
+            raise
+        raise AioqlessError(f"there is no module {module!r} in {Path.cwd()} nor among those installed") from None
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -37,12 +37,16 @@ from structlog.contextvars import bound_contextvars as bound
 
 __all__ = ["bound", "log", "write_to"]
 
+LEVELS = ("debug", "info", "warning", "error")
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger("aioqless")
 
 
 def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool | None = None) -> None:
     """Write events to a stream: for people on a terminal, as JSON when piped or asked. For command lines; whoever embeds a worker
     configures structlog as they like."""
+    if level not in LEVELS:
+        raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
     people = not as_json if as_json is not None else bool(getattr(stream, "isatty", lambda: False)())
     shape: list[structlog.typing.Processor] = (
         [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), structlog.dev.ConsoleRenderer(pad_event_to=20)]

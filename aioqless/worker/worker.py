@@ -6,6 +6,7 @@ import asyncio
 from types import ModuleType
 from typing import Self
 
+from aioqless import names
 from aioqless.client import Client, worker_name
 from aioqless.handlers import Handler, Handlers
 from aioqless.log import log
@@ -28,7 +29,7 @@ class Worker:
     def __init__(
         self, client: Client, *jobs: ModuleType | Handler | str, settings: Settings | None = None, name: str | None = None
     ) -> None:
-        self.name = name or worker_name()
+        self.name = worker_name() if name is None else names.checked("name", name)
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
         scripts = client.scripts

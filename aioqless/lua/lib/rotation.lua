@@ -19,6 +19,7 @@ end
 
 -- One from each queue in turn. Shares are reckoned first, so that each queue is popped from once.
 function rotation.in_turn(queues, worker, count, now)
+  if count > 0 then handout.seen(worker, now) end  -- even if no queue has anything to share
   local shares = rotation.shares(queues, count, now)
   local popped, missing = {}, 0
   for i, queue in ipairs(queues) do

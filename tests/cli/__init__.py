@@ -1,0 +1,1 @@
+"""The command line: real processes, signals and exit codes."""

@@ -1,0 +1,150 @@
+"""Processes of `python -m aioqless` in a directory with a module of handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+import structlog
+
+from aioqless import Client
+from aioqless.cli import main
+from tests.conftest import Until
+
+ROOT = Path(__file__).parents[2]
+
+JOBS = """
+import asyncio, time, aioqless
+
+@aioqless.job(klass="Slow")
+async def slow(job):
+    await asyncio.sleep(job.data or 0)
+
+@aioqless.job(klass="Stay")
+async def stay(job):
+    await asyncio.Event().wait()
+
+@aioqless.job(klass="Block")
+def block(job):
+    time.sleep(600)
+
+@aioqless.job(klass="Once")
+async def once(job):
+    if job.fence == 1:
+        await asyncio.Event().wait()
+"""
+
+
+@dataclass
+class Ended:
+    """What a process left."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Running:
+    """A worker's process, and what it has logged so far."""
+
+    process: asyncio.subprocess.Process
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def logged(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["event"] == event]
+
+    async def ended(self) -> int:
+        """Its exit code, when it has ended."""
+        async with asyncio.timeout(10):
+            return await self.process.wait()
+
+    async def read(self) -> None:
+        assert self.process.stderr
+        while line := await self.process.stderr.readline():
+            self.lines.append(json.loads(line))
+
+
+Aioqless: TypeAlias = Callable[..., Awaitable[Ended]]
+Start: TypeAlias = Callable[..., AbstractAsyncContextManager[Running]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.py").write_text(JOBS)
+    return tmp_path
+
+
+@pytest.fixture
+def environment(redis_url: str) -> dict[str, str]:
+    """A worker finds its modules in the directory it is started in; only the package itself is told."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "AIOQLESS_URL": redis_url}
+
+
+@pytest.fixture
+def aioqless(folder: Path, environment: dict[str, str], namespace: str) -> Aioqless:
+    """Run one command to its end as a process of its own, in the test's namespace."""
+
+    async def run(*arguments: str) -> Ended:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "aioqless", *arguments, "--namespace", namespace,
+            cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        return Ended(process.returncode or 0, out.decode(), err.decode())
+
+    return run
+
+
+@pytest.fixture
+def here(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aioqless]:
+    """Run one command to its end within the tests' own process, which takes a fraction of the time."""
+    monkeypatch.setenv("AIOQLESS_URL", redis_url)
+
+    def run_main() -> Ended:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+    async def run(*arguments: str, in_namespace: bool = True) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["aioqless", *arguments, *(["--namespace", namespace] if in_namespace else [])])
+        return await asyncio.to_thread(run_main)
+
+    path = list(sys.path)
+    yield run
+    sys.path[:] = path
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def start(folder: Path, environment: dict[str, str], client: Client, until: Until) -> Start:
+    """`async with start("-q", "mail") as worker`: a worker's process, from when it works; killed if the test leaves it running."""
+
+    @asynccontextmanager
+    async def start(*options: str) -> AsyncIterator[Running]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "mail", "--namespace", client.namespace, *options,
+            cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        running = Running(process)
+        reading = asyncio.create_task(running.read())
+        try:
+            await until(lambda: running.logged("worker.started"), 20)
+            yield running
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            await reading
+
+    return start

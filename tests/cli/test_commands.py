@@ -1,0 +1,114 @@
+"""Commands that look and act once."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aioqless import Client
+
+from .conftest import Aioqless
+
+
+async def test_a_job_is_put_and_its_jid_printed(client: Client, aioqless: Aioqless) -> None:
+    ended = await aioqless(
+        "put", "mail", "Greet", '{ "name": "Ada" }', "--jid", "a", "--delay", "600", "--priority", "-3", "--tag", "x", "--tag", "y",
+        "--retries", "2", "--depends", "other",
+    )  # fmt: skip
+    assert (ended.code, ended.out, ended.err) == (0, "a\n", "")
+    found = await client.jobs.get("a")
+    assert found and (found.klass, found.raw_data, found.state) == ("Greet", '{ "name": "Ada" }', "scheduled")
+    assert (found.priority, found.tags, found.retries) == (-3, ["x", "y"], 2)
+
+
+async def test_a_job_without_data_has_null(client: Client, here: Aioqless) -> None:
+    ended = await here("put", "mail", "Greet")
+    found = await client.jobs.get(ended.out.strip())
+    assert found and found.data is None
+
+
+async def test_a_job_is_shown_as_json(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Grüße", {"name": "Ada"}, jid="a")
+    ended = await here("get", "a")
+    shown = json.loads(ended.out)
+    assert (ended.code, shown["jid"], shown["klass"], shown["state"], shown["data"]) == (0, "a", "Grüße", "waiting", '{"name":"Ada"}')
+
+
+async def test_queues_are_shown_with_their_counts(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    await client.queue("billing").put("Greet", delay=600)
+    lines = (await here("queues")).out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused"],
+        ["mail", "1", "0", "0", "0", "0", "0", "False"],
+        ["billing", "0", "0", "0", "1", "0", "0", "False"],
+    ]
+
+
+async def test_failures_are_shown_by_group_and_run_again(client: Client, here: Aioqless) -> None:
+    for jid in "ab":
+        await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
+        (running,) = await client.queue("mail").pop()
+        await running.fail("typo", f"no such word: {jid}")
+    assert (await here("failed")).out.split() == ["2", "typo"]
+    shown = (await here("failed", "typo")).out
+    assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2\n")
+    assert (await here("unfail", "mail", "typo", "--count", "1")).out == "1\n"
+    assert (await client.jobs.failed(), await client.queue("mail").jobs("waiting")) == ({"typo": 1}, ["a"])
+
+
+async def test_a_namespace_is_checked_and_mended(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    sound = await here("check")
+    assert (sound.code, sound.out, sound.err) == (0, "", "0 problems\n")
+    await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
+    found = await here("check")
+    assert (found.code, json.loads(found.out)["problem"], found.err) == (1, "nowhere", "1 problems\n")
+    mended = await here("check", "--resolve")
+    assert (mended.code, mended.err) == (0, "1 problems, mended\n")
+    assert await client.queue("mail").jobs("waiting") == ["a"]
+
+
+async def test_a_script_is_printed_to_be_called_from_elsewhere(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    ended = await here("lua", "get")
+    assert json.loads(await client.redis.eval(ended.out.removesuffix("\n"), 0, "a"))["jid"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (["put", "mail", "Greet", "{nonsense"], 1, "is not JSON"),
+        (["put", "mail", "Greet", "false"], 1, "data is false"),
+        (["put", "", "Greet"], 1, "queue must not be empty"),
+        (["put", "mail", ""], 1, "klass must not be empty"),
+        (["put", "mail", "Greet", "--priority", "1e12"], 1, "priority"),
+        (["put", "mail", "Greet", "--delay", "soon"], 2, "Invalid value"),
+        (["get", "nobody"], 1, "there is no job 'nobody'"),
+        (["lua", "fly"], 1, "there is no command 'fly'; there are cancel"),
+        (["fly"], 2, "No such command"),
+        (["get", "a", "--url", "redis://127.0.0.1:1"], 3, "can't connect to Redis at redis://127.0.0.1:1"),
+        (["get", "a", "--url", "nonsense"], 1, "URL must specify one of"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(here: Aioqless, arguments: list[str], code: int, why: str) -> None:
+    ended = await here(*arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert why in " ".join(ended.err.split()) and "Traceback" not in ended.err
+    assert code == 2 or (ended.err.startswith("aioqless: ") and ended.err.count("\n") == 1), ended.err
+
+
+async def test_a_process_exits_with_what_went_wrong(aioqless: Aioqless) -> None:
+    ended = await aioqless("get", "nobody")
+    assert (ended.code, ended.out, ended.err) == (1, "", "aioqless: there is no job 'nobody'\n")
+
+
+async def test_a_namespace_that_cannot_be_is_refused(here: Aioqless) -> None:
+    ended = await here("queues", "--namespace", "a:b", in_namespace=False)
+    assert ended.code == 1 and ended.err.startswith("aioqless: namespace 'a:b' must be a printable name")
+
+
+async def test_without_a_command_help_is_shown(here: Aioqless) -> None:
+    ended = await here(in_namespace=False)
+    assert ended.code == 2 and all(command in ended.out + ended.err for command in ("worker", "put", "queues", "failed", "check"))

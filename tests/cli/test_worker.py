@@ -1,0 +1,141 @@
+"""`aioqless worker`: signals, exit codes, logs; and what happens to the jobs of one that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import Aioqless, Start
+
+
+async def state_of(client: Client, jid: str) -> str | None:
+    found = await client.jobs.get(jid)
+    return found.state if found else None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_lets_what_runs_finish_and_begins_nothing_more(
+    client: Client, start: Start, until: Until, number: signal.Signals
+) -> None:
+    await client.queue("mail").put("Slow", 0.3, jid="a")
+    await client.queue("mail").put("Slow", jid="b")
+    async with start("-c", "1") as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.send_signal(number)
+        assert await worker.ended() == 0
+    assert (await state_of(client, "a"), await state_of(client, "b")) == ("complete", "waiting")
+    events = [line["event"] for line in worker.lines]
+    assert events == ["redis.used", "worker.started", "job.started", "worker.draining", "job.completed", "worker.stopped"]
+    assert all({"timestamp", "level"} <= line.keys() for line in worker.lines)
+    assert worker.lines[2]["jid"] == "a" and worker.lines[0]["url"] == client.url
+
+
+async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Stay", jid="a")
+    async with start("--grace", "0.1") as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    back = await client.jobs.get("a")
+    assert back and (back.state, back.remaining, back.worker) == ("waiting", 5, "")
+    assert worker.logged("job.released")
+
+
+@pytest.mark.parametrize("klass", ["Stay", "Block"])
+async def test_a_second_signal_ends_it_at_once(client: Client, start: Start, until: Until, klass: str) -> None:
+    await client.queue("mail").put(klass, jid="a")
+    async with start() as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.terminate()
+        await until(lambda: worker.logged("worker.draining"))
+        began = time.monotonic()
+        worker.process.terminate()
+        assert await worker.ended() == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 5 and await state_of(client, "a") == "running"
+
+
+async def test_a_job_of_a_worker_that_was_killed_is_done_by_another_when_its_lock_lapses(
+    client: Client, start: Start, until: Until
+) -> None:
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+    await client.queue("mail").put("Once", jid="a", retries=3)
+    async with start("--name", "first") as first, start("--name", "second") as second:
+        await until(lambda: first.logged("job.started") or second.logged("job.started"))
+        victim, other = (first, second) if first.logged("job.started") else (second, first)
+        victim.process.kill()
+        await until(lambda: other.logged("job.completed"))
+    done = await client.jobs.get("a")
+    assert done and done.state == "complete"
+    assert [event["what"] for event in done.events] == ["put", "popped", "timed-out", "popped", "done"]
+    assert {event["worker"] for event in done.events if event["what"] == "popped"} == {"first", "second"}
+
+
+async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(client: Client, start: Start, until: Until) -> None:
+    async with start("--name", "w-1", "-q", "billing", "--round-robin", "-c", "3") as worker:
+        assert worker.logged("worker.started")[0]["queues"] == ["mail", "billing"]
+        assert [each["name"] for each in await until(client.workers.counts)] == ["w-1"]
+        await client.queue("billing").put("Slow", jid="a")
+        await until(lambda: worker.logged("job.completed"))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "why"),
+    [
+        (["-c", "0"], 1, "concurrency must be a whole number of 1 or more, not 0"),
+        (["-q", ""], 1, "queue must not be empty"),
+        (["-q", "a", "-q", "a"], 1, "names one twice"),
+        (["--poll", "0"], 1, "poll 0.0 must be finite and no less than 0.01"),
+        (["--name", ""], 1, "name must not be empty"),
+        (["--log-level", "loud"], 1, "log level 'loud' must be one of debug, info, warning, error"),
+        (["--colour", "red"], 2, "No such option"),
+        (["-c", "many"], 2, "Invalid value"),
+    ],
+)
+async def test_options_that_cannot_be_are_refused_with_a_reason(here: Aioqless, options: list[str], code: int, why: str) -> None:
+    ended = await here("worker", "json", *options)
+    assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "why"),
+    [
+        ("jobz", "", "aioqless: there is no module 'jobz' in "),
+        ("jobs.inner", "", "aioqless: there is no module 'jobs.inner' in "),
+        ("twice", "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef other(job): ...", "Slow is claimed by both"),
+        ("broken", "import antimatter", "ModuleNotFoundError: No module named 'antimatter'"),
+    ],
+)
+async def test_modules_that_cannot_be_used_are_refused_with_a_reason(
+    aioqless: Aioqless, folder: Path, module: str, text: str, why: str
+) -> None:
+    if text:
+        (folder / f"{module}.py").write_text(text)
+    ended = await aioqless("worker", module)
+    assert ended.code == 1 and why in ended.err
+
+
+async def test_a_worker_without_modules_is_refused(here: Aioqless) -> None:
+    ended = await here("worker")
+    assert ended.code == 2 and "Missing argument" in ended.err
+
+
+async def test_a_redis_that_cannot_be_reached_is_waited_for(folder: Path, environment: dict[str, str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioqless", "worker", "jobs", "--url", "redis://127.0.0.1:1",
+        cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr
+    async with asyncio.timeout(20):
+        while b"worker.redis_lost" not in await process.stderr.readline():
+            pass
+        process.terminate()
+        assert await process.wait() == 0
