@@ -82,7 +82,7 @@ async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_it
         await cancelled.wait()
 
 
-async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot_until_its_code_has_stopped(client: Client, until: Any) -> None:
+async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot_until_it_stops(client: Client, until: Any) -> None:
     go_on = threading.Event()
 
     @job(klass="slow", timeout=0.05)
