@@ -96,9 +96,15 @@ class Finisher:
         return answers
 
     def _calls(self, batch: list[_Pending], identity: Callable[[], str]) -> list[tuple[Call, list[_Pending]]]:
-        """Completions travel in one call, the others each in their own."""
+        """Completions travel in one call, the others each in their own. One that can't be said spoils no others."""
         completed = [pending for pending in batch if isinstance(pending.outcome, Complete)]
-        calls = [(self._call(pending, identity()), [pending]) for pending in batch if not isinstance(pending.outcome, Complete)]
+        calls = []
+        for pending in batch:
+            if not isinstance(pending.outcome, Complete):
+                try:
+                    calls.append((self._call(pending, identity()), [pending]))
+                except (TypeError, ValueError) as wrong:
+                    pending.stored.set_result(wrong)
         if completed:
             rows = [_completion(pending) for pending in completed]
             calls.append((self._scripts.prepare("complete_many", worker=self._worker, batch=rows, request=identity()), completed))

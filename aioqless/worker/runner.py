@@ -13,7 +13,7 @@ from aioqless.handlers import Handlers
 from aioqless.jobs import Job
 from aioqless.log import bound, log
 from aioqless.worker.finisher import Finisher
-from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, group_of, outcome_of
+from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, brief, group_of, outcome_of
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
 from aioqless.worker.settings import Settings
@@ -65,7 +65,7 @@ class Runner:
                         former.stop("lost")
                     await asyncio.wait([former.watcher])
                 await self._attempt(run)
-                if outcome := outcome_of(run, self._settings.retry):
+                if outcome := self._outcome(run):
                     await self._store(run, outcome)
                 elif run.job.settled:
                     log.info("job.settled", seconds=self._seconds(run), error=repr(run.error) if run.error else None)
@@ -98,6 +98,12 @@ class Runner:
             run.data = run.job.changed_data()
         except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
+
+    def _outcome(self, run: Run) -> Outcome | None:
+        try:
+            return outcome_of(run, self._settings.retry)
+        except Exception as error:  # a backoff is somebody's function too
+            return Failed(group_of(run, error), brief(error))
 
     async def _store(self, run: Run, outcome: Outcome) -> None:
         """Store an outcome. One that Redis can't take is a failure of the job: else it would run again and again."""

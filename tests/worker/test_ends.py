@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -514,3 +515,36 @@ async def test_lines_that_a_thread_logs_name_the_job(client: Client, work: Work,
     jid = await client.queue("mail").put(tell)
     async with work(tell):
         await until(lambda: lines.of("told", jid=jid, klass="Tell", queue="mail"))
+
+
+@pytest.mark.parametrize("backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")])
+async def test_a_backoff_that_cannot_be_fails_the_job_and_not_the_worker(
+    client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
+) -> None:
+    @job(klass="Greet", retry_on=(LookupError,), backoff=backoff)
+    async def greet(job: Job[Any]) -> None:
+        raise LookupError("no such word")
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet) as worker:
+        failed = await after(client, until, jid, "failed")
+        assert worker.healthy
+    assert failed.failure and failed.failure.group in ("mail-ZeroDivisionError", "mail-TypeError", "mail-InvalidArgument")
+
+
+async def test_an_end_that_cannot_be_said_spoils_no_others(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @job(klass="Odd")
+    async def odd(job: Job[Any]) -> None:
+        end = Retry()
+        end.message = object()  # type: ignore[assignment]
+        raise end
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    jids = [await client.queue("mail").put(each) for each in (odd, greet, odd, greet)]
+    async with work(odd, greet) as worker:
+        await until(lambda: len(lines.of("job.refused")) == 2)
+        for jid in (jids[1], jids[3]):
+            await after(client, until, jid, "complete")
+        assert worker.healthy
