@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_PER_CALL = 100
 MOST_BYTES_PER_CALL = 1 << 18
+MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,17 @@ class _Put:
 
 
 def batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Portions that Redis works off quickly, by number and by bytes."""
+    """Portions that Redis works off quickly, by number, by bytes, and by what their lists name."""
     batch: list[dict[str, Any]] = []
-    size = 0
+    size = listed = 0
     for each in arguments:
-        if batch and (len(batch) == MOST_PER_CALL or size + len(each["data"]) > MOST_BYTES_PER_CALL):
+        weight, named = len(each["data"]), len(each["tags"] or ()) + len(each["depends"] or ())
+        full = len(batch) == MOST_PER_CALL or size + weight > MOST_BYTES_PER_CALL or listed + named > MOST_LISTED_PER_CALL
+        if batch and full:
             yield batch
-            batch, size = [], 0
+            batch, size, listed = [], 0, 0
         batch.append(each)
-        size += len(each["data"])
+        size += weight
+        listed += named
     if batch:
         yield batch

@@ -56,11 +56,11 @@
 -- @arg     now      time
 -- @arg     resolve  string?       `resolve`: mend what is found
 -- @arg     cursor   string?       where the call before stopped; empty or 0: the beginning
--- @arg     budget   count?        about how many things to look at, 1 to 10,000; default 500
+-- @arg     budget   count?        about how many things to look at, 1 to 10,000; default 250
 -- @flags   allow-oom
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the cursor is "0" when the walk is through
 
 if resolve and resolve ~= 'resolve' then refusal.argument('resolve', resolve, 'must be the word resolve, or empty') end
 findings.begin(resolve)
-local next_cursor, examined = walking.walk(cursor, math.min(math.max(budget or 500, 1), 10000), now)
+local next_cursor, examined = walking.walk(cursor, math.min(math.max(budget or 250, 1), 10000), now)
 return findings.reply(next_cursor, examined)

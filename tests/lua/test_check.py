@@ -371,7 +371,7 @@ async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story
         cursor = reply["cursor"]
         steps.append(reply["examined"])
         assert reply["found"] == []
-    assert max(steps) < 650
+    assert max(steps) < 400
     assert sum(steps) > 3 * 3000
 
 

@@ -2,7 +2,7 @@
 
 local LONGEST_NAME = 512
 local LONGEST_LIST = 1000
-local LONGEST_LISTS = 20000
+local LONGEST_LISTS = 10000
 local CHECKED_DATA = 65536
 local listed = 0
 

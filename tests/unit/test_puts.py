@@ -1,0 +1,30 @@
+"""Puts that travel together do so in portions that Redis works off quickly."""
+
+from typing import Any
+
+import pytest
+
+from aioqless.puts import batches
+
+
+def put(data: str = "{}", tags: list[str] | None = None, depends: list[str] | None = None) -> dict[str, Any]:
+    return {"data": data, "tags": tags, "depends": depends}
+
+
+@pytest.mark.parametrize(
+    ("each", "together"),
+    [
+        (put(), [100, 100, 50]),
+        (put("x" * 20_000), [13] * 19 + [3]),
+        (put(tags=["x"] * 50), [100, 100, 50]),
+        (put(tags=["x"] * 300, depends=["a"] * 300), [8] * 31 + [2]),
+        (put("x" * 300_000), [1] * 250),
+        (put(tags=["x"] * 1_000, depends=["a"] * 5_000), [1] * 250),
+    ],
+)
+def test_a_call_takes_so_many_jobs_bytes_and_names(each: dict[str, Any], together: list[int]) -> None:
+    assert [len(batch) for batch in batches([each] * 250)] == together
+
+
+def test_nothing_makes_no_call() -> None:
+    assert list(batches([])) == []
