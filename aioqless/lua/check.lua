@@ -47,6 +47,7 @@
 -- Our own keys
 --   note-without-rest, rest-without-note   a note on left-over upkeep and what it is about go together; and can be read.
 --   answer-forever         an answer kept for a repeated request expires.
+--   pruned-unknown         how far statistics are pruned is kept for known queues only. Dropped: at worst it is gone through again.
 --   wrong-type             a key has the type that its name says. This can't be mended.
 --
 -- Each portion is looked at in one step, so that what is reported is wrong now, however jobs move. What moves past the walk is

@@ -148,6 +148,7 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a note can't be read": ({"note-without-rest"}, [("SADD", "x:todo", "remember the milk")]),
     "a rest has no note": ({"rest-without-note"}, [("SADD", "x:left:unlink:1:ghost", "waiting")]),
     "a rest can't be understood": ({"rest-without-note"}, [("SADD", "x:left:milk", "waiting")]),
+    "statistics of no queue are pruned": ({"pruned-unknown"}, [("HSET", "x:pruned", "days:gone", 86400, "histograms:gone", 0)]),
     "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),
 }  # fmt: skip
 

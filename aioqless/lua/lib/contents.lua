@@ -24,6 +24,7 @@ local FAMILIES = {
   {'set', '^x:todo$', function(here) return ties.notes(here) end},
   {'set', '^x:left:(.*)$', function(here, note) return ties.rest(here, note) end},
   {'string', '^x:request:', function(here) return registers.answer(here) end},
+  {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
 }
 
 function contents.examine(here)

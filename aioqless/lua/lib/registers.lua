@@ -65,6 +65,15 @@ function registers.answer(here)
   return 1
 end
 
+function registers.pruned(here)
+  return contents.each(here, 'HSCAN', function(field)
+    local queue = string.match(field, '^%l+:(.*)$')
+    if queue and not redis.call('ZSCORE', keys.queues(), queue) then
+      findings.add('pruned-unknown', {queue = queue}, function() redis.call('HDEL', here.key, field) end)
+    end
+  end)
+end
+
 function registers.template(here, jid)
   local values, missing, written = redis.call('HMGET', here.key, unpack(TEMPLATE)), {}, {}
   local queue, interval = values[7], tonumber(values[9])
