@@ -49,3 +49,10 @@ def types(session: nox.Session) -> None:
     """mypy, strict."""
     install(session, "types")
     session.run("mypy")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measurements on an idle machine: beside other job queues, or what is named behind `--`: kill, scale, micro, cost, smoke."""
+    install(session, "bench", extras="[embedded]")
+    session.run("python", "-m", "tests.bench", *session.posargs)

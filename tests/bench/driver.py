@@ -1,0 +1,104 @@
+"""What a driver does for the bench, and the client's side of the measurements. Standard library alone, but for uvloop.
+
+A driver is run in its peer's environment as `python -m tests.bench.drivers.NAME`:
+
+    work                the worker, until it is killed
+    one JOB N           put N jobs, each awaited before the next
+    together JOB N      put N jobs by 100 callers at once, each awaiting its own
+    many JOB N          put N jobs by the peer's call for many
+    paced JOB N         put a job, whose argument is the time of the call, now and then
+
+All but `work` print {jobs, seconds, cpu} as JSON. There are four jobs: `noop`; `sleep`, 10 ms; `pick_up`, which notes how long ago its
+argument was; `hang`, which notes when it started and doesn't end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from typing import Any
+
+CALLERS = 100
+CONCURRENCY = 100
+PACE = 0.03  # seconds between two paced jobs
+ARGUMENT = {"id": 12345, "email": "someone@example.com"}  # the one small argument of a job
+URL = os.environ.get("BENCH_URL", "redis://127.0.0.1:6379/0")
+
+
+class Driver:
+    """One queue system as its own documentation says to use it."""
+
+    async def connect(self) -> None:
+        """Open the client."""
+
+    async def put(self, job: str, argument: Any) -> None:
+        """Put one job, acknowledged by Redis."""
+        raise NotImplementedError
+
+    async def put_many(self, job: str, argument: Any, count: int) -> None:
+        """Put many alike, by a call that is made for that."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Close the client."""
+
+    def work(self) -> None:
+        """Be a worker until killed."""
+        raise NotImplementedError
+
+
+def main(driver: Driver) -> None:
+    """Do what argv says."""
+    what, *arguments = sys.argv[1:]
+    if what == "work":
+        driver.work()
+        return
+    job, count = arguments
+    print(json.dumps(run(_put(driver, what, job, int(count)))))
+
+
+def run(coroutine: Any) -> Any:
+    """Run on uvloop where it is installed, as it is for all peers that are asynchronous."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(coroutine)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(coroutine)
+
+
+async def _put(driver: Driver, what: str, job: str, count: int) -> dict[str, float]:
+    await driver.connect()
+    if what != "paced":
+        await driver.put("noop", ARGUMENT)  # the first put also connects, and loads scripts
+    began, cpu = time.perf_counter(), time.process_time()
+    match what:
+        case "one":
+            for _ in range(count):
+                await driver.put(job, ARGUMENT)
+        case "together":
+            await _put_together(driver, job, count)
+        case "many":
+            await driver.put_many(job, ARGUMENT, count)
+        case "paced":
+            for _ in range(count):
+                await driver.put(job, time.time())
+                await asyncio.sleep(PACE)
+        case _:
+            raise ValueError(f"unknown way to put: {what}")
+    figures = {"jobs": count, "seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+    await driver.close()
+    return figures
+
+
+async def _put_together(driver: Driver, job: str, count: int) -> None:
+    turns = iter(range(count))
+
+    async def caller() -> None:
+        for _ in turns:
+            await driver.put(job, ARGUMENT)
+
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))

@@ -1,0 +1,206 @@
+"""Who is measured: what to install for each, how it is set up, and its processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.bench.meters import session_pids
+from tests.bench.server import Server
+
+ROOT = Path(__file__).parents[2]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aioqless-bench"
+
+Figures = dict[str, Any]
+
+
+class Missing(Exception):
+    """What a peer needs isn't on this machine; says what."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One queue system. `packages` are installed by pip, or npm for `node`; the first of them is the system itself."""
+
+    name: str
+    packages: tuple[str, ...] = ()
+    node: bool = False
+    at_once: bool = True  # runs 100 jobs at once, and puts for 100 callers at once
+    many: bool = False  # has a call to put many jobs
+    share: float = 1.0  # of the jobs that the fast ones drain
+    setup: str = ""  # what isn't its default, and what one should know
+
+    @cached_property
+    def program(self) -> list[str]:
+        """What runs its driver."""
+        if self.node:
+            return [shutil.which("node") or "node", str(ROOT / "tests/bench/drivers" / f"{self.name}.cjs")]
+        python = str(self._home / "bin/python") if self.packages else sys.executable
+        return [python, "-m", f"tests.bench.drivers.{self.name}"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PYTHONPATH": str(ROOT), "NODE_PATH": str(self._home / "node_modules")}
+
+    def install(self) -> None:
+        """Install it in an environment of its own, unless that was done before. Raises Missing."""
+        if self.node and not (shutil.which("node") and shutil.which("npm")):
+            raise Missing("there is no node with npm on this machine")
+        done = self._home / "installed.json"
+        if not self.packages or (done.exists() and json.loads(done.read_text()) == list(self.packages)):
+            return
+        self._home.mkdir(parents=True, exist_ok=True)
+        print(f"installing {self.name} in {self._home}", flush=True)
+        if self.node:
+            commands = [["npm", "install", "--no-audit", "--no-fund", "--prefix", str(self._home), *self.packages]]
+        else:
+            python = str(self._home / "bin/python")
+            commands = [[sys.executable, "-m", "venv", str(self._home)], [python, "-m", "pip", "install", "-q", *self.packages]]
+        for command in commands:
+            ended = subprocess.run(command, cwd=self._home, capture_output=True, text=True, check=False)
+            if ended.returncode:
+                raise Missing(f"`{' '.join(command[-len(self.packages) - 2 :])}` failed: {_last_line(ended.stderr)}")
+        done.write_text(json.dumps(self.packages))
+
+    def versions(self) -> str:
+        """The versions of what was installed, and of what runs it."""
+        if self.node:
+            node = subprocess.run([self.program[0], "--version"], capture_output=True, text=True, check=True).stdout.strip()
+            found = {name: _version_of_npm(self._home / "node_modules" / name) for name in self.packages}
+            return ", ".join([*(f"{name} {version}" for name, version in found.items()), f"Node {node}"])
+        names = [package.partition("[")[0] for package in self.packages] or ["aioqless", "redis", "hiredis", "uvloop"]
+        code = "import sys; from importlib.metadata import version; print(', '.join(f'{name} {version(name)}' for name in sys.argv[1:]))"
+        return subprocess.run([self.program[0], "-c", code, *names], capture_output=True, text=True, check=True).stdout.strip()
+
+    @property
+    def _home(self) -> Path:
+        return CACHE / self.name
+
+
+PEERS = [
+    Peer("aioqless", many=True, setup="Keeps what was completed, with its history, as is its default"),
+    Peer("bullmq", ("bullmq", "ioredis"), node=True, many=True, setup="Removes what was completed"),
+    Peer("taskiq", ("taskiq", "taskiq-redis", "redis", "hiredis", "uvloop"), setup="Redis streams; no result backend"),
+    Peer("saq", ("saq[redis]", "redis", "hiredis", "uvloop", "typing_extensions"), setup="`ttl=-1`: no results"),
+    Peer("arq", ("arq", "redis", "hiredis", "uvloop"), setup="`keep_result=0`"),
+    Peer("streaq", ("streaq", "coredis", "uvloop"), many=True, setup="`ttl=0`: no results"),
+    Peer("celery", ("celery[redis]", "kombu", "redis", "hiredis"), at_once=False, share=0.1, setup="Prefork, one child; results ignored"),
+    Peer(
+        "rq", ("rq", "redis", "hiredis"), at_once=False, many=True, share=0.05,
+        setup="SimpleWorker: its default forks for each job, which costs more; `result_ttl=0`",
+    ),
+]  # fmt: skip
+
+
+def installed(peers: Sequence[Peer]) -> tuple[list[Peer], dict[str, str]]:
+    """Those of the peers that could be installed, and why the others couldn't, by name."""
+    present: list[Peer] = []
+    left_out: dict[str, str] = {}
+    for peer in peers:
+        try:
+            peer.install()
+            present.append(peer)
+        except Missing as missing:
+            left_out[peer.name] = str(missing)
+            print(f"{peer.name} is left out: {missing}", flush=True)
+    return present, left_out
+
+
+class Stand:
+    """One peer beside one Redis: runs its client and its worker, each in a process of its own."""
+
+    def __init__(self, peer: Peer, server: Server, folder: Path) -> None:
+        self.peer = peer
+        self.server = server
+        self._folder = folder
+        self._out = folder / f"{peer.name}.out"
+        self._log = folder / f"{peer.name}.log"
+
+    def put(self, how: str, job: str, count: int) -> Figures:
+        """Put jobs in one of the driver's ways; returns {jobs, seconds, cpu}."""
+        command = [*self.peer.program, how, job, str(count)]
+        ended = subprocess.run(command, env=self._environment(), cwd=self._folder, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise RuntimeError(f"{self.peer.name} could not put: {_last_line(ended.stderr)}")
+        figures: Figures = json.loads(ended.stdout.splitlines()[-1])
+        return figures
+
+    @contextmanager
+    def worker(self, jobs: int = 0, *, fresh: bool = True) -> Iterator[int]:
+        """A worker that reports when it has ended so many jobs; yields its pid, which is that of its session too. It ends by -9."""
+        if fresh:
+            self._out.unlink(missing_ok=True)
+        with self._log.open("w") as log:
+            process = subprocess.Popen(
+                [*self.peer.program, "work"],
+                env=self._environment(jobs),
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                yield process.pid
+            finally:
+                kill_session(process)
+
+    def report(self, pid: int, patience: float) -> Figures:
+        """What the worker says of the jobs it was to count, once it has: {first, last, pid}."""
+        self._await(self._out.exists, pid, patience)
+        report: Figures = json.loads(self._out.read_text())
+        return report
+
+    def notes(self, count: int, pid: int, patience: float) -> list[float]:
+        """What the jobs noted, once there are so many notes."""
+        self._await(lambda: len(self._notes()) >= count, pid, patience)
+        return self._notes()
+
+    def _notes(self) -> list[float]:
+        return [float(line) for line in self._out.read_text().splitlines()] if self._out.exists() else []
+
+    def _await(self, ready: Callable[[], bool], pid: int, patience: float) -> None:
+        deadline = time.monotonic() + patience
+        while not ready():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.peer.name} was not done within {patience:.0f} s; its log ends: {self._said()}")
+            if not session_pids(pid):
+                raise RuntimeError(f"{self.peer.name}'s worker ended: {self._said()}")
+            time.sleep(0.05)
+
+    def _said(self) -> str:
+        return self._log.read_text()[-800:]
+
+    def _environment(self, jobs: int = 0) -> dict[str, str]:
+        bench = {"BENCH_URL": self.server.url, "BENCH_JOBS": str(jobs), "BENCH_OUT": str(self._out)}
+        return os.environ | self.peer.environment | bench
+
+
+def kill_session(process: subprocess.Popen[bytes]) -> None:
+    """End by -9 a process that leads a session, and all that belong to it."""
+    while pids := session_pids(process.pid):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def _last_line(text: str) -> str:
+    """Where programs say what went wrong."""
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+
+
+def _version_of_npm(folder: Path) -> str:
+    version: str = json.loads((folder / "package.json").read_text())["version"]
+    return version

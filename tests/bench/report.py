@@ -1,0 +1,286 @@
+"""Figures as JSON, and as tables between markers in the docs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.bench.kill import PATIENCE
+from tests.bench.peers import PEERS, ROOT, Figures
+
+PAGES = ("README.md", "docs/performance.md")  # whichever has the markers of a part gets it
+LOST = "**lost**"
+NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
+WHY = {  # what the documentation or the code of each says of a job whose worker is gone
+    "aioqless": "its lock runs out, 60 s after it was last renewed, and 10 s of grace",
+    "bullmq": "the lock of 30 s isn't renewed; looked for each 30 s",
+    "taskiq": "claimed when it was idle in the stream for 600 s",
+    "saq": "found by a sweep and aborted, since a job has one try by default",
+    "arq": "its mark lasts for the longest time a job may take, 300 s by default, and 10 s",
+    "streaq": "claimed when it was idle in the stream for 60 s",
+    "celery": "acknowledged before it runs, by default",
+    "rq": "set aside as failed; run again only when asked to",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of all peers; `best` chooses the best of them."""
+
+    title: str
+    key: str
+    digits: int
+    best: Callable[[Iterable[float]], float]
+
+
+def store(out: Path, part: str, figures: Figures) -> Path:
+    """Keep the figures of one command beside those of the others; returns the file."""
+    file = out / "bench.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
+    known[part] = {"about": _about()} | figures
+    file.write_text(json.dumps(_rounded(known), indent=1) + "\n")
+    return file
+
+
+def load(out: Path) -> Figures:
+    known: Figures = json.loads((out / "bench.json").read_text())
+    return known
+
+
+def write_pages(known: Figures, root: Path = ROOT) -> None:
+    """Fill the parts of the pages from all figures there are."""
+    for page in (root / name for name in PAGES):
+        before = page.read_text()
+        after = before
+        for command, makes in PARTS.items():
+            for part, make in makes.items() if command in known else ():
+                after = _filled(after, part, make(known))
+        if after != before:
+            page.write_text(after)
+
+
+def _filled(page: str, part: str, text: str) -> str:
+    """The page with the text between the markers of a part; without such markers, the page as it is."""
+    head, opening, rest = page.partition(f"<!-- bench:{part} -->\n")
+    _, closing, tail = rest.partition(f"<!-- /bench:{part} -->")
+    return f"{head}{opening}{text}\n{closing}{tail}" if opening and closing else page
+
+
+def medians(figures: Figures) -> dict[str, dict[str, float]]:
+    """{peer: {"phase.key": the median over the rounds}}, fastest drain first."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for measured in figures["rounds"]:
+        peer = found.setdefault(measured["peer"], {})
+        for phase, values in measured.items():
+            if isinstance(values, dict):
+                for key, value in values.items():
+                    if key != "error":
+                        peer.setdefault(f"{phase}.{key}", []).append(value)
+    table = {name: {key: statistics.median(values) for key, values in peer.items()} for name, peer in found.items()}
+    return dict(sorted(table.items(), key=lambda item: -item[1].get("drain.rate", 0)))
+
+
+def shown(name: str) -> str:
+    return NAMES.get(name, name)
+
+
+def fate(known: Figures, name: str) -> str:
+    """What became of a running job when its worker was killed."""
+    outcome = known.get("kill", {}).get("outcomes", {}).get(name, {})
+    if back := outcome.get("back_after"):
+        return f"comes back ({back:.0f} s)"
+    waited = "back_after" in outcome and known["kill"]["patience"] >= PATIENCE
+    return LOST if waited else "—"
+
+
+def _summary(known: Figures) -> str:
+    columns = [
+        Column("drained jobs/s", "drain.rate", 0, max),
+        Column("put by 100 callers/s", "together.rate", 0, max),
+        Column("picked up after, ms (p50)", "pick_up.p50_ms", 1, min),
+    ]
+    return "\n".join([_table(known, columns, killed=True), "", _measured(known["peers"])])
+
+
+def _peers(known: Figures) -> str:
+    figures = known["peers"]
+    rates = [
+        Column("drained/s", "drain.rate", 0, max),
+        Column("put one by one/s", "one.rate", 0, max),
+        Column("by 100 callers/s", "together.rate", 0, max),
+        Column("by a call for many/s", "many.rate", 0, max),
+        Column("jobs of 10 ms/s", "sleep.rate", 0, max),
+        Column("pick-up p50, ms", "pick_up.p50_ms", 1, min),
+        Column("p99", "pick_up.p99_ms", 1, min),
+    ]
+    costs = [
+        Column("worker, µs a job", "drain.worker_us", 0, min),
+        Column("Redis, µs a job", "drain.redis_us", 0, min),
+        Column("client, µs a put", "one.client_us", 0, min),
+        Column("Redis, µs a put", "one.redis_us", 0, min),
+        Column("idle commands/s", "pick_up.idle_commands", 1, min),
+        Column("worker's MiB", "drain.rss_mib", 0, min),
+    ]
+    versions = figures["versions"]
+    setups = [f"- **{shown(peer.name)}**: {versions[peer.name]}. {peer.setup}." for peer in PEERS if peer.name in versions]
+    left_out = [f"- **{shown(name)}** was left out: {why}." for name, why in figures["left_out"].items()]
+    return "\n".join([
+        _measured(figures),
+        "",
+        _table(known, rates, killed=True),
+        "",
+        "What it costs in processor time, and what an idle worker sends:",
+        "",
+        _table(known, costs),
+        "",
+        *setups,
+        *left_out,
+    ])  # fmt: skip
+
+
+def _kill(known: Figures) -> str:
+    patience = known["kill"]["patience"]
+    head = f"| | started again after `kill -9` of its worker (waited for {patience:.0f} s) | why |"
+    lines = [_measured(known["kill"]), "", head, "|---|---|---|"]
+    for name, outcome in known["kill"]["outcomes"].items():
+        back = outcome.get("back_after")
+        what = outcome.get("error") or ("no" if back is None else f"after {back:.0f} s")
+        lines.append(f"| {shown(name)} | {what} | {WHY[name]} |")
+    return "\n".join(lines)
+
+
+def _scale(known: Figures) -> str:
+    figures = known["scale"]
+    few = [*figures["few"], *figures["few_again"], *figures["few_at_last"]]
+    usual = statistics.median(few)
+
+    def line(what: str, rates: list[float]) -> str:
+        rate = statistics.median(rates)
+        return f"| {what} | {rate:,.0f} | {rate / (usual or 1):.0%} |"
+
+    calls = figures["calls"]
+    longest = ", ".join(f"{name} {ms:.1f}" for name, ms in list(calls["longest_ms"].items())[:6]) or "none over 1 ms"
+    million, workers, start = figures["million"], figures["workers"], figures["start"]
+    smaller = [] if figures["size"] == 1 else [f"All numbers of jobs times {figures['size']}: these figures mean nothing.", ""]
+    return "\n".join([
+        _measured(figures),
+        "",
+        *smaller,
+        "| jobs beside those that are drained | drained/s | of the usual |",
+        "|---|---|---|",
+        line("10,000 waiting", few),
+        line("1,000,000 waiting", million["rates"]),
+        line("100,000 scheduled, 100,000 held by dependencies, 50,000 completed, 1,000 queues", figures["beside"]),
+        "",
+        "| workers | drained/s | processors used by Redis | by each worker |",
+        "|---|---|---|---|",
+        *(_of_workers(count, each) for count, each in workers.items()),
+        "",
+        f"- A waiting job takes {million['bytes']:,.0f} bytes of Redis.",
+        f"- A worker's memory: {million['rss_mib_after_a_tenth']:.0f} MiB after 100,000 jobs, "
+        f"{million['rss_mib_after_all']:.0f} MiB after 1,000,000.",
+        "- The longest script calls with all of that in one Redis and data of 1 KiB, in ms: "
+        f"{longest}. {calls['over_limit']} took more than 5 ms. LATENCY's longest command: {calls['latency_ms']} ms.",
+        f"- From starting a worker to its first job {start['first_job']:.2f} s; `import aioqless` {start['import']:.2f} s.",
+    ])  # fmt: skip
+
+
+def _of_workers(count: str, figures: Figures) -> str:
+    each = statistics.mean(value for name, value in figures.items() if name.startswith("worker"))
+    return f"| {count} | {figures['rate']:,.0f} | {figures['redis cpu']:.0%} | {each:.0%} |"
+
+
+def _micro(known: Figures) -> str:
+    figures = known["micro"]
+    batches = list(next(iter(figures["commands"].values())))
+    head = ["µs of Redis a job (within scripts)", *(f"by {batch}" for batch in batches)]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, costs in figures["commands"].items():
+        lines.append(f"| {name} | " + " | ".join(f"{costs[b]['redis_us']:.1f} ({costs[b]['script_us']:.1f})" for b in batches) + " |")
+    return "\n".join([_measured(figures), "", *lines])
+
+
+def _cost(known: Figures) -> str:
+    figures = known["cost"]
+    lines = [f"| {where}: {what} | {us:.1f} |" for where in ("redis", "worker") for what, us in figures[where].items()]
+    return "\n".join([_measured(figures), "", "| one job of a busy worker | µs |", "|---|---|", *lines])
+
+
+PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
+    "peers": {"summary": _summary, "peers": _peers},
+    "kill": {"kill": _kill},
+    "scale": {"scale": _scale},
+    "micro": {"micro": _micro},
+    "cost": {"cost": _cost},
+}
+
+
+def _table(known: Figures, columns: list[Column], *, killed: bool = False) -> str:
+    """Peers by rows; the best of each column is bold."""
+    table = medians(known["peers"])
+    best = {column.key: column.best([row[column.key] for row in table.values() if column.key in row] or [0]) for column in columns}
+    head = ["", *(column.title for column in columns), *(["a killed worker's job"] if killed else [])]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, row in table.items():
+        cells = [_cell(row.get(column.key), column.digits, best[column.key]) for column in columns]
+        lines.append(f"| {' | '.join([shown(name), *cells, *([fate(known, name)] if killed else [])])} |")
+    return "\n".join(lines)
+
+
+def _cell(value: float | None, digits: int, best: float) -> str:
+    if value is None:
+        return "—"
+    text = f"{value:,.{digits}f}"
+    return f"**{text}**" if value == best else text
+
+
+def _measured(figures: Figures) -> str:
+    about = figures["about"]
+    rounds = max((each["round"] for each in figures.get("rounds", [])), default=1)
+    many = f" Medians of {rounds} rounds." if rounds > 1 else ""
+    redis = figures.get("redis")
+    redis = f" {redis}," if isinstance(redis, str) else ""
+    return f"*{about['date']}, {about['machine']};{redis} {about['python']}, aioqless at {about['commit']}.{many}*"
+
+
+def _about() -> dict[str, str]:
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} processors ({_processor()}), {platform.system()} {platform.release().split('-')[0]}",
+        "python": f"Python {platform.python_version()}",
+        "commit": _commit(),
+    }
+
+
+def _processor() -> str:
+    known = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return known[1] if known else platform.machine()
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "an unknown commit"
+
+
+def _rounded(value: Any) -> Any:
+    """Figures as exact as they are worth."""
+    match value:
+        case dict():
+            return {key: _rounded(each) for key, each in value.items()}
+        case list():
+            return [_rounded(each) for each in value]
+        case float():
+            return float(f"{value:.5g}")
+    return value
