@@ -98,7 +98,7 @@ def own_server(tmp_path: Path) -> Iterator[OwnServer]:
 def until() -> Until:
     """Wait until a condition holds, and return what it gave; a test that waits for more than `patience` seconds fails."""
 
-    async def wait(condition: Callable[[], Any], patience: float = 5.0) -> Any:
+    async def wait(condition: Callable[[], Any], patience: float = 10.0) -> Any:
         deadline = time.monotonic() + patience
         while True:
             found = condition()

@@ -32,11 +32,15 @@ class Heartbeater:
         self._until = 0.0
         runner.begun = self._heed
 
-    def doubt(self, jid: str) -> None:
-        """Somebody said that this lock is lost: see at once whether it can still be renewed."""
-        if jid in self._runner.running:
-            self._doubted.add(jid)
+    def doubt(self, *jids: str) -> None:
+        """Somebody said that these locks are lost: see at once whether they can still be renewed."""
+        if here := self._runner.running.keys() & jids:
+            self._doubted |= here
             self._hurry.set()
+
+    def doubt_all(self) -> None:
+        """Somebody may have said so unheard."""
+        self.doubt(*self._runner.running)
 
     def _heed(self, run: Run) -> None:
         """A run has begun; wake up for it if its lock is short."""
@@ -78,9 +82,13 @@ class Heartbeater:
 
     async def _renew(self, due: list[Run]) -> None:
         doubted = self._doubted & {run.job.jid for run in due}
+        self._doubted -= doubted  # before it is sent: a doubt that arrives meanwhile is a new one
         batch = [{"jid": run.job.jid, "fence": run.job.fence} for run in due]
-        answers = await self._scripts("heartbeat_many", worker=self._worker, batch=batch)
-        self._doubted -= doubted
+        try:
+            answers = await self._scripts("heartbeat_many", worker=self._worker, batch=batch)
+        except AWAY:
+            self._doubted |= doubted
+            raise
         for run, answer in zip(due, answers, strict=True):
             if isinstance(answer, ScriptError):
                 if not run.job.settled:

@@ -48,6 +48,8 @@ class Listener:
         try:
             async with subscribed(self._redis, *channels) as messages:
                 self._poller.wake()  # for what was put before the subscription stood
+                if self._own in channels:
+                    self._heartbeater.doubt_all()
                 await self._follow(messages)
         except exceptions.RedisError as away:
             log.debug("listener.failed", error=str(away))

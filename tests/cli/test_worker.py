@@ -65,7 +65,7 @@ async def test_a_second_signal_ends_it_at_once(client: Client, start: Start, unt
 async def test_a_job_of_a_worker_that_was_killed_is_done_by_another_when_its_lock_lapses(
     client: Client, start: Start, until: Until
 ) -> None:
-    await client.config.set("heartbeat", 1)
+    await client.config.set("heartbeat", 2)
     await client.config.set("grace-period", 0)
     await client.queue("mail").put("Once", jid="a", retries=3)
     async with start("--name", "first") as first, start("--name", "second") as second:

@@ -15,6 +15,9 @@ from tests.conftest import Until
 from .conftest import Idle, Lines, Work
 
 
+SOON = 5.0  # seconds; the next heartbeat is 20 away
+
+
 class Stay:
     """A handler that stays until it is let go or stopped, and what became of it."""
 
@@ -297,3 +300,17 @@ async def test_a_blocked_loop_is_told_with_the_names_of_what_ran(client: Client,
     async with work(hog):
         told = (await until(lambda: lines.of("worker.loop_blocked")))[0]
     assert told["running"] == ["Hog"] and told["seconds"] > 0.5
+
+
+async def test_a_job_that_was_cancelled_while_nobody_listened_is_stopped_when_somebody_does(
+    client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler) as worker:
+        await until(lambda: stay.began)
+        await idle(worker)
+        monkeypatch.setattr("aioqless.worker.listener.PAUSE", 0.2)
+        await client.redis.client_kill_filter(_type="pubsub")
+        await until(lambda: len(lines.of("listener.failed")) == 2)
+        await client.jobs.cancel(jid)
+        await until(lambda: stay.stopped == [jid], SOON)
