@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 from aioqless.header import LUA, Arg, Command, Form, HeaderError, read_command
+
+Line: TypeAlias = tuple[str, tuple[str, int] | None]
 
 
 @dataclass(frozen=True)
@@ -32,16 +35,21 @@ class Script:
 def compose(name: str, namespace: str) -> Script:
     """The script of command `name` for a namespace. Raises HeaderError for a header or a library that can't be understood."""
     command = read_command(name)
+    shebang = "#!lua" + (f" flags={','.join(command.flags)}" if command.flags else "")
+    lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *_lines(name)]
+    return Script(command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines))
+
+
+@cache
+def _lines(name: str) -> list[Line]:
+    """All of a command's script that is the same in every namespace."""
+    command = read_command(name)
     for hidden in _library_names().intersection(command.names()):
         raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
     arguments = list(_arguments(command))
     tail = list(_tail(command))
     used = _libraries("\n".join([*arguments, *tail, *(text for _, text in command.body)]))
-    lines: list[tuple[str, tuple[str, int] | None]] = [
-        ("#!lua" + (f" flags={','.join(command.flags)}" if command.flags else ""), None),
-        (f"local ns = {_quoted(namespace)}", None),
-        *((f"local {library} = {{}}", None) for library in used),
-    ]
+    lines: list[Line] = [(f"local {library} = {{}}", None) for library in used]
     for library, blocks in used.items():
         lines.append(("do", None))
         lines += [(text, (f"lib/{library}.lua", number)) for block in blocks for number, text in block.lines]
@@ -50,8 +58,7 @@ def compose(name: str, namespace: str) -> Script:
     lines.append(("local function perform()", None))
     lines += [(text, (f"{name}.lua", number)) for number, text in command.body]
     lines.append(("end", None))
-    lines += [(text, None) for text in tail]
-    return Script(command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines))
+    return lines + [(text, None) for text in tail]
 
 
 def _quoted(text: str) -> str:

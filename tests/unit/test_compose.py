@@ -14,7 +14,7 @@ from aioqless.header import HeaderError, command_names, read_command
 
 Write = Callable[..., None]
 
-CACHES = (header.command_names, header.read_command, composing.compose, composing._blocks, composing._library_names)
+CACHES = (header.command_names, header.read_command, composing.compose, composing._lines, composing._blocks, composing._library_names)
 
 
 # The package's own
