@@ -182,6 +182,14 @@ async def test_long_unpruned_statistics_go_in_steps_of_thirty_days(story: Story)
     assert await story.day("run", day=60 * DAY) == {}
 
 
+async def test_days_that_a_clock_went_back_to_are_seen_to_as_well(story: Story) -> None:
+    await _work(story, 60)
+    await _work(story, 12)
+    assert await story.day("run", day=12 * DAY) != {}
+    await _work(story, 45)
+    assert await story.day("run", day=12 * DAY) == {}
+
+
 async def test_numbers_stay_finite(story: Story) -> None:
     await story.running("a", 1e11 - 1, 1e11)
     stats = await _stats(story, 1e11)
