@@ -17,6 +17,7 @@ from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
 
 MOST_PER_POP = 100
+LEAST_PER_POP = 10
 
 
 class Poller:
@@ -64,7 +65,9 @@ class Poller:
 
     async def _poll(self) -> float:
         """Pop once; returns the seconds to wait until the next time."""
-        asked = min(self._runner.free, MOST_PER_POP)
+        # A third of the slots: while one third runs, another is on its way in and the last on its way out, so nobody waits for the other.
+        share = max(LEAST_PER_POP, self._settings.concurrency // 3)
+        asked = min(self._runner.free, share, MOST_PER_POP)
         rows, due, now = await self._pop(asked)
         for row in rows:
             record = record_of_row(row)
