@@ -67,6 +67,26 @@ async def test_a_job_outlives_its_lock_many_times_over(client: Client, work: Wor
     assert len(stay.began) == 1 and not lines.of("worker.loop_blocked")
 
 
+async def test_a_short_lock_is_kept_by_a_worker_that_was_idle(
+    client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
+) -> None:
+    await client.config.set("heartbeat", 0.3)
+    await client.config.set("grace-period", 0)
+    async with work(stay.handler) as worker:
+        await idle(worker)
+        for _ in range(2):
+            await client.queue("mail").put(stay.handler)
+            count = len(stay.began) + 1
+            await until(lambda: len(stay.began) == count)  # noqa: B023
+            deadline = time.monotonic() + 0.5
+            while time.monotonic() < deadline:
+                assert await client.queue("mail").pop(worker="rival") == []
+                await asyncio.sleep(0.02)
+        stay.end.set()
+        await until(lambda: len(lines.of("job.completed")) == 2)
+    assert [job.fence for job in stay.began] == [1, 2]
+
+
 async def test_all_locks_travel_in_one_call(client: Client, work: Work, until: Until, stay: Stay) -> None:
     await client.config.set("heartbeat", 0.3)
     await client.config.set("grace-period", 0)
