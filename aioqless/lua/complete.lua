@@ -17,6 +17,6 @@ local state = completing.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
 })
 completing.flush(worker)
-retention.prune(now, 22)
+if state == 'complete' then retention.prune(now, 22) end
 dependency.upkeep(now)
 return state
