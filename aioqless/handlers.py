@@ -6,11 +6,12 @@ table alone: nothing is ever imported because Redis named it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, get_args, get_origin, get_type_hints, overload
 
 import msgspec
@@ -131,10 +132,7 @@ def _takes(fn: Callable[..., Any]) -> Takes:
     parameters = list(inspect.signature(fn).parameters.values())
     if not parameters or parameters[0].kind not in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
         raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
-    try:
-        hints = get_type_hints(fn)
-    except NameError:  # a type that is imported for the type checker alone
-        hints = {}
+    hints = _hints(fn)
     first, *others = parameters
     whole = get_args(hints.get(first.name)) if get_origin(hints.get(first.name)) is Job else ()
     others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
@@ -145,6 +143,16 @@ def _takes(fn: Callable[..., Any]) -> Takes:
         ]
         return Takes(parameters=msgspec.defstruct(fn.__name__, fields, kw_only=True))
     return Takes(whole=whole[0] if whole and whole[0] is not Any else None)
+
+
+def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a function's parameters, without those that are imported for the type checker alone."""
+    hints: dict[str, Any] = {}
+    for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
+        with contextlib.suppress(NameError):
+            one = SimpleNamespace(__annotations__={name: hint})
+            hints |= get_type_hints(one, globalns=getattr(inspect.unwrap(fn), "__globals__", {}))
+    return hints
 
 
 class Handlers:

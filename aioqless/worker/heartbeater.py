@@ -20,7 +20,7 @@ LATE = 0.5  # how late its own timer may come before somebody is told who blocks
 
 
 class Heartbeater:
-    """Renews each lock when a third of it has gone. Owns its timer and the runs in doubt; moves the runs' deadlines."""
+    """Renews each lock when a third of it has gone. Owns its timer and the runs in doubt; moves when the runs' locks expire."""
 
     def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage) -> None:
         self._scripts = scripts
@@ -94,7 +94,5 @@ class Heartbeater:
                 if not run.job.settled:
                     run.stop("lost")
             else:
-                expires = float(answer)
-                run.deadline += expires - run.job.expires
+                run.job.expires = float(answer)
                 run.lock = run.deadline - asyncio.get_running_loop().time()
-                run.job.expires = expires

@@ -16,13 +16,13 @@ Reason = Literal["lost", "shutdown", "timeout"]
 class Run:
     """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a reason.
 
-    Times are by the loop's clock. The lock lasts until `deadline`, which the heartbeater moves, and `lock` seconds when it is renewed.
+    Times are by the loop's clock, which is `clock` seconds ahead of Redis'. The lock lasted `lock` seconds when it was last renewed.
     """
 
     job: Job
     started: float
     lock: float
-    deadline: float
+    clock: float
     task: asyncio.Task[Any] | None = None  # the handler's
     watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
     stopped_by: Reason | None = None
@@ -30,6 +30,11 @@ class Run:
     result: Any = None
     data: bytes | None = None
     error: BaseException | None = None
+
+    @property
+    def deadline(self) -> float:
+        """When the lock ends, whoever renewed it last: the heartbeater or the handler itself."""
+        return self.job.expires + self.clock
 
     @property
     def timeout(self) -> float | None:

@@ -194,6 +194,20 @@ async def test_a_type_that_is_imported_for_the_type_checker_alone_is_not_checked
     assert await performed(pay, '{"amount": "12.30"}') == "12.30"
 
 
+async def test_beside_such_a_type_the_others_are_checked_all_the_same() -> None:
+    @job
+    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone, times: int = 1) -> Any:
+        return times
+
+    @job
+    async def plot(job: Job[Point]) -> TypeOfTheTypeCheckerAlone:
+        return job.data  # type: ignore[return-value]
+
+    with pytest.raises(InvalidData, match="Expected `int`, got `str`"):
+        await performed(pay, '{"amount": "12.30", "times": "twice"}')
+    assert await performed(plot, '{"x": 1}') == Point(1, 0)
+
+
 async def test_what_a_function_gathers_by_stars_is_not_filled() -> None:
     @job
     async def vary(job: Job[Any], *args: Any, **kwargs: Any) -> Any:

@@ -27,7 +27,7 @@ def ended(
     """A run of a job in the queue `mail` that has ended."""
     job: Job[Any] = job_of(queue="mail")
     job.settled = settled
-    return Run(job, started=0, lock=60, deadline=60, result=result, error=error, stopped_by=stopped_by, data=data)
+    return Run(job, started=0, lock=60, clock=0, result=result, error=error, stopped_by=stopped_by, data=data)
 
 
 def raised(function: Callable[[], object]) -> BaseException:
@@ -121,6 +121,13 @@ def test_a_handler_that_is_cancelled_by_nobody_of_the_worker_fails() -> None:
 def test_what_is_no_exception_fails_it_all_the_same(error: BaseException) -> None:
     outcome = outcome_of(ended(error=error))
     assert isinstance(outcome, Failed) and outcome.group == f"mail-{type(error).__name__}"
+
+
+def test_a_runs_deadline_moves_with_its_lock_whoever_renewed_it() -> None:
+    run = Run(job_of(expires=1060), started=100, lock=60, clock=100 - 1000)
+    assert run.deadline == 160
+    run.job.expires += 40
+    assert run.deadline == 200
 
 
 # brief

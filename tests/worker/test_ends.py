@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import anyio.from_thread
 import msgspec
 import pytest
 
@@ -503,6 +504,19 @@ async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(client:
     assert failed.failure and failed.failure.group == "mail-LookupError"
     assert 'raise LookupError("no such word")' in failed.failure.message
     assert "anyio" not in failed.failure.message
+
+
+async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Page")
+    def page(job: Job[Any]) -> None:
+        job.data["page"] = 2
+        anyio.from_thread.run(job.heartbeat)
+        anyio.from_thread.run(job.log, "halfway")
+
+    jid = await client.queue("mail").put(page, {"page": 1})
+    async with work(page):
+        done = await after(client, until, jid, "complete")
+    assert done.data == {"page": 2} and "halfway" in [event["what"] for event in done.events]
 
 
 async def test_lines_that_a_thread_logs_name_the_job(client: Client, work: Work, until: Until, lines: Lines) -> None:

@@ -14,7 +14,6 @@ from tests.conftest import Until
 
 from .conftest import Idle, Lines, Work
 
-
 SOON = 5.0  # seconds; the next heartbeat is 20 away
 
 
