@@ -10,6 +10,7 @@ import pytest
 
 from aioqless import Fail, Job, Next, Retry
 from aioqless.errors import InvalidData, UnknownKlass
+from aioqless.retrying import RetryPolicy, fixed
 from aioqless.worker.outcome import LONGEST_MESSAGE, Again, Complete, Failed, Release, brief, outcome_of
 from aioqless.worker.run import Reason, Run
 
@@ -121,6 +122,20 @@ def test_a_handler_that_is_cancelled_by_nobody_of_the_worker_fails() -> None:
 def test_what_is_no_exception_fails_it_all_the_same(error: BaseException) -> None:
     outcome = outcome_of(ended(error=error))
     assert isinstance(outcome, Failed) and outcome.group == f"mail-{type(error).__name__}"
+
+
+def test_a_run_that_took_too_long_fails_whatever_its_code_still_does() -> None:
+    for end in ({}, {"error": asyncio.CancelledError()}, {"error": Retry()}, {"result": Next("billing")}):
+        outcome = outcome_of(ended(stopped_by="timeout", **end))  # type: ignore[arg-type]
+        assert isinstance(outcome, Failed) and outcome.group == "mail-timeout"
+
+
+def test_an_exception_that_the_policy_names_runs_it_again_and_others_fail_it() -> None:
+    policy = RetryPolicy((LookupError,), fixed(7))
+    again = outcome_of(ended(error=KeyError("postcode")), policy)
+    assert isinstance(again, Again) and (again.delay, again.group) == (7, "mail-KeyError") and "postcode" in (again.message or "")
+    assert isinstance(outcome_of(ended(error=ValueError()), policy), Failed)
+    assert isinstance(outcome_of(ended(error=KeyError(), stopped_by="shutdown"), policy), Release)
 
 
 def test_a_runs_deadline_moves_with_its_lock_whoever_renewed_it() -> None:

@@ -115,3 +115,27 @@ def test_a_number_that_cannot_be_is_refused(number: float) -> None:
 def test_what_is_no_number_is_refused(number: Any) -> None:
     with pytest.raises(TypeError, match="delay must be a number"):
         names.checked_number("delay", number)
+
+
+# What is made to fit
+
+
+@pytest.mark.parametrize(
+    ("text", "fitting"),
+    [("mail-Typo", "mail-Typo"), ("a\nb\x7f", "a?b?"), ("x" * 600, "x" * 512), ("ä" * 300, "ä" * 256), ("xä" + "y" * 511, "y" * 511)],
+)
+def test_a_text_that_cannot_be_a_name_has_a_nearest_one(text: str, fitting: str) -> None:
+    assert names.fitted(text) == fitting == names.checked("group", fitting)
+
+
+def test_halves_of_surrogate_pairs_are_written_out() -> None:
+    assert names.readable("a\ud800b") == "a\\ud800b" and names.fitted("a\ud800b") == "a\\ud800b"
+    assert names.readable(ValueError("x")) == "x"
+
+
+def test_a_list_of_names_is_no_text() -> None:
+    assert names.checked_list("tags", ("x", "y")) == ["x", "y"]
+    with pytest.raises(TypeError, match="tags must be a list of texts, not the text 'xy'"):
+        names.checked_list("tags", "xy")
+    with pytest.raises(ValueError, match="each of tags must not be empty"):
+        names.checked_list("tags", ["x", ""])
