@@ -126,7 +126,7 @@ def test_what_is_no_exception_fails_it_all_the_same(error: BaseException) -> Non
 
 def test_a_run_that_took_too_long_fails_whatever_its_code_still_does() -> None:
     for end in ({}, {"error": asyncio.CancelledError()}, {"error": Retry()}, {"result": Next("billing")}):
-        outcome = outcome_of(ended(stopped_by="timeout", **end))  # type: ignore[arg-type]
+        outcome = outcome_of(ended(stopped_by="timeout", **end))
         assert isinstance(outcome, Failed) and outcome.group == "mail-timeout"
 
 
