@@ -104,6 +104,16 @@ async def test_a_row_has_what_a_worker_needs_as_it_is_stored(story: Story) -> No
     assert now == "5"
 
 
+async def test_what_earlier_calls_left_is_gone_on_with(story: Story) -> None:
+    await story.running("a")
+    waiting = [{"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)]
+    await story.scripts("put_many", queue="post", now=2, batch=waiting)
+    await story.complete("a", 3)
+    assert (await story.counts(3, "post"))["depends"] == 50
+    await _pop(story, 4, "ordered", ["mail"], 1)
+    assert await story.counts(4, "post") == {"waiting": 450}
+
+
 # When to ask again
 
 

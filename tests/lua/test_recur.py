@@ -189,6 +189,13 @@ async def test_what_instances_are_like_can_be_changed(story: Story) -> None:
     assert (job["priority"], job["retries"], job["data"], job["klass"]) == (-3, 1, "[ 2 ]", "Send")
 
 
+async def test_a_backlog_of_none_that_is_given_later_makes_up_for_all(story: Story) -> None:
+    await story.recur("r", 0, interval=10)
+    await _update(story, "backlog", 0)
+    assert (await _template(story))["coalesce"] is False
+    assert len(await story.peek(45)) == 5
+
+
 @pytest.mark.parametrize(("interval", "due"), [(100, 140), (20, 60), (1, 41)])
 async def test_another_interval_shifts_the_next_instance(story: Story, interval: float, due: float) -> None:
     await story.recur("r", 0, interval=60, offset=100)

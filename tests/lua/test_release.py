@@ -56,8 +56,9 @@ async def test_with_a_delay_a_released_job_is_scheduled_from_now(story: Story) -
 
 
 async def test_a_delay_of_zero_is_none(story: Story) -> None:
-    await story.running("a")
-    assert await story.release("a", 2, delay=0) == "waiting"
+    await story.running("a", 3, 5)
+    assert await story.release("a", 9, delay=0) == "waiting"
+    assert await story.where("a") == {"work": score(0, 3)}
 
 
 async def test_a_released_job_keeps_the_priority_it_has_now(story: Story) -> None:
