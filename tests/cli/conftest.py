@@ -18,6 +18,7 @@ import structlog
 
 from aioqless import Client
 from aioqless.cli import main
+from aioqless.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +125,7 @@ def here(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield run
     sys.path[:] = path
     structlog.reset_defaults()
+    vars(log).pop("bind", None)  # a command line's logger keeps its shape for good; the tests that follow have another
 
 
 @pytest.fixture
