@@ -12,8 +12,8 @@ dependency.upkeep(now)
 local wanted = math.min(count, 1000)
 if wanted == 0 then return {} end
 offset = offset or 0
-handout.refresh(queue, now, wanted)
 local lapsed = redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
+handout.refresh(queue, now, math.min(offset + wanted - lapsed, 1000))
 local jids = listing.page(keys.locks(queue), 0, lapsed, offset, wanted)
 local from = math.max(0, offset - lapsed)
 if #jids < wanted then
