@@ -185,6 +185,13 @@ async def test_a_job_that_failed_with_a_type_can_leave_its_group(story: Story, s
     assert (await story.day())["failed"] == "0"
 
 
+async def test_a_failure_that_nobody_counted_is_not_counted_back(story: Story) -> None:
+    await _failed(story, _OLD_FAILURE)
+    await story.change("HSET", "s:stats:0:mail", "failed", 0)
+    await story.put("a", 10)
+    assert (await story.day())["failed"] == "0"
+
+
 async def test_a_failure_of_an_exhausted_job_as_peers_write_it_is_read(story: Story) -> None:
     message = 'Job exhausted retries in queue "mail"'
     await _failed(story, json.dumps({"group": "typo", "message": message, "when": 1353000060.1235, "worker": ""}))
