@@ -20,7 +20,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     pubsub.py       events as they happen
     client.py       Client, and its doors to all of these
     embedded/       a Redis when there is none
-    handlers.py     @job, and which handler a klass has
+    handlers/       @job, and which handler a klass has
     retrying.py     when a job that raised runs again by itself
     log.py          what is logged
     worker/         the worker's six parts

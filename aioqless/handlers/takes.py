@@ -1,0 +1,78 @@
+"""What a function takes of a job's data."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from aioqless.errors import InvalidData
+from aioqless.jobs import Job
+
+
+@dataclass(frozen=True)
+class Takes:
+    """All of the data as the type T of `Job[T]`, or parameters by name behind the job."""
+
+    whole: Any = None
+    parameters: type[msgspec.Struct] | None = None
+    signature: inspect.Signature | None = None  # of the parameters
+
+    def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
+        """The parameters' values; the job, if given, gets its typed data. Keys that no parameter takes are left alone.
+
+        Raises InvalidData.
+        """
+        type_ = self.whole or self.parameters
+        if type_ is None:
+            return {}
+        try:
+            value = msgspec.json.decode(text, type=type_)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InvalidData(f"{klass} can't take these data: {error}") from None
+        if self.parameters is None:
+            if job is not None:
+                job.read_as(value)
+            return {}
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+
+    def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The data of which `arguments` would make these. Raises TypeError."""
+        if self.signature is not None:
+            return dict(self.signature.bind(*args, **kwargs).arguments)
+        if kwargs or len(args) > 1:
+            raise TypeError("its function takes the data as a whole: give them as one value")
+        return args[0] if args else None
+
+
+def takes(fn: Callable[..., Any]) -> Takes:
+    """What a function takes. Raises TypeError for one that takes no job."""
+    parameters = list(inspect.signature(fn).parameters.values())
+    if not parameters or parameters[0].kind not in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
+        raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
+    hints = _hints(fn)
+    first, *others = parameters
+    whole = get_args(hints.get(first.name)) if get_origin(hints.get(first.name)) is Job else ()
+    others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    if others:
+        fields = [
+            (each.name, hints.get(each.name, Any)) if each.default is each.empty else (each.name, hints.get(each.name, Any), each.default)
+            for each in others
+        ]
+        return Takes(parameters=msgspec.defstruct(fn.__name__, fields, kw_only=True), signature=inspect.Signature(others))
+    return Takes(whole=whole[0] if whole and whole[0] is not Any else None)
+
+
+def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a function's parameters, without those that are imported for the type checker alone."""
+    hints: dict[str, Any] = {}
+    for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
+        with contextlib.suppress(NameError):
+            one = SimpleNamespace(__annotations__={name: hint})
+            hints |= get_type_hints(one, globalns=getattr(inspect.unwrap(fn), "__globals__", {}))
+    return hints
