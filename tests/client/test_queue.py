@@ -39,7 +39,7 @@ async def test_a_new_job_is_put_with_options_on_top_of_its_own(client: Client) -
 
 
 async def test_a_new_job_takes_no_data_beside_its_own(client: Client) -> None:
-    with pytest.raises(TypeError, match="has its data already, {'path': 'a.png'}"):
+    with pytest.raises(TypeError, match="has its data already"):
         await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})
 
 
