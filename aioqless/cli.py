@@ -144,9 +144,7 @@ def put(
     """Put a job; prints its jid."""
 
     async def act(client: Client) -> None:
-        new = NewJob(
-            klass, msgspec.Raw(data.encode()), jid=jid, delay=delay, priority=priority, tags=tag, retries=retries, depends=depends
-        )
+        new = NewJob(klass, msgspec.Raw(data.encode()), jid=jid, delay=delay, priority=priority, tags=tag, retries=retries, depends=depends)
         print(await client.queue(queue).put(new))
 
     _run(url, namespace, act)
