@@ -24,7 +24,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     retrying.py     when a job that raised runs again by itself
     log.py          what is logged
     worker/         the worker's six parts
-    cli.py          python -m aioqless
+    cli/            python -m aioqless
 """
 
 from aioqless.client import Client

@@ -63,7 +63,7 @@ def _place(stack: str) -> str:
             return "the handler"
         if PACKAGE in path or path.startswith("aioqless/"):
             place = path.partition("aioqless/")[2].partition(":")[0].partition(")")[0]
-            return LOOP if place == "cli.py" else place  # what the command line calls is the loop
+            return LOOP if place.startswith("cli/") else place  # what the command line calls is the loop
     return LOOP
 
 

@@ -1,0 +1,39 @@
+"""The command line: the only place that knows of argv, signals and exit codes. One file for each group of commands.
+
+app.py      what all commands share
+worker.py   worker
+jobs.py     put, get
+queues.py   queues, failed, unfail
+keep.py     check, lua
+"""
+
+from __future__ import annotations
+
+import sys
+
+from redis import exceptions
+
+from aioqless.cli.app import REFUSED, UNREACHABLE, app
+from aioqless.cli.jobs import get, put
+from aioqless.cli.keep import check, lua
+from aioqless.cli.queues import failed, queues, unfail
+from aioqless.cli.worker import worker
+from aioqless.embedded import NoServer
+from aioqless.errors import AioqlessError
+
+__all__ = ["check", "failed", "get", "lua", "main", "put", "queues", "unfail", "worker"]
+
+
+def main() -> None:
+    """Run the command that argv names, and exit."""
+    try:
+        app()
+    except (AioqlessError, ValueError, TypeError) as error:
+        sys.exit(_told(error, REFUSED))
+    except (exceptions.RedisError, NoServer) as error:
+        sys.exit(_told(error, UNREACHABLE))
+
+
+def _told(error: Exception, code: int) -> int:
+    print(f"aioqless: {error}", file=sys.stderr)
+    return code
