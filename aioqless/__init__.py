@@ -20,7 +20,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     pubsub.py       events as they happen
     client.py       Client, and its doors to all of these
     embedded/       a Redis when there is none
-    handlers/       @job, and which handler a klass has
+    handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself
     log.py          what is logged
     worker/         the worker's six parts
@@ -41,7 +41,7 @@ from aioqless.errors import (
     UnknownKlass,
     WrongState,
 )
-from aioqless.handlers import Handler, job
+from aioqless.handlers import GIVEN, Handler, around, job, on, resource
 from aioqless.jobs import Job
 from aioqless.pubsub import Event
 from aioqless.puts import NewJob
@@ -51,6 +51,7 @@ from aioqless.recurring import RecurringJob
 from aioqless.worker import Fail, Next, Retry, Settings, Worker
 
 __all__ = [
+    "GIVEN",
     "AioqlessError",
     "Client",
     "DuplicateKlass",
@@ -75,7 +76,10 @@ __all__ = [
     "UnknownKlass",
     "Worker",
     "WrongState",
+    "around",
     "job",
+    "on",
+    "resource",
 ]
 
 __version__ = "0.1.0"

@@ -1,12 +1,12 @@
 """Logs: the table of events, and how they are written.
 
 Events are the interface to operators and tests. Start and end of a job are `info`, what is periodic is `debug`. Every line within a run
-says its jid, klass and queue; a job's data are never logged.
+says its jid, klass and queue, every line of a worker its name; a job's data are never logged.
 
     event                level    fields beside those
-    worker.started       info     worker queues concurrency handlers
-    worker.draining      info     running
-    worker.stopped       info     worker
+    worker.started       info     queues concurrency handlers
+    worker.draining      info     worker running
+    worker.stopped       info
     worker.crashed       error    error
     worker.loop_blocked  warning  seconds running
     worker.redis_lost    error    error
@@ -16,12 +16,13 @@ says its jid, klass and queue; a job's data are never logged.
     job.completed        info     seconds
     job.advanced         info     seconds to state
     job.retried          info     seconds delay remaining
-    job.failed           warning  seconds group message
+    job.failed           warning  seconds group message exhausted
     job.released         info     seconds
     job.settled          info     seconds error
     job.lock_lost        warning  seconds why
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome
+    hook.failed          error    hook end error
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

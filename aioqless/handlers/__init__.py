@@ -1,17 +1,41 @@
-"""Handlers: functions that perform jobs.
+"""What modules declare for workers: handlers, and what surrounds them.
 
 options.py      JobOptions     what @job can be told
-takes.py        Takes          what a function takes of a job's data
+takes.py        Takes, GIVEN   what a function takes of a job's data, and of the worker's resources
 handler.py      Handler        a function and all that is said about it
 declare.py      job            makes a handler of a function; stores nothing
-table.py        Handlers       the table from klass to handler, read from modules when a worker starts
+resources.py    resource       what a worker opens and hands to handlers
+surround.py     around, on     what wraps each run, and who is told how it ended
+collect.py      declared       reads all these from modules when a worker starts
+table.py        Handlers       the table from klass to handler
 
 A klass is looked up in that table alone: nothing is ever imported because Redis named it.
 """
 
+from aioqless.handlers.collect import Declared, declared
 from aioqless.handlers.declare import job
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.options import JobOptions
+from aioqless.handlers.resources import Resource, Resources, resource
+from aioqless.handlers.surround import Around, Call, Hook, Surroundings, around, on
 from aioqless.handlers.table import Handlers
+from aioqless.handlers.takes import GIVEN
 
-__all__ = ["Handler", "Handlers", "JobOptions", "job"]
+__all__ = [
+    "GIVEN",
+    "Around",
+    "Call",
+    "Declared",
+    "Handler",
+    "Handlers",
+    "Hook",
+    "JobOptions",
+    "Resource",
+    "Resources",
+    "Surroundings",
+    "around",
+    "declared",
+    "job",
+    "on",
+    "resource",
+]

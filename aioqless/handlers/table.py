@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from aioqless.errors import DuplicateKlass, UnknownKlass
+from aioqless.handlers.collect import Declared, declared
 from aioqless.handlers.handler import Handler
 
 
@@ -21,12 +21,9 @@ class Handlers:
                     raise DuplicateKlass(f"{klass} is claimed by both {_place(self._by_klass[klass])} and {_place(handler)}")
 
     @classmethod
-    def collect(cls, *sources: ModuleType | Handler | str) -> Handlers:
+    def collect(cls, *sources: ModuleType | Declared | str) -> Handlers:
         """The handlers of modules (or of their dotted names), and handlers given one by one. Raises DuplicateKlass."""
-        found: list[Handler] = []
-        for source in sources:
-            found += [handler for handler in _handlers_of(source) if handler not in found]
-        return cls(found)
+        return cls(declared(Handler, sources))
 
     def get(self, klass: str) -> Handler | None:
         """The handler of a klass; None when there is none."""
@@ -45,13 +42,6 @@ class Handlers:
 
     def __iter__(self) -> Iterator[Handler]:
         return iter({id(handler): handler for handler in self._by_klass.values()}.values())
-
-
-def _handlers_of(source: ModuleType | Handler | str) -> list[Handler]:
-    if isinstance(source, Handler):
-        return [source]
-    module = importlib.import_module(source) if isinstance(source, str) else source
-    return [value for value in vars(module).values() if isinstance(value, Handler)]
 
 
 def _place(handler: Handler) -> str:

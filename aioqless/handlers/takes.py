@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -15,13 +15,24 @@ from aioqless.errors import InvalidData
 from aioqless.jobs import Job
 
 
+class _Given:
+    """The default of a parameter that doesn't come from a job's data: the resource of its type is handed to it."""
+
+    def __repr__(self) -> str:
+        return "GIVEN"
+
+
+GIVEN: Any = _Given()
+
+
 @dataclass(frozen=True)
 class Takes:
     """All of the data as the type T of `Job[T]`, or parameters by name behind the job."""
 
     whole: Any = None
     parameters: type[msgspec.Struct] | None = None
-    signature: inspect.Signature | None = None  # of the parameters
+    signature: inspect.Signature | None = None  # of these parameters
+    given: Mapping[str, Any] = field(default_factory=dict)  # the types of the resources it takes, by the names of their parameters
 
     def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
         """The parameters' values; the job, if given, gets its typed data. Keys that no parameter takes are left alone.
@@ -55,24 +66,34 @@ def takes(fn: Callable[..., Any]) -> Takes:
     parameters = list(inspect.signature(fn).parameters.values())
     if not parameters or parameters[0].kind not in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
         raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
-    hints = _hints(fn)
+    types, resources = hints(fn), given(fn)
     first, *others = parameters
-    whole = get_args(hints.get(first.name)) if get_origin(hints.get(first.name)) is Job else ()
-    others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    whole = get_args(types.get(first.name)) if get_origin(types.get(first.name)) is Job else ()
+    others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) and each.name not in resources]
     if others:
         fields = [
-            (each.name, hints.get(each.name, Any)) if each.default is each.empty else (each.name, hints.get(each.name, Any), each.default)
+            (each.name, types.get(each.name, Any)) if each.default is each.empty else (each.name, types.get(each.name, Any), each.default)
             for each in others
         ]
-        return Takes(parameters=msgspec.defstruct(fn.__name__, fields, kw_only=True), signature=inspect.Signature(others))
-    return Takes(whole=whole[0] if whole and whole[0] is not Any else None)
+        struct = msgspec.defstruct(fn.__name__, fields, kw_only=True)
+        return Takes(parameters=struct, signature=inspect.Signature(others), given=resources)
+    return Takes(whole=whole[0] if whole and whole[0] is not Any else None, given=resources)
 
 
-def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+def given(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters of a function that resources are handed to, and of which types. Raises TypeError where that isn't said."""
+    names = [each.name for each in inspect.signature(fn).parameters.values() if each.default is GIVEN]
+    types = hints(fn) if names else {}
+    if missing := [name for name in names if name not in types]:
+        raise TypeError(f"{fn.__qualname__} must say of which type {missing[0]} is, for a resource to be given")
+    return {name: types[name] for name in names}
+
+
+def hints(fn: Callable[..., Any]) -> dict[str, Any]:
     """The types of a function's parameters, without those that are imported for the type checker alone."""
-    hints: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         with contextlib.suppress(NameError):
             one = SimpleNamespace(__annotations__={name: hint})
-            hints |= get_type_hints(one, globalns=getattr(inspect.unwrap(fn), "__globals__", {}))
-    return hints
+            found |= get_type_hints(one, globalns=getattr(inspect.unwrap(fn), "__globals__", {}))
+    return found

@@ -6,21 +6,30 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from aioqless.handlers import Handlers
+from aioqless.handlers import Handlers, Surroundings
 from aioqless.jobs import Job
 
+ALONE = Surroundings()
 
-async def perform(job: Job, handlers: Handlers, threads: anyio.CapacityLimiter | None = None) -> Any:
-    """Find the job's handler and call it; returns and raises what it does, UnknownKlass and InvalidData besides.
+
+async def perform(job: Job, handlers: Handlers, surroundings: Surroundings = ALONE, threads: anyio.CapacityLimiter | None = None) -> Any:
+    """Find the job's handler and call it within what surrounds it; returns and raises what they do, UnknownKlass and InvalidData besides.
 
     Coroutines run on the loop, plain functions in a thread. A thread can't be cancelled: this returns when its code has stopped.
     """
-    call, arguments = handlers.find(job.klass).bound(job)
+    return await surroundings.around(job, partial(_called, job, handlers, surroundings, threads))
+
+
+async def _called(job: Job, handlers: Handlers, surroundings: Surroundings, threads: anyio.CapacityLimiter | None) -> Any:
+    handler = handlers.find(job.klass)
+    call, arguments = handler.bound(job)
+    arguments |= surroundings.resources.filled(handler.takes.given)
     if inspect.iscoroutinefunction(call):
         return await call(job, **arguments)
     result = await _in_thread(lambda: call(job, **arguments), threads or anyio.CapacityLimiter(1))

@@ -9,7 +9,7 @@ from typing import Any, Self
 import anyio
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-from aioqless.handlers import Handlers
+from aioqless.handlers import Handlers, Surroundings
 from aioqless.jobs import Job
 from aioqless.log import bound, log
 from aioqless.worker.finisher import Finisher
@@ -23,11 +23,12 @@ class Runner:
     """Owns the table of running jobs and so the free slots. A run leaves the table only when Redis knows its outcome: until then its lock
     is kept alive. Leaving the block waits `grace` seconds for what runs, then stops it and hands it back."""
 
-    def __init__(self, handlers: Handlers, finisher: Finisher, settings: Settings) -> None:
+    def __init__(self, handlers: Handlers, surroundings: Surroundings, finisher: Finisher, settings: Settings) -> None:
         self.running: dict[str, Run] = {}
         self.vacancy = asyncio.Event()  # set whenever a run has left the table
         self.begun: Callable[[Run], None] = lambda run: None  # called with each run that begins
         self._handlers = handlers
+        self._surroundings = surroundings
         self._finisher = finisher
         self._settings = settings
         self._watchers: set[asyncio.Task[None]] = set()
@@ -68,9 +69,9 @@ class Runner:
                 if outcome := self._outcome(run):
                     await self._store(run, outcome)
                 elif run.job.settled:
-                    log.info("job.settled", seconds=self._seconds(run), error=repr(run.error) if run.error else None)
+                    await self._end(log.info, "job.settled", run, error=repr(run.error) if run.error else None)
                 else:
-                    log.warning("job.lock_lost", seconds=self._seconds(run), why="it was taken away while it ran")
+                    await self._end(log.warning, "job.lock_lost", run, why="it was taken away while it ran")
             if run.task is not None:  # a slot is free when the code has stopped, not before
                 await asyncio.wait([run.task])
         finally:
@@ -94,7 +95,7 @@ class Runner:
     async def _perform(self, run: Run) -> None:
         """The handler's own task, and the only one that is ever cancelled."""
         try:
-            run.result = await perform(run.job, self._handlers, self._threads)
+            run.result = await perform(run.job, self._handlers, self._surroundings, self._threads)
             run.data = run.job.changed_data()
         except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
@@ -112,29 +113,35 @@ class Runner:
             outcome = Failed(group_of(run, reply), str(reply))
             reply = await self._finisher.store(run, outcome)
         run.job.settled = True
-        self._tell(run, outcome, reply)
+        await self._tell(run, outcome, reply)
 
-    def _tell(self, run: Run, outcome: Outcome, reply: Any) -> None:
+    async def _tell(self, run: Run, outcome: Outcome, reply: Any) -> None:
         match outcome, reply:
             case _, LockLost() | WrongState() | NoSuchJob():
-                log.warning("job.lock_lost", seconds=self._seconds(run), why=str(reply))
+                await self._end(log.warning, "job.lock_lost", run, why=str(reply))
             case _, None:
                 pass  # too late; the finisher told
             case _, Exception():
-                log.error("job.refused", seconds=self._seconds(run), why=str(reply))
+                await self._end(log.error, "job.refused", run, why=str(reply))
             case Complete(), "complete":
-                log.info("job.completed", seconds=self._seconds(run))
+                await self._end(log.info, "job.completed", run)
             case Complete(next), state:
-                log.info("job.advanced", seconds=self._seconds(run), to=next.queue if next else None, state=state)
-            case Again(delay), remaining:
-                log.info("job.retried", seconds=self._seconds(run), delay=delay, remaining=remaining)
+                await self._end(log.info, "job.advanced", run, to=next.queue if next else None, state=state)
+            case Again(delay), remaining if remaining >= 0:
+                await self._end(log.info, "job.retried", run, delay=delay, remaining=remaining)
+            case Again(_, group, message), _:  # it had no retry left
+                group = group or f"failed-retries-{run.job.queue}"
+                await self._end(log.warning, "job.failed", run, group=group, message=message, exhausted=True)
             case Failed(group, message), _:
-                log.warning("job.failed", seconds=self._seconds(run), group=group, message=message)
+                await self._end(log.warning, "job.failed", run, group=group, message=message, exhausted=False)
             case Release(), _:
-                log.info("job.released", seconds=self._seconds(run))
+                await self._end(log.info, "job.released", run)
 
-    def _seconds(self, run: Run) -> float:
-        return round(asyncio.get_running_loop().time() - run.started, 6)
+    async def _end(self, write: Callable[..., Any], end: str, run: Run, **fields: Any) -> None:
+        """Log how a run ended, and tell who asked for it."""
+        fields["seconds"] = round(asyncio.get_running_loop().time() - run.started, 6)
+        write(end, **fields)
+        await self._surroundings.tell(run.job, end, fields)
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Self
 
 from aioqless import names
 from aioqless.client import Client, worker_name
-from aioqless.handlers import Handler, Handlers
-from aioqless.log import log
+from aioqless.handlers import Around, Declared, Handlers, Hook, Resource, Resources, Surroundings, declared
+from aioqless.log import bound, log
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.listener import Listener
@@ -27,15 +28,16 @@ class Worker:
     """
 
     def __init__(
-        self, client: Client, *jobs: ModuleType | Handler | str, settings: Settings | None = None, name: str | None = None
+        self, client: Client, *jobs: ModuleType | Declared | str, settings: Settings | None = None, name: str | None = None
     ) -> None:
         self.name = worker_name() if name is None else names.checked("name", name)
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
+        self._surroundings = _surroundings(jobs, self.handlers, client)
         scripts = client.scripts
         outage = Outage()
         self._finisher = Finisher(scripts, self.name, outage)
-        self._runner = Runner(self.handlers, self._finisher, self.settings)
+        self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(scripts, self.name, self._runner, outage)
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
         self._listener = Listener(client.redis, client.namespace, self.name, self._heartbeater, self._poller)
@@ -54,7 +56,7 @@ class Worker:
     def stop(self) -> None:
         """Pop no more; `run` returns when what runs has ended or was handed back."""
         if not self._poller.stopping:
-            log.info("worker.draining", running=len(self._runner.running))
+            log.info("worker.draining", worker=self.name, running=len(self._runner.running))  # said in its caller's context
         self._poller.stop()
 
     def stop_at_once(self) -> None:
@@ -65,18 +67,19 @@ class Worker:
     async def run(self) -> None:
         """Work until told to stop."""
         settings = self.settings
-        log.info("worker.started", worker=self.name, queues=settings.queues, concurrency=settings.concurrency, handlers=len(self.handlers))
-        try:
-            async with asyncio.TaskGroup() as helpers:
-                running = [helpers.create_task(part.run()) for part in (self._finisher, self._heartbeater, self._listener)]
-                async with self._runner:
-                    await self._poller.run()
-                for task in running:  # nothing runs and nothing is pending by now
-                    task.cancel()
-        except Exception as error:
-            log.error("worker.crashed", error=repr(error))
-            raise
-        log.info("worker.stopped", worker=self.name)
+        with bound(worker=self.name):
+            log.info("worker.started", queues=settings.queues, concurrency=settings.concurrency, handlers=len(self.handlers))
+            try:
+                async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
+                    running = [helpers.create_task(part.run()) for part in (self._finisher, self._heartbeater, self._listener)]
+                    async with self._runner:
+                        await self._poller.run()
+                    for task in running:  # nothing runs and nothing is pending by now
+                        task.cancel()
+            except Exception as error:
+                log.error("worker.crashed", error=repr(error))
+                raise
+            log.info("worker.stopped")
 
     async def __aenter__(self) -> Self:
         self._running = asyncio.create_task(self.run(), name=f"aioqless worker {self.name}")
@@ -91,3 +94,11 @@ class Worker:
             except asyncio.CancelledError:
                 if (host := asyncio.current_task()) and host.cancelling():
                     raise
+
+
+def _surroundings(sources: Sequence[ModuleType | Declared | str], handlers: Handlers, client: Client) -> Surroundings:
+    """What the modules put around their handlers, if all that these need is there. Raises AioqlessError."""
+    resources = Resources(declared(Resource, sources), there={Client: client})
+    for handler in handlers:
+        resources.check(handler.fn, handler.takes.given)
+    return Surroundings(declared(Around, sources), declared(Hook, sources), resources)

@@ -34,6 +34,8 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
                 ):
                     named = {keyword.arg for keyword in node.keywords if keyword.arg}
                     yield str(ast.literal_eval(node.args[0])), level, named, any(keyword.arg is None for keyword in node.keywords)
+                case ast.Call(args=[ast.Attribute(value=ast.Name("log"), attr=level), ast.Constant(str(event)), *_]):  # how a run ended
+                    yield event, level, {"seconds", *(keyword.arg for keyword in node.keywords if keyword.arg)}, False
 
 
 def test_the_table_of_events_is_what_the_code_logs() -> None:

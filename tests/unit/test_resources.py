@@ -1,0 +1,134 @@
+"""Resources: what may be one, what it needs, and the order in which they are opened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, NewType
+
+import pytest
+
+from aioqless import GIVEN, AioqlessError, Job, job, resource
+from aioqless.handlers import Resources
+
+
+class Pool: ...
+
+
+class Repository:
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+
+Replica = NewType("Replica", Pool)
+happened: list[str] = []
+
+
+@resource
+async def repository(pool: Pool = GIVEN) -> AsyncIterator[Repository]:
+    happened.append("repository opens")
+    yield Repository(pool)
+    happened.append("repository closes")
+
+
+@resource
+async def pool() -> AsyncIterator[Pool]:
+    happened.append("pool opens")
+    yield Pool()
+    happened.append("pool closes")
+
+
+@resource
+async def replica() -> AsyncIterator[Replica]:
+    yield Replica(Pool())
+
+
+@job
+async def store(job: Job[Any], path: str, pool: Pool = GIVEN, *, replica: Replica = GIVEN) -> None: ...
+
+
+async def test_a_resource_is_opened_after_those_it_needs_and_closed_before_them() -> None:
+    happened.clear()
+    resources = Resources([repository, pool])
+    async with resources.opened():
+        filled = resources.filled({"one": Repository, "other": Pool})
+        assert filled["one"].pool is filled["other"]
+        happened.append("work")
+    assert happened == ["pool opens", "repository opens", "work", "repository closes", "pool closes"]
+
+
+async def test_what_is_there_needs_no_opening() -> None:
+    there = Pool()
+    resources = Resources([repository], {Pool: there})
+    async with resources.opened():
+        assert resources.filled({"one": Repository})["one"].pool is there
+
+
+async def test_two_of_one_kind_are_told_apart_by_a_type_of_their_own() -> None:
+    resources = Resources([pool, replica])
+    async with resources.opened():
+        filled = resources.filled(store.takes.given)
+        assert set(filled) == {"pool", "replica"} and filled["pool"] is not filled["replica"]
+
+
+def test_a_parameter_that_is_given_is_not_part_of_the_data() -> None:
+    assert store.data(path="a").data == {"path": "a"}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'pool'"):
+        store.data(path="a", pool=Pool())
+
+
+def test_two_resources_of_one_type_are_refused() -> None:
+    @resource
+    async def other() -> AsyncIterator[Pool]:
+        yield Pool()
+
+    with pytest.raises(AioqlessError, match="two resources are a Pool"):
+        Resources([pool, other])
+    with pytest.raises(AioqlessError, match="two resources are a Pool"):
+        Resources([pool], {Pool: Pool()})
+
+
+def test_a_need_that_nobody_fills_is_refused_by_name() -> None:
+    with pytest.raises(AioqlessError, match="repository takes a Pool as pool, and no @resource of this worker opens one"):
+        Resources([repository])
+
+
+class Egg: ...
+
+
+class Hen: ...
+
+
+@resource
+async def egg(hen: Hen = GIVEN) -> AsyncIterator[Egg]:
+    yield Egg()
+
+
+@resource
+async def hen(egg: Egg = GIVEN) -> AsyncIterator[Hen]:
+    yield Hen()
+
+
+def test_resources_that_need_each_other_are_refused() -> None:
+    with pytest.raises(AioqlessError, match=r"these resources need each other: .*Hen"):
+        Resources([egg, hen])
+
+
+def test_a_function_that_does_not_yield_or_say_what_is_refused() -> None:
+    async def opened() -> Pool:
+        return Pool()
+
+    async def silent():  # type: ignore[no-untyped-def]
+        yield Pool()
+
+    with pytest.raises(TypeError, match="opened must be an async generator"):
+        resource(opened)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="silent must say what it yields"):
+        resource(silent)
+
+
+def test_a_given_parameter_without_a_type_is_refused() -> None:
+    with pytest.raises(TypeError, match="untyped must say of which type pool is"):
+
+        @job
+        async def untyped(job: Job[Any], pool=GIVEN) -> None:  # type: ignore[no-untyped-def]
+            ...

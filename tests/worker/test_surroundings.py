@@ -1,0 +1,170 @@
+"""What surrounds a run: resources that are given, middleware around it, hooks that hear how it ended."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import aioqless
+from aioqless import GIVEN, AioqlessError, Client, Fail, Job, Retry, Worker, job, resource
+from aioqless.handlers import Call
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+seen: list[Any] = []
+traced: contextvars.ContextVar[str] = contextvars.ContextVar("traced", default="nothing")
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    seen.clear()
+
+
+class Pool:
+    open = True
+
+
+@resource
+async def pool() -> AsyncIterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.open = False
+
+
+@job
+async def store(job: Job[Any], path: str, pool: Pool = GIVEN, client: Client = GIVEN) -> None:
+    seen.append((path, pool, pool.open, client))
+
+
+async def test_a_handler_is_given_what_the_worker_opened_and_its_client(client: Client, work: Work, until: Until) -> None:
+    async with work(store, pool):
+        await client.queue("mail").put(store.data(path="a"))
+        await client.queue("mail").put(store.data(path="b"))
+        await until(lambda: len(seen) == 2)
+    (_, first, was_open, its_client), (_, second, *_) = seen
+    assert first is second and was_open and its_client is client
+    assert not first.open
+
+
+async def test_a_worker_whose_handlers_lack_a_resource_does_not_start(client: Client) -> None:
+    with pytest.raises(AioqlessError, match="store takes a Pool as pool"):
+        Worker(client, store)
+
+
+async def test_a_resource_that_cannot_be_opened_keeps_the_worker_from_popping(client: Client, lines: Lines) -> None:
+    @resource
+    async def broken() -> AsyncIterator[Pool]:
+        raise ConnectionError("no database")
+        yield
+
+    await client.queue("default").put(store.data(path="a"), jid="a")
+    with pytest.raises(ConnectionError, match="no database"):
+        await Worker(client, store, broken).run()
+    assert lines.of("worker.crashed")
+    waiting = await client.jobs.get("a")
+    assert waiting and waiting.state == "waiting"
+
+
+@aioqless.around
+async def outer(job: Job[Any], call: Call) -> Any:
+    seen.append("outer begins")
+    try:
+        return await call()
+    finally:
+        seen.append("outer ends")
+
+
+@aioqless.around
+async def inner(job: Job[Any], call: Call, pool: Pool = GIVEN) -> Any:
+    traced.set(job.jid)
+    seen.append(pool.open)
+    return await call()
+
+
+@job
+def blocking(job: Job[Any]) -> None:
+    seen.append(traced.get())
+
+
+async def test_middleware_wraps_a_run_the_first_outermost_and_context_reaches_a_thread(client: Client, work: Work, until: Until) -> None:
+    async with work(blocking, pool, outer, inner):
+        await client.queue("mail").put(blocking, jid="a")
+        await until(lambda: "outer ends" in seen)
+    assert seen == ["outer begins", True, "a", "outer ends"]
+
+
+async def test_what_middleware_raises_is_the_outcome(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @aioqless.around
+    async def refuse(job: Job[Any], call: Call) -> Any:
+        raise Fail("closed", "we are closed")
+
+    async with work(blocking, refuse):
+        await client.queue("mail").put(blocking, jid="a")
+        await until(lambda: lines.of("job.failed", jid="a", group="closed"))
+    assert seen == []
+
+
+async def test_middleware_sees_a_job_that_no_handler_claims(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    async with work(blocking, outer):
+        await client.queue("mail").put("Nobody")
+        await until(lambda: lines.of("job.failed", group="mail-UnknownKlass"))
+    assert seen == ["outer begins", "outer ends"]
+
+
+def test_middleware_that_is_no_coroutine_is_refused() -> None:
+    with pytest.raises(TypeError, match="must be an `async def`"):
+        aioqless.around(lambda job, call: call())
+
+
+@job(klass="Bad")
+async def bad(job: Job[Any], error: str) -> None:
+    raise {"retry": Retry(600), "fail": Fail("broken", "it broke"), "error": ValueError("wrong")}[error]
+
+
+@aioqless.on("job.failed", "job.retried")
+async def told(job: Job[Any], end: str, pool: Pool = GIVEN, **fields: Any) -> None:
+    seen.append((job.jid, end, pool.open, fields))
+
+
+async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    async with work(bad, pool, told):
+        mail = client.queue("mail")
+        for error in ("fail", "retry", "error"):
+            await mail.put(bad.data(error=error), jid=error)
+        await mail.put(bad.data(error="retry"), jid="last", retries=0)
+        await until(lambda: len(seen) == 4)
+    heard = {jid: (end, fields) for jid, end, _, fields in seen}
+    assert heard["fail"][0] == heard["error"][0] == heard["last"][0] == "job.failed" and heard["retry"][0] == "job.retried"
+    assert (heard["fail"][1]["group"], heard["fail"][1]["message"]) == ("broken", "it broke")
+    assert heard["retry"][1]["delay"] == 600
+    assert [heard[jid][1]["exhausted"] for jid in ("fail", "error", "last")] == [False, False, True]
+    assert heard["last"][1]["group"] == "failed-retries-mail"
+    assert lines.of("job.failed", jid="last", exhausted=True)
+
+
+async def test_a_hook_that_raises_is_logged_and_hurts_nobody(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @aioqless.on("job.completed")
+    def broken(job: Job[Any], end: str, **fields: Any) -> None:
+        raise ValueError("no pager")
+
+    async with work(blocking, broken):
+        await client.queue("mail").put(blocking, jid="a")
+        await until(lambda: lines.of("hook.failed", end="job.completed", jid="a"))
+        done = await client.jobs.get("a")
+        assert done and done.state == "complete"
+
+
+@pytest.mark.parametrize("ends", [(), ("job.exploded",)])
+def test_a_hook_for_nothing_or_for_what_never_happens_is_refused(ends: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="a hook is told of"):
+        aioqless.on(*ends)
+
+
+async def test_every_line_of_a_worker_says_its_name(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    async with work(blocking, name="ada"):
+        await client.queue("mail").put(blocking, jid="a")
+        await until(lambda: lines.of("job.completed"))
+    assert {line.get("worker") for line in lines.all} == {"ada"}
