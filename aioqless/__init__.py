@@ -18,7 +18,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     queue.py        Queue
     config.py       configuration shared through Redis
     pubsub.py       events as they happen
-    client.py       Client, and its doors to all of these
+    client/         Client, and its doors to all of these
     embedded/       a Redis when there is none
     handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself

@@ -21,12 +21,13 @@ class Job(Generic[Data]):
     """One job as it was when it was read; `await job.refresh()` reads it again.
 
     `priority` is lower for what runs sooner. `expires` is when the lock ends, in seconds since 1970 by Redis' clock, 0 when nobody
-    holds it. `fence` rises with each pop: hand it to what you write to, to keep out a run that lost its lock.
+    holds it. `fence` rises with each pop: hand it to what you write to, to keep out a run that lost its lock. `context` are texts that
+    travel with it, such as those of a trace.
     """
 
     __slots__ = (
-        "_as_read", "_data", "_history", "_scripts", "_text", "expires", "failure", "fence", "jid", "klass", "max_data", "priority",
-        "queue", "remaining", "retries", "settled", "spawned_from", "state", "tags", "tracked", "worker",
+        "_as_read", "_data", "_history", "_scripts", "_text", "context", "expires", "failure", "fence", "jid", "klass", "max_data",
+        "priority", "queue", "remaining", "retries", "settled", "spawned_from", "state", "tags", "tracked", "worker",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
@@ -49,6 +50,7 @@ class Job(Generic[Data]):
         self.failure = Failure(**record["failure"]) if record["failure"] else None
         self.spawned_from: str | None = record["spawned_from_jid"] or None
         self.fence: int = record["fence"]
+        self.context: dict[str, str] = record.get("context") or {}
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self._text: str = record["data"]
         self._data: Any = msgspec.UNSET

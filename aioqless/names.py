@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 LONGEST = 512
 _TAKEN = ("-history", "-dependencies", "-dependents")
@@ -31,6 +31,13 @@ def checked_list(what: str, texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
         raise TypeError(f"{what} must be a list of texts, not the text {texts!r}")
     return [checked(f"each of {what}", text) for text in texts]
+
+
+def checked_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts by name, if they are that."""
+    if not isinstance(texts, Mapping) or not all(isinstance(each, str) for pair in texts.items() for each in pair):
+        raise TypeError(f"{what} must be a dict of texts by name, not {texts!r}")
+    return dict(texts)
 
 
 def fitted(name: str) -> str:

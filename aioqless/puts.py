@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_PER_CALL = 100
 MOST_BYTES_PER_CALL = 1 << 18
+LONGEST_CONTEXT = 4_096  # bytes
 MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
 
 
@@ -29,13 +30,15 @@ class PutOptions(TypedDict, total=False):
     tags: Sequence[str] | None
     retries: int | None
     depends: Sequence[str] | None
+    context: Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
 class NewJob:
     """A job to be put. `klass` is a handler, or the name of one that another process or language has.
 
-    `priority` is lower for what runs sooner; `delay` is in seconds; what is None is the job's own when it exists, else the default.
+    `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel
+    with it, such as those of a trace; what is None is the job's own when it exists, else the default.
     """
 
     klass: str | Handler[...]
@@ -46,6 +49,7 @@ class NewJob:
     tags: Sequence[str] | None = None
     retries: int | None = None
     depends: Sequence[str] | None = None
+    context: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
@@ -75,6 +79,7 @@ class NewJob:
             "tags": None if self.tags is None else names.checked_list("tags", self.tags),
             "retries": None if retries is None else names.checked_number("retries", retries, least=0),
             "depends": None if self.depends is None else names.checked_list("depends", self.depends),
+            "context": None if self.context is None else data_.encoded(names.checked_texts("context", self.context), LONGEST_CONTEXT),
         }
 
 
@@ -84,7 +89,8 @@ class Puts:
     Owns what has gathered, and the tasks that send it.
     """
 
-    def __init__(self, scripts: Scripts) -> None:
+    def __init__(self, scripts: Scripts, context: Callable[[], Mapping[str, str] | None] = lambda: None) -> None:
+        self.context = context  # of jobs that are put without one
         self._scripts = scripts
         self._gathered: dict[str, list[_Put]] = {}
         self._sending: set[asyncio.Task[None]] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
@@ -36,7 +37,7 @@ class Queue:
 
         A jid that exists is moved here with what it is given anew. Raises QueueFull when Redis has no memory left.
         """
-        return await self._puts.put(names.checked("queue", self.name), NewJob.of(job, data, options).arguments(self._max_data))
+        return await self._puts.put(names.checked("queue", self.name), self._arguments(NewJob.of(job, data, options)))
 
     async def put_many(self, jobs: Iterable[NewJob]) -> list[str]:
         """Put many jobs, in few calls of a bounded size; returns their jids in order.
@@ -46,7 +47,7 @@ class Queue:
         """
         queue = names.checked("queue", self.name)
         answers: list[Any] = []
-        for batch in batches([job.arguments(self._max_data) for job in jobs]):
+        for batch in batches([self._arguments(job) for job in jobs]):
             answers += await self._scripts("put_many", queue=queue, batch=batch)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
@@ -54,7 +55,7 @@ class Queue:
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job that must exist. Raises NoSuchJob."""
-        jid: str = await self._scripts("requeue", queue=names.checked("queue", self.name), **job.arguments(self._max_data))
+        jid: str = await self._scripts("requeue", queue=names.checked("queue", self.name), **self._arguments(job))
         return jid
 
     async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
@@ -74,7 +75,7 @@ class Queue:
             raise TypeError(f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RECUR_OPTIONS)}")
         backlog = options.pop("backlog", None)
         new = NewJob(klass, data, **options).arguments(self._max_data)
-        del new["delay"], new["depends"]
+        del new["delay"], new["depends"], new["context"]
         queue = names.checked("queue", self.name)
         interval = names.checked_number("every", every, least=0)
         jid = await self._scripts("recur", "on", queue=queue, interval=interval, offset=offset, backlog=backlog, **new)
@@ -119,6 +120,11 @@ class Queue:
     async def forget(self) -> None:
         """Take it off the list of known queues; its jobs stay."""
         await self._scripts("forget", queues=[self.name])
+
+    def _arguments(self, job: NewJob) -> dict[str, Any]:
+        if job.context is None and (context := self._puts.context()):
+            job = replace(job, context=context)
+        return job.arguments(self._max_data)
 
     def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
         return [Job(self._scripts, record, max_data=self._max_data) for record in records]

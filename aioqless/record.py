@@ -77,7 +77,7 @@ def history_of(record: Mapping[str, Any]) -> History:
 
 _ROW = (
     "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
-    "spawned_from_jid", "fence",
+    "spawned_from_jid", "fence", "context",
 )  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     record["tags"] = _stored(record["tags"], [])
     failure = _stored(record["failure"], {})
     record["failure"] = {name: failure.get(name, "") for name in ("group", "message", "when", "worker")} if failure else {}
+    record["context"] = _stored(record["context"], {})
     record["tracked"] = False
     return record
 

@@ -10,10 +10,11 @@
 -- @option  tags     tags          default: the job's, else none
 -- @option  retries  count         default: the job's, else 5
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
+-- @option  context  object        texts by name that travel with the job, such as those of a trace; default: the job's
 -- @option  worker   string        the caller: the holder of a running job is told unless it is the caller
 -- @returns text                   the jid
 
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
-  priority = priority, tags = tags, retries = retries, depends = depends, worker = worker,
+  priority = priority, tags = tags, retries = retries, depends = depends, context = context, worker = worker,
 })

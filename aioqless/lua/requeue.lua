@@ -10,6 +10,7 @@
 -- @option  tags     tags
 -- @option  retries  count
 -- @option  depends  jids
+-- @option  context  object
 -- @option  worker   string
 -- @returns text                   the jid
 -- @raises  NOJOB
@@ -17,5 +18,5 @@
 record.existing(jid)
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
-  priority = priority, tags = tags, retries = retries, depends = depends, worker = worker,
+  priority = priority, tags = tags, retries = retries, depends = depends, context = context, worker = worker,
 })

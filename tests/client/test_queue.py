@@ -38,6 +38,29 @@ async def test_a_new_job_is_put_with_options_on_top_of_its_own(client: Client) -
     assert found and (found.klass, found.data, found.state, found.tags) == ("Resize", {"path": "a.png"}, "waiting", ["x"])
 
 
+async def test_context_travels_with_a_job(client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet", jid="a", context={"traceparent": "00-1-2-01"})
+    await mail.put_many([NewJob("Greet", jid="b", context={"traceparent": "00-3-4-01"}), NewJob("Greet", jid="c")])
+    read = {jid: job.context for jid in "abc" if (job := await client.jobs.get(jid))}
+    assert read == {job.jid: job.context for job in await mail.pop(3)}
+    assert read == {"a": {"traceparent": "00-1-2-01"}, "b": {"traceparent": "00-3-4-01"}, "c": {}}
+
+
+async def test_a_client_makes_the_context_of_jobs_that_are_put_without_one(client: Client) -> None:
+    client.context = lambda: {"traceparent": "00-1-2-01"}
+    mail = client.queue("mail")
+    await mail.put("Greet")
+    await mail.put_many([NewJob("Greet"), NewJob("Greet", context={"own": "1"})])
+    assert [job.context for job in await mail.pop(3)] == [{"traceparent": "00-1-2-01"}, {"traceparent": "00-1-2-01"}, {"own": "1"}]
+
+
+@pytest.mark.parametrize(("context", "error"), [({"a": 1}, TypeError), ("a", TypeError), ({"a": "x" * 5_000}, InvalidData)])
+async def test_a_context_that_is_not_a_few_texts_is_refused(client: Client, context: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await client.queue("mail").put("Greet", context=context)
+
+
 async def test_a_new_job_takes_no_data_beside_its_own(client: Client) -> None:
     with pytest.raises(TypeError, match="has its data already"):
         await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})

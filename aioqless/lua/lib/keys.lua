@@ -33,7 +33,7 @@ function keys.worker(worker) return ns .. ':w:' .. worker end                  -
 function keys.event(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
 
 -- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash: `x-fence`
--- (the number of its latest pop), `x-put` (its `time` before that pop); in a template's: `x-coalesce`.
+-- (the number of its latest pop), `x-put` (its `time` before that pop), `x-context` (texts by name that travel with it); in a template's: `x-coalesce`.
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls

@@ -10,7 +10,7 @@ function view.share(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.m
 -- nil for a job that doesn't exist.
 function view.job(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
-    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence')
+    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context')
   if not f[1] then return nil end
   local parts = {
     '"jid":' .. cjson.encode(jid),
@@ -32,6 +32,7 @@ function view.job(jid)
     view.set('dependents', keys.dependents(jid)),
     view.history(jid, f[14]),
   }
+  if f[16] then parts[#parts + 1] = '"context":' .. f[16] end
   return '{' .. table.concat(parts, ',') .. '}'
 end
 
@@ -115,7 +116,7 @@ function view.handed(jids, worker)
   local rows = {}
   for _, jid in ipairs(jids) do
     local row = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority', 'retries',
-      'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence')
+      'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context')
     if row[2] == 'running' and row[3] == worker then rows[#rows + 1] = row end
   end
   return rows

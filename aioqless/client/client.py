@@ -1,4 +1,4 @@
-"""Client: one connection to one namespace, and its doors: queues, jobs, workers, config, events."""
+"""Client: one connection to one namespace, and the doors to all that is there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import socket
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from redis.asyncio import Redis
@@ -14,13 +15,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from aioqless import data, names
+from aioqless.client.jobs import Jobs
+from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
-from aioqless.jobs import Job
 from aioqless.pubsub import Events
 from aioqless.puts import Puts
 from aioqless.queue import Queue
-from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
 
@@ -45,6 +46,7 @@ class Client:
         self.namespace = namespace
         self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
+        self.context: Callable[[], Mapping[str, str]] | None = None  # makes the context of each job put without one, where it is put
         self._timeout = names.checked_number("timeout", timeout, least=0.001)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
@@ -142,98 +144,13 @@ class Client:
                 return found
 
 
-class Jobs:
-    """Jobs by their jid, their state, their tags."""
-
-    def __init__(self, scripts: Scripts, max_data: int) -> None:
-        self._scripts = scripts
-        self._max_data = max_data
-
-    async def get(self, jid: str) -> Job | None:
-        """The job; None when there is none."""
-        record = await self._scripts("get", jid=jid)
-        return None if record is None else self._job(record)
-
-    async def multiget(self, *jids: str) -> list[Job]:
-        """Those of the jobs that exist, in the order asked; at most 1,000 a call."""
-        return [self._job(record) for record in await self._scripts("multiget", jids=jids)]
-
-    async def recurring(self, jid: str) -> RecurringJob | None:
-        """The recurring job; None when there is none."""
-        record = await self._scripts("recur", "get", jid=jid)
-        return None if record is None else RecurringJob(self._scripts, record)
-
-    async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
-        """The jids of completed jobs that are still kept, the latest first."""
-        jids: list[str] = await self._scripts("jobs", state="complete", offset=offset, count=count)
-        return jids
-
-    async def failed(self) -> dict[str, int]:
-        """How many jobs failed in each group."""
-        counts: dict[str, int] = await self._scripts("failed")
-        return counts
-
-    async def failed_in(self, group: str, *, start: int = 0, limit: int = 25) -> tuple[int, list[Job]]:
-        """How many jobs failed in a group, and some of them, the latest first."""
-        page = await self._scripts("failed", group=group, start=start, limit=limit)
-        return page["total"], [self._job(record) for record in page["jobs"]]
-
-    async def tracked(self) -> tuple[list[Job], list[str]]:
-        """The tracked jobs, and the jids of those that are tracked but gone."""
-        page = await self._scripts("track")
-        return [self._job(record) for record in page["jobs"]], page["expired"]
-
-    async def tagged(self, tag: str, *, offset: int = 0, count: int = 25) -> tuple[int, list[str]]:
-        """How many jobs have the tag, and the jids of some, by when they got it."""
-        page = await self._scripts("tag", "get", tag=tag, offset=offset, count=count)
-        return page["total"], page["jobs"]
-
-    async def tags(self, *, offset: int = 0, count: int = 100) -> list[str]:
-        """The tags of two jobs or more, the commonest first."""
-        tags: list[str] = await self._scripts("tag", "top", offset=offset, count=count)
-        return tags
-
-    async def cancel(self, *jids: str) -> list[str]:
-        """Delete jobs; returns the jids of those that were. Raises HasDependents when one that depends on them isn't named."""
-        gone: list[str] = await self._scripts("cancel", jids=jids)
-        return gone
-
-    async def timeout(self, *jids: str) -> None:
-        """Take running jobs from their workers; they are next in line before all others."""
-        await self._scripts("timeout", jids=jids)
-
-    def _job(self, record: dict[str, Any]) -> Job:
-        return Job(self._scripts, record, max_data=self._max_data)
-
-
-class Workers:
-    """Workers as Redis knows them: by pops and heartbeats."""
-
-    def __init__(self, scripts: Scripts) -> None:
-        self._scripts = scripts
-
-    async def counts(self) -> list[dict[str, Any]]:
-        """[{name, jobs, stalled}], last seen first."""
-        counts: list[dict[str, Any]] = await self._scripts("workers")
-        return counts
-
-    async def jobs(self, name: str) -> dict[str, list[str]]:
-        """{jobs, stalled}: the jids that a worker holds, and those of them whose lock ran out."""
-        held: dict[str, list[str]] = await self._scripts("workers", worker=name)
-        return held
-
-    async def deregister(self, *workers: str) -> None:
-        """Take workers off the list of those known."""
-        await self._scripts("deregister", workers=workers)
-
-
 class _Doors:
     """What a connected client has."""
 
     def __init__(self, redis: Redis, scripts: Scripts, client: Client) -> None:
         self.redis = redis
         self.scripts = scripts
-        self.puts = Puts(scripts)
+        self.puts = Puts(scripts, lambda: client.context() if client.context else None)
         self.jobs = Jobs(scripts, client.max_data)
         self.workers = Workers(scripts)
         self.config = Config(scripts)

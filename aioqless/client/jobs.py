@@ -1,0 +1,73 @@
+"""Jobs, wherever they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aioqless.jobs import Job
+from aioqless.recurring import RecurringJob
+from aioqless.scripts import Scripts
+
+
+class Jobs:
+    """Jobs by their jid, their state, their tags."""
+
+    def __init__(self, scripts: Scripts, max_data: int) -> None:
+        self._scripts = scripts
+        self._max_data = max_data
+
+    async def get(self, jid: str) -> Job | None:
+        """The job; None when there is none."""
+        record = await self._scripts("get", jid=jid)
+        return None if record is None else self._job(record)
+
+    async def multiget(self, *jids: str) -> list[Job]:
+        """Those of the jobs that exist, in the order asked; at most 1,000 a call."""
+        return [self._job(record) for record in await self._scripts("multiget", jids=jids)]
+
+    async def recurring(self, jid: str) -> RecurringJob | None:
+        """The recurring job; None when there is none."""
+        record = await self._scripts("recur", "get", jid=jid)
+        return None if record is None else RecurringJob(self._scripts, record)
+
+    async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
+        """The jids of completed jobs that are still kept, the latest first."""
+        jids: list[str] = await self._scripts("jobs", state="complete", offset=offset, count=count)
+        return jids
+
+    async def failed(self) -> dict[str, int]:
+        """How many jobs failed in each group."""
+        counts: dict[str, int] = await self._scripts("failed")
+        return counts
+
+    async def failed_in(self, group: str, *, start: int = 0, limit: int = 25) -> tuple[int, list[Job]]:
+        """How many jobs failed in a group, and some of them, the latest first."""
+        page = await self._scripts("failed", group=group, start=start, limit=limit)
+        return page["total"], [self._job(record) for record in page["jobs"]]
+
+    async def tracked(self) -> tuple[list[Job], list[str]]:
+        """The tracked jobs, and the jids of those that are tracked but gone."""
+        page = await self._scripts("track")
+        return [self._job(record) for record in page["jobs"]], page["expired"]
+
+    async def tagged(self, tag: str, *, offset: int = 0, count: int = 25) -> tuple[int, list[str]]:
+        """How many jobs have the tag, and the jids of some, by when they got it."""
+        page = await self._scripts("tag", "get", tag=tag, offset=offset, count=count)
+        return page["total"], page["jobs"]
+
+    async def tags(self, *, offset: int = 0, count: int = 100) -> list[str]:
+        """The tags of two jobs or more, the commonest first."""
+        tags: list[str] = await self._scripts("tag", "top", offset=offset, count=count)
+        return tags
+
+    async def cancel(self, *jids: str) -> list[str]:
+        """Delete jobs; returns the jids of those that were. Raises HasDependents when one that depends on them isn't named."""
+        gone: list[str] = await self._scripts("cancel", jids=jids)
+        return gone
+
+    async def timeout(self, *jids: str) -> None:
+        """Take running jobs from their workers; they are next in line before all others."""
+        await self._scripts("timeout", jids=jids)
+
+    def _job(self, record: dict[str, Any]) -> Job:
+        return Job(self._scripts, record, max_data=self._max_data)
