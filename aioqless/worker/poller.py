@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections import Counter
 from typing import Any
 
 from aioqless.connection import AWAY
@@ -13,47 +14,86 @@ from aioqless.log import log
 from aioqless.record import record_of_row
 from aioqless.scripts import Scripts
 from aioqless.worker.outage import Outage
+from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
+from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
+LOOK = 30.0  # seconds between looks for queues that patterns match; what is put wakes it sooner
+NAMES_PER_PAGE = 1000
 
 
 class Poller:
-    """Owns the order of the queues and the flag that wakes it."""
+    """Owns the subscriptions and the flag that wakes it."""
 
     def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage, settings: Settings, max_data: int) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.stopping = False  # whether it was told to pop no more
+        self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self._scripts = scripts
         self._worker = worker
         self._runner = runner
         self._outage = outage
         self._settings = settings
         self._max_data = max_data
-        self._queues = list(settings.queues)
         self._woken = asyncio.Event()
+        self._going = asyncio.Event()  # cleared while it is paused
+        self._going.set()
+        self._look_at = 0.0  # when patterns next ask which queues there are
+        runner.ended = self._make_room
+
+    @property
+    def paused(self) -> bool:
+        return not self._going.is_set()
 
     def wake(self, queue: str | None = None) -> None:
         """There may be something to pop, in a queue if one is given; bursts count once."""
-        if queue is None or queue in self._settings.queues:
+        if queue is None or self.subscriptions.hear(queue):
             self._woken.set()
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Serve a queue from now on. Raises ValueError."""
+        self.subscriptions.add(subscription)
+        self._look_at = 0.0
+        self._woken.set()
+
+    def unsubscribe(self, queue: str) -> None:
+        """Pop no more of it, but what a pop that is under way brings. Raises ValueError."""
+        self.subscriptions.remove(queue)
+
+    def pause(self) -> None:
+        """Pop no more until `resume`, but what a pop that is under way brings."""
+        self._going.clear()
+        self._woken.set()
+
+    def resume(self) -> None:
+        """Pop again."""
+        self._going.set()
 
     def stop(self) -> None:
         """Let `run` return, after a pop that is under way."""
         self.stopping = True
         self._woken.set()
+        self._going.set()
         self._runner.vacancy.set()
 
     async def run(self) -> None:
         """Pop and start jobs until told to stop."""
         while not self.stopping:
-            if self._runner.free:
+            if self.paused:
+                await self._going.wait()
+            elif self._runner.free:
                 await self._sleep(await self._poll())
             else:
                 self._runner.vacancy.clear()
                 await self._runner.vacancy.wait()
+
+    def _make_room(self, run: Run) -> None:
+        """A run has ended; a queue that was full may give another."""
+        if run.job.queue in self.subscriptions.full:
+            self._woken.set()
 
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self.stopping:
@@ -65,6 +105,8 @@ class Poller:
 
     async def _poll(self) -> float:
         """Pop once; returns the seconds to wait until the next time."""
+        if self.subscriptions.has_patterns and asyncio.get_running_loop().time() >= self._look_at and (away := await self._look()):
+            return away
         # A third of the slots: while one third runs, another is on its way in and the last on its way out, so nobody waits for the other.
         share = max(LEAST_PER_POP, self._settings.concurrency // 3)
         asked = min(self._runner.free, share, MOST_PER_POP)
@@ -76,26 +118,49 @@ class Poller:
             wait = self._settings.poll * random.uniform(1.0, 1.2)
             return min(wait, float(due) + 0.001) if due and float(due) > 0 else wait
         log.debug("poller.popped", jobs=len(rows), asked=asked)
-        if self._settings.round_robin and record["queue"] in self._queues:  # the turn goes on behind the queue of the last job
-            last = self._queues.index(record["queue"]) + 1
-            self._queues = self._queues[last:] + self._queues[:last]
+        self.subscriptions.took(record["queue"])
         return 0
+
+    async def _look(self) -> float:
+        """Learn which queues there are; returns the seconds to wait when Redis is away."""
+        queues: list[str] = []
+        try:
+            while page := await self._scripts("queue_names", offset=len(queues), count=NAMES_PER_PAGE):
+                queues += page
+                if len(page) < NAMES_PER_PAGE:
+                    break
+        except AWAY as away:
+            return self._outage.lost(away)
+        self._outage.found()
+        self.subscriptions.meet(queues)
+        self._look_at = asyncio.get_running_loop().time() + LOOK
+        return 0
+
+    def _batch(self) -> list[dict[str, Any]]:
+        """The queues to ask, with what may still be taken of each."""
+        limited = self.subscriptions.has_limits
+        return self.subscriptions.batch(Counter(run.job.queue for run in self._runner.running.values()) if limited else {})
 
     async def _pop(self, asked: int) -> Any:
         """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is asked again under the same identity,
         so that jobs which an earlier try locked are handed out by the next that gets through; nothing, when told to stop meanwhile.
         """
         with self._scripts.request() as request:
+            tried = False
             while True:
                 self._woken.clear()
+                batch = self._batch()
+                if not (batch or tried):
+                    return [], "", "0"
+                tried = True
                 try:
                     # Stopping waits for this: a pop that is cut off would leave jobs locked that nobody runs.
                     answer = await self._scripts(
                         "pop_many",
                         worker=self._worker,
                         count=asked,
-                        order="rotation" if self._settings.round_robin else "ordered",
-                        batch=[{"queue": queue} for queue in self._queues],
+                        order=self.subscriptions.script_order,
+                        batch=batch,
                         request=request,
                     )
                 except AWAY as away:

@@ -27,6 +27,7 @@ class Runner:
         self.running: dict[str, Run] = {}
         self.vacancy = asyncio.Event()  # set whenever a run has left the table
         self.begun: Callable[[Run], None] = lambda run: None  # called with each run that begins
+        self.ended: Callable[[Run], None] = lambda run: None  # called with each run that has left the table
         self._handlers = handlers
         self._surroundings = surroundings
         self._finisher = finisher
@@ -77,6 +78,7 @@ class Runner:
         finally:
             if self.running.get(run.job.jid) is run:
                 del self.running[run.job.jid]
+            self.ended(run)
             self.vacancy.set()
 
     async def _attempt(self, run: Run) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aioqless import names
 from aioqless.retrying import NEVER, RetryPolicy
+from aioqless.worker.subscriptions import Order, Subscription, subscriptions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Checked when made; raises ValueError and TypeError. Times are in seconds."""
 
-    queues: tuple[str, ...] = ("default",)  # in order of preference
-    round_robin: bool = False  # take from each queue in turn, instead of from the first that has work
+    queues: Sequence[str | Subscription] | Mapping[str, int | None] = ("default",)  # in order of preference; or each with its limit
+    order: Order = "ordered"  # or round-robin, shuffled, weighted: which queue is asked first
     concurrency: int = 20  # runs at once; also the most that a pop asks for
     poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
     grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
@@ -21,15 +23,15 @@ class Settings:
     retry: RetryPolicy = NEVER  # for handlers without one of their own
 
     def __post_init__(self) -> None:
-        if isinstance(self.queues, str) or not self.queues:
-            raise ValueError(f"queues must be one name or more in a tuple, not {self.queues!r}")
-        for queue in self.queues:
-            names.checked("queue", queue)
-        if len(set(self.queues)) < len(self.queues):
-            raise ValueError(f"queues {self.queues!r} names one twice")
+        subscriptions(self.queues, self.order)
         for name in ("concurrency", "threads"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
         for name, least in (("poll", 0.01), ("grace", 0)):
             names.checked_number(name, getattr(self, name), least=least)
+
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """What `queues` asks for."""
+        return subscriptions(self.queues, self.order)
