@@ -48,7 +48,7 @@ from aioqless.puts import NewJob
 from aioqless.queue import Queue
 from aioqless.record import JobState
 from aioqless.recurring import RecurringJob
-from aioqless.worker import Fail, Next, Retry, Settings, Worker
+from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 
 __all__ = [
     "GIVEN",
@@ -73,6 +73,7 @@ __all__ = [
     "Retry",
     "ScriptError",
     "Settings",
+    "Subscription",
     "UnknownKlass",
     "Worker",
     "WrongState",

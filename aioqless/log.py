@@ -5,6 +5,10 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
 
     event                level    fields beside those
     worker.started       info     queues concurrency handlers
+    worker.subscribed    info     worker queue
+    worker.unsubscribed  info     worker queue
+    worker.paused        info     worker running
+    worker.resumed       info     worker
     worker.draining      info     worker running
     worker.stopped       info
     worker.crashed       error    error

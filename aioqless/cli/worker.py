@@ -17,15 +17,21 @@ from aioqless import log
 from aioqless.cli.app import Namespace, Url, app, run
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
-from aioqless.worker import Settings, Worker
+from aioqless.worker import Settings, Subscription, Worker
+from aioqless.worker.subscriptions import ORDERS
 
 
 @app.command()
 def worker(
     jobs: Annotated[list[str], typer.Argument(help="Modules with handlers, such as app.jobs.")],
-    queue: Annotated[list[str] | None, typer.Option("-q", "--queue", help="A queue to serve, in order of preference; repeatable.")] = None,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-q", "--queue", help="A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), 'mail-*'; repeatable."
+        ),
+    ] = None,
     concurrency: Annotated[int, typer.Option("-c", "--concurrency", help="Jobs at once.")] = Settings.concurrency,
-    round_robin: Annotated[bool, typer.Option("--round-robin", help="One job from each queue in turn, not the first queue first.")] = False,
+    order: Annotated[str, typer.Option(help=f"Which queue is asked first: {', '.join(ORDERS)}.")] = Settings.order,
     poll: Annotated[float, typer.Option(help="Seconds between looks at empty queues.")] = Settings.poll,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when told to stop.")] = Settings.grace,
     threads: Annotated[int, typer.Option(help="Plain functions at once.")] = Settings.threads,
@@ -52,7 +58,7 @@ def worker(
 
 def _settings(given: dict[str, Any]) -> Settings:
     """What was given on the command line: an option that is named like one of the settings is that one."""
-    queues = tuple(given["queue"] or ("default",))
+    queues = tuple(Subscription.read(text) for text in given["queue"] or ("default",))
     return Settings(queues=queues, **{name: given[name] for name in Settings.__dataclass_fields__ if name in given})
 
 

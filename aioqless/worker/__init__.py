@@ -8,6 +8,7 @@ finisher.py     Finisher      stores outcomes until Redis has them; owns those t
 listener.py     Listener      hears of ready work and of jobs taken away; owns the subscription
 
 settings.py     Settings      how one worker behaves
+subscriptions.py              which queues, with which limits, in which order
 run.py          Run           one attempt of one job
 perform.py                    calls a handler
 outcome.py                    what a run came to: `outcome_of` decides, without any I/O
@@ -15,6 +16,7 @@ outcome.py                    what a run came to: `outcome_of` decides, without 
 
 from aioqless.worker.outcome import Fail, Next, Retry
 from aioqless.worker.settings import Settings
+from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import Worker
 
-__all__ = ["Fail", "Next", "Retry", "Settings", "Worker"]
+__all__ = ["Fail", "Next", "Retry", "Settings", "Subscription", "Worker"]

@@ -18,6 +18,7 @@ from aioqless.worker.outage import Outage
 from aioqless.worker.poller import Poller
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
+from aioqless.worker.subscriptions import Subscription
 
 
 class Worker:
@@ -53,6 +54,39 @@ class Worker:
         """The jids of what runs now."""
         return list(self._runner.running)
 
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """What it serves now, in order of preference."""
+        return tuple(self._poller.subscriptions)
+
+    @property
+    def paused(self) -> bool:
+        """Whether it pops nothing for now."""
+        return self._poller.paused
+
+    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
+        """Serve a queue, or all that match a pattern, from now on; one that is subscribed already, under these terms. Raises ValueError."""
+        subscription = Subscription(queue, limit, weight)
+        self._poller.subscribe(subscription)
+        log.info("worker.subscribed", worker=self.name, queue=str(subscription))
+
+    def unsubscribe(self, queue: str) -> None:
+        """Serve a queue no longer; what runs of it goes on. Raises ValueError when it isn't subscribed by this name."""
+        self._poller.unsubscribe(queue)
+        log.info("worker.unsubscribed", worker=self.name, queue=queue)
+
+    def pause(self) -> None:
+        """Pop no more until `resume`; what runs goes on."""
+        if not self.paused:
+            self._poller.pause()
+            log.info("worker.paused", worker=self.name, running=len(self._runner.running))
+
+    def resume(self) -> None:
+        """Pop again."""
+        if self.paused:
+            self._poller.resume()
+            log.info("worker.resumed", worker=self.name)
+
     def stop(self) -> None:
         """Pop no more; `run` returns when what runs has ended or was handed back."""
         if not self._poller.stopping:
@@ -68,7 +102,8 @@ class Worker:
         """Work until told to stop."""
         settings = self.settings
         with bound(worker=self.name):
-            log.info("worker.started", queues=settings.queues, concurrency=settings.concurrency, handlers=len(self.handlers))
+            queues = tuple(str(each) for each in self.subscriptions)
+            log.info("worker.started", queues=queues, concurrency=settings.concurrency, handlers=len(self.handlers))
             try:
                 async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
                     running = [helpers.create_task(part.run()) for part in (self._finisher, self._heartbeater, self._listener)]

@@ -80,7 +80,7 @@ async def test_a_job_of_a_worker_that_was_killed_is_done_by_another_when_its_loc
 
 
 async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(client: Client, start: Start, until: Until) -> None:
-    async with start("--name", "w-1", "-q", "billing", "--round-robin", "-c", "3") as worker:
+    async with start("--name", "w-1", "-q", "billing", "--order", "round-robin", "-c", "3") as worker:
         assert worker.logged("worker.started")[0]["queues"] == ["mail", "billing"]
         assert [each["name"] for each in await until(client.workers.counts)] == ["w-1"]
         await client.queue("billing").put("Slow", jid="a")
@@ -93,6 +93,11 @@ async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(client
         (["-c", "0"], 1, "concurrency must be a whole number of 1 or more, not 0"),
         (["-q", ""], 1, "queue must not be empty"),
         (["-q", "a", "-q", "a"], 1, "names one twice"),
+        (["-q", "a=4", "-q", "a"], 1, "names one twice"),
+        (["-q", "a=four"], 1, "queue 'a=four' must be a name, with `,weight` and `=limit` behind it"),
+        (["-q", "a=0"], 1, "the limit of queue 'a' must be a whole number of 1 or more, not 0"),
+        (["-q", "a,2"], 1, "queue 'a' has a weight, which counts only where the order is weighted; it is ordered"),
+        (["--order", "random"], 1, "order 'random' must be one of ordered, round-robin, shuffled, weighted"),
         (["--poll", "0"], 1, "poll 0.0 must be finite and no less than 0.01"),
         (["--name", ""], 1, "name must not be empty"),
         (["--log-level", "loud"], 1, "log level 'loud' must be one of debug, info, warning, error"),

@@ -62,6 +62,14 @@ async def test_an_unknown_queue_has_no_jobs(story: Story) -> None:
     assert await story.scripts("queues", now=0, queue="mail") == {"name": "mail", **_NONE}
 
 
+async def test_the_names_alone_are_listed_in_pages(story: Story) -> None:
+    for n, queue in enumerate(("zebra", "apple", "mango")):
+        await story.put(f"j{n}", n, queue=queue)
+    assert await story.scripts("queue_names") == ["zebra", "apple", "mango"]
+    assert await story.scripts("queue_names", offset=1, count=1) == ["apple"]
+    assert await story.scripts("queue_names", offset=3) == await story.scripts("queue_names", count=0) == []
+
+
 async def test_all_queues_are_listed_by_when_they_were_first_seen(story: Story) -> None:
     for at, queue in enumerate(("zebra", "apple", "mango", "zebra")):
         await story.put(f"j{at}", at, queue=queue)

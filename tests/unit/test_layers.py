@@ -24,6 +24,7 @@ LAYERS = [
     {"__main__", ""},
 ]
 WORKER = [
+    {"subscriptions"},
     {"settings", "outage", "run", "outcome"},
     {"perform", "finisher"},
     {"runner"},

@@ -12,7 +12,7 @@ from aioqless import Settings, names
 
 
 def test_settings_that_are_not_given_have_defaults() -> None:
-    assert Settings() == Settings(queues=("default",), round_robin=False, concurrency=20, poll=1.0, grace=25.0, threads=20)
+    assert Settings() == Settings(queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0, threads=20)
 
 
 def test_settings_do_not_change() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, job
+from aioqless.worker.subscriptions import ORDERS
 from tests.conftest import Until
 
 from .conftest import Lines, Work
@@ -21,11 +22,11 @@ async def put_the_example(client: Client) -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 2, 3, 4, 20])
 @pytest.mark.parametrize(
-    ("round_robin", "order"),
-    [(False, "C1 C2 C3 B1 B2 A1 A2 A3 A4 A5"), (True, "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5")],
+    ("order", "sequence"),
+    [("ordered", "C1 C2 C3 B1 B2 A1 A2 A3 A4 A5"), ("round-robin", "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5")],
 )
 async def test_the_specifications_example_runs_in_the_order_it_names_whatever_the_concurrency(
-    client: Client, work: Work, until: Until, concurrency: int, round_robin: bool, order: str
+    client: Client, work: Work, until: Until, concurrency: int, order: str, sequence: str
 ) -> None:
     ran: list[str] = []
 
@@ -35,9 +36,9 @@ async def test_the_specifications_example_runs_in_the_order_it_names_whatever_th
         await asyncio.sleep(0)
 
     await put_the_example(client)
-    async with work(note, queues=("C", "B", "A"), concurrency=concurrency, round_robin=round_robin):
+    async with work(note, queues=("C", "B", "A"), concurrency=concurrency, order=order):
         await until(lambda: len(ran) == 10)
-    assert " ".join(ran) == order
+    assert " ".join(ran) == sequence
 
 
 async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(client: Client, work: Work, until: Until) -> None:
@@ -50,7 +51,7 @@ async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(
         await ends.setdefault(job.jid, asyncio.Event()).wait()
 
     await put_the_example(client)
-    async with work(note, queues=("C", "B", "A"), concurrency=3, round_robin=True):
+    async with work(note, queues=("C", "B", "A"), concurrency=3, order="round-robin"):
         await until(lambda: len(ran) == 3)
         for count in range(4, 11):  # the oldest that still runs ends
             ends[ran[count - 4]].set()
@@ -138,9 +139,9 @@ async def test_a_queues_max_concurrency_binds_all_workers_together(client: Clien
     assert most == 2
 
 
-@pytest.mark.parametrize("round_robin", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
 async def test_a_job_that_says_it_is_in_another_queue_does_not_stop_the_worker(
-    client: Client, work: Work, until: Until, round_robin: bool
+    client: Client, work: Work, until: Until, order: str
 ) -> None:
     ran: list[str] = []
 
@@ -151,7 +152,7 @@ async def test_a_job_that_says_it_is_in_another_queue_does_not_stop_the_worker(
     await client.queue("mail").put(note, jid="astray")
     await client.redis.hset(f"{client.namespace}:j:astray", "queue", "billing")
     await client.queue("mail").put(note, jid="fine")
-    async with work(note, round_robin=round_robin) as worker:
+    async with work(note, order=order) as worker:
         await until(lambda: "fine" in ran)
         assert worker.healthy
 

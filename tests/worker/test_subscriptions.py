@@ -1,0 +1,237 @@
+"""Which queues a worker serves, how many jobs of each, and what changes while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Handler, Job, NewJob, Subscription, job
+from aioqless.worker.poller import Poller
+from tests.conftest import Until
+
+from .conftest import Idle, Lines, Work
+from .test_waking import pops
+
+
+class Stage:
+    """Jobs that run until they are told to end."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.running: dict[str, asyncio.Event] = {}
+        self.most: Counter[str] = Counter()
+
+    def end(self, *jids: str) -> None:
+        for jid in jids or list(self.running):
+            self.running[jid].set()
+
+    @property
+    def handler(self) -> Handler:
+        @job(klass="Stay")
+        async def stay(job: Job[Any]) -> None:
+            self.ran.append(job.jid)
+            ended = self.running[job.jid] = asyncio.Event()
+            self.most[job.queue] = max(self.most[job.queue], sum(jid.startswith(job.queue) for jid in self.running))
+            try:
+                await ended.wait()
+            finally:
+                del self.running[job.jid]
+
+        return stay
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    yield Stage()
+
+
+async def fill(client: Client, queue: str, count: int, first: int = 0) -> None:
+    await client.queue(queue).put_many(NewJob("Stay", jid=f"{queue}{n}") for n in range(first, first + count))
+
+
+# Limits
+
+
+async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the_other_slots(
+    client: Client, work: Work, until: Until, stage: Stage
+) -> None:
+    await fill(client, "reports", 5)
+    await fill(client, "mail", 5)
+    async with work(stage.handler, queues={"reports": 2, "mail": None}, concurrency=6) as worker:
+        await until(lambda: len(worker.running) == 6)
+        assert set(stage.running) == {"reports0", "reports1", "mail0", "mail1", "mail2", "mail3"}
+        while len(stage.ran) < 10 or stage.running:
+            stage.end()
+            await asyncio.sleep(0)
+    assert stage.most["reports"] == 2
+
+
+async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(client: Client, work: Work, until: Until, stage: Stage) -> None:
+    await fill(client, "mail", 3)
+    async with work(stage.handler, queues={"mail": 1}) as worker:  # it polls every 30 seconds
+        for n in range(3):
+            await until(lambda: list(stage.running) == [f"mail{n}"])  # noqa: B023
+            assert worker.running == [f"mail{n}"]
+            stage.end()
+
+
+async def test_while_all_its_queues_are_full_it_asks_for_nothing(client: Client, work: Work, until: Until, stage: Stage) -> None:
+    await fill(client, "mail", 3)
+    async with work(stage.handler, queues={"mail": 1}, poll=0.01, grace=0) as worker:
+        await until(worker._poller.idle.is_set)
+        assert await pops(client, 0.3) == 0
+
+
+async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(client: Client, work: Work, until: Until, stage: Stage) -> None:
+    for jid, priority in (("b", 0), ("c", 5), ("a", -5)):
+        await client.queue("mail").put("Stay", jid=jid, priority=priority)
+    async with work(stage.handler, queues={"mail": 1}):
+        for jid in "abc":
+            await until(lambda: list(stage.running) == [jid])  # noqa: B023
+            stage.end()
+    assert "".join(stage.ran) == "abc"
+
+
+async def test_the_limit_of_a_pattern_is_that_of_each_queue(client: Client, work: Work, until: Until, stage: Stage) -> None:
+    for queue in ("mail-a", "mail-b"):
+        await fill(client, queue, 3)
+    async with work(stage.handler, queues={"mail-*": 1}, grace=0) as worker:
+        await until(lambda: set(stage.running) == {"mail-a0", "mail-b0"})
+        stage.end("mail-a0")
+        await until(lambda: set(stage.running) == {"mail-a1", "mail-b0"})
+        assert len(worker.running) == 2
+
+
+# While it runs
+
+
+async def test_a_queue_that_is_subscribed_is_served_at_once(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
+) -> None:
+    await fill(client, "reports", 2)
+    async with work(stage.handler, grace=0) as worker:
+        await idle(worker)
+        worker.subscribe("reports", limit=1)
+        await until(lambda: list(stage.running) == ["reports0"])
+        assert worker.subscriptions == (Subscription("mail"), Subscription("reports", limit=1))
+        assert lines.of("worker.subscribed", queue="reports=1")
+        worker.subscribe("reports", limit=2)
+        await until(lambda: list(stage.running) == ["reports0", "reports1"])
+
+
+async def test_a_queue_that_is_unsubscribed_gives_no_more_and_what_runs_of_it_goes_on(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
+) -> None:
+    await fill(client, "mail", 1)
+    async with work(stage.handler, queues=("mail", "reports")) as worker:
+        await until(lambda: list(stage.running) == ["mail0"])
+        worker.unsubscribe("mail")
+        await fill(client, "mail", 1, first=1)
+        await fill(client, "reports", 1)
+        await until(lambda: list(stage.running) == ["mail0", "reports0"])
+        stage.end()
+        await until(lambda: len(lines.of("job.completed")) == 2)
+    assert (stage.ran, lines.of("worker.unsubscribed", queue="mail") != []) == (["mail0", "reports0"], True)
+    assert await client.queue("mail").length() == 1
+
+
+async def test_without_any_queue_left_it_waits_for_one(client: Client, work: Work, until: Until, idle: Idle, stage: Stage) -> None:
+    async with work(stage.handler, poll=0.01, grace=0) as worker:
+        await idle(worker)
+        worker.unsubscribe("mail")
+        await until(worker._poller.idle.is_set)
+        await fill(client, "mail", 1)
+        assert await pops(client, 0.2) <= 1
+        worker.subscribe("mail")
+        await until(lambda: list(stage.running) == ["mail0"])
+
+
+async def test_what_cannot_be_subscribed_or_unsubscribed_is_refused(work: Work, stage: Stage) -> None:
+    async with work(stage.handler) as worker:
+        with pytest.raises(ValueError, match="queue 'post' is not subscribed"):
+            worker.unsubscribe("post")
+        with pytest.raises(ValueError, match="has a weight, which counts only where the order is weighted"):
+            worker.subscribe("post", weight=2)
+        with pytest.raises(ValueError, match="queue must not be empty"):
+            worker.subscribe("")
+        assert worker.subscriptions == (Subscription("mail"),)
+
+
+# Pausing
+
+
+async def test_a_paused_worker_pops_nothing_and_what_runs_goes_on(
+    client: Client, work: Work, until: Until, stage: Stage, lines: Lines
+) -> None:
+    await fill(client, "mail", 1)
+    async with work(stage.handler, poll=0.01, grace=0) as worker:
+        await until(lambda: list(stage.running) == ["mail0"])
+        worker.pause()
+        assert worker.paused and await pops(client, 0.1) <= 1, "one may have been under way"
+        await fill(client, "mail", 1, first=1)
+        stage.end()
+        await until(lambda: lines.of("job.completed"))
+        assert await pops(client, 0.1) == 0 and not worker.running
+        worker.resume()
+        await until(lambda: list(stage.running) == ["mail1"])
+    assert len(lines.of("worker.paused")) == len(lines.of("worker.resumed")) == 1
+
+
+async def test_a_paused_worker_stops_when_told(work: Work, stage: Stage) -> None:
+    async with work(stage.handler) as worker:
+        worker.pause()
+    assert not worker.healthy
+
+
+async def test_a_queue_that_a_pattern_matches_while_its_worker_is_paused_is_served_after_it(
+    client: Client, work: Work, until: Until, stage: Stage
+) -> None:
+    async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
+        await until(worker._poller.idle.is_set)
+        worker.pause()
+        await fill(client, "mail-new", 1)
+        assert await pops(client, 0.1) <= 1 and not worker.running
+        worker.resume()
+        await until(lambda: list(stage.running) == ["mail-new0"])
+
+
+# Patterns
+
+
+async def test_a_pattern_serves_the_queues_that_are_there_and_no_others(client: Client, work: Work, until: Until, stage: Stage) -> None:
+    for queue in ("mail-a", "post", "mail-b"):
+        await fill(client, queue, 1)
+    async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
+        await until(lambda: len(worker.running) == 2)
+        assert set(worker.running) == {"mail-a0", "mail-b0"}
+
+
+async def test_a_queue_that_comes_into_being_is_served_at_once_when_a_pattern_matches_it(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+) -> None:
+    async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
+        await idle(worker)
+        await fill(client, "mail-new", 1)
+        await until(lambda: list(stage.running) == ["mail-new0"])
+
+
+async def test_what_no_message_told_of_a_look_finds(
+    client: Client, work: Work, until: Until, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioqless.worker.poller.LOOK", 0.01)
+    monkeypatch.setattr(Poller, "wake", lambda *_: None)
+    async with work(stage.handler, queues=("mail-*",), grace=0, poll=0.01) as worker:
+        await until(worker._poller.idle.is_set)
+        await fill(client, "mail-new", 1)
+        await until(lambda: list(stage.running) == ["mail-new0"])
+
+
+async def test_an_idle_worker_with_a_pattern_asks_for_nothing(client: Client, work: Work, until: Until, idle: Idle, stage: Stage) -> None:
+    await fill(client, "post", 1)
+    async with work(stage.handler, queues=("mail-*", "other")) as worker:
+        await idle(worker)
+        assert await pops(client, 0.3) <= 1
