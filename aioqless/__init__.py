@@ -24,6 +24,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     retrying.py     when a job that raised runs again by itself
     log.py          what is logged
     worker/         the worker's six parts
+    extras/         what other tools hear of jobs
     cli/            python -m aioqless
 """
 

@@ -89,7 +89,7 @@ class Puts:
     Owns what has gathered, and the tasks that send it.
     """
 
-    def __init__(self, scripts: Scripts, context: Callable[[], Mapping[str, str] | None] = lambda: None) -> None:
+    def __init__(self, scripts: Scripts, context: Callable[[NewJob], Mapping[str, str] | None] = lambda job: None) -> None:
         self.context = context  # of jobs that are put without one
         self._scripts = scripts
         self._gathered: dict[str, list[_Put]] = {}

@@ -99,6 +99,11 @@ class Queue:
         counts: dict[str, Any] = await self._scripts("queues", queue=self.name)
         return counts
 
+    async def lag(self) -> float:
+        """For how many seconds the next job could have been running by now; 0 when none waits."""
+        (lag,) = await self._scripts("lag", queues=[self.name])
+        return float(lag)
+
     async def length(self) -> int:
         """How many jobs wait, run or are scheduled."""
         length: int = await self._scripts("length", queue=self.name)
@@ -122,7 +127,7 @@ class Queue:
         await self._scripts("forget", queues=[self.name])
 
     def _arguments(self, job: NewJob) -> dict[str, Any]:
-        if job.context is None and (context := self._puts.context()):
+        if job.context is None and (context := self._puts.context(job)):
             job = replace(job, context=context)
         return job.arguments(self._max_data)
 

@@ -20,7 +20,7 @@ from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
 from aioqless.pubsub import Events
-from aioqless.puts import Puts
+from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.scripts import Scripts
 
@@ -46,7 +46,7 @@ class Client:
         self.namespace = namespace
         self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
-        self.context: Callable[[], Mapping[str, str]] | None = None  # makes the context of each job put without one, where it is put
+        self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
         self._timeout = names.checked_number("timeout", timeout, least=0.001)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
@@ -150,7 +150,7 @@ class _Doors:
     def __init__(self, redis: Redis, scripts: Scripts, client: Client) -> None:
         self.redis = redis
         self.scripts = scripts
-        self.puts = Puts(scripts, lambda: client.context() if client.context else None)
+        self.puts = Puts(scripts, lambda job: client.context(job) if client.context else None)
         self.jobs = Jobs(scripts, client.max_data)
         self.workers = Workers(scripts)
         self.config = Config(scripts)

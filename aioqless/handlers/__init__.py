@@ -17,11 +17,12 @@ from aioqless.handlers.declare import job
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.options import JobOptions
 from aioqless.handlers.resources import Resource, Resources, resource
-from aioqless.handlers.surround import Around, Call, Hook, Surroundings, around, on
+from aioqless.handlers.surround import ENDS, Around, Call, Hook, Surroundings, around, on
 from aioqless.handlers.table import Handlers
 from aioqless.handlers.takes import GIVEN
 
 __all__ = [
+    "ENDS",
     "GIVEN",
     "Around",
     "Call",

@@ -35,13 +35,16 @@ class Takes:
     given: Mapping[str, Any] = field(default_factory=dict)  # the types of the resources it takes, by the names of their parameters
 
     def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
-        """The parameters' values; the job, if given, gets its typed data. Keys that no parameter takes are left alone.
+        """The parameters' values; the job, if given, gets its typed data. Keys that no parameter takes are left alone; no data
+        leave all parameters to their defaults.
 
         Raises InvalidData.
         """
         type_ = self.whole or self.parameters
         if type_ is None:
             return {}
+        if self.parameters and text == b"null":  # put without data
+            text = b"{}"
         try:
             value = msgspec.json.decode(text, type=type_)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

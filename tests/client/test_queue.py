@@ -48,11 +48,11 @@ async def test_context_travels_with_a_job(client: Client) -> None:
 
 
 async def test_a_client_makes_the_context_of_jobs_that_are_put_without_one(client: Client) -> None:
-    client.context = lambda: {"traceparent": "00-1-2-01"}
+    client.context = lambda new: {"traceparent": f"00-{new.klass}-2-01"}
     mail = client.queue("mail")
     await mail.put("Greet")
     await mail.put_many([NewJob("Greet"), NewJob("Greet", context={"own": "1"})])
-    assert [job.context for job in await mail.pop(3)] == [{"traceparent": "00-1-2-01"}, {"traceparent": "00-1-2-01"}, {"own": "1"}]
+    assert [job.context for job in await mail.pop(3)] == [{"traceparent": "00-Greet-2-01"}] * 2 + [{"own": "1"}]
 
 
 @pytest.mark.parametrize(("context", "error"), [({"a": 1}, TypeError), ("a", TypeError), ({"a": "x" * 5_000}, InvalidData)])

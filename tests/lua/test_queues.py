@@ -31,6 +31,33 @@ async def _jobs(story: Story, state: str, **more: Any) -> list[str]:
     return jids
 
 
+# lag
+
+
+async def test_lag_is_how_long_the_first_in_line_has_waited(story: Story) -> None:
+    async def lag(now: float) -> float:
+        (seconds,) = await story.scripts("lag", queues=["mail"], now=now)
+        return float(seconds)
+
+    assert await lag(10) == 0
+    await story.put("later", 10, delay=90)
+    assert await lag(50) == 0
+    await story.put("a", 20)
+    await story.put("urgent", 25, priority=-3)
+    assert await lag(30) == pytest.approx(5, abs=0.001)
+    await story.pop(30)
+    assert await lag(30) == pytest.approx(10, abs=0.001)
+    await story.pop(30)
+    assert await lag(103) == 3
+    await story.timeout("a", at=104)
+    assert await lag(105) == 75
+
+
+async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
+    await story.put("a", 20)
+    assert await story.scripts("lag", queues=["other", "mail"], now=21) == [0, pytest.approx(1, abs=0.001)]
+
+
 # queues
 
 

@@ -157,6 +157,14 @@ async def resize(job: Job[Any], path: str, width: int = 100, *, sharp: bool = Fa
     return path, width, sharp
 
 
+async def test_a_job_without_data_leaves_parameters_to_their_defaults() -> None:
+    @job
+    async def greet(job: Job[Any], name: str = "world") -> str:
+        return f"hello {name}"
+
+    assert await performed(greet, "null") == "hello world"
+
+
 @pytest.mark.parametrize(
     ("data", "taken"),
     [
@@ -176,7 +184,7 @@ async def test_parameters_are_filled_from_the_data_by_name(data: str, taken: tup
         ('{"path": 7}', "Expected `str`, got `int`"),
         ('{"path": "a", "width": "wide"}', "Expected `int`, got `str`"),
         ("[]", "Expected `object`"),
-        ("null", "Expected `object`"),
+        ("null", "missing required field `path`"),
         ("{", "truncated"),
         ('{"path": "\udcff"}', "utf-8"),
     ],

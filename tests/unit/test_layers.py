@@ -22,6 +22,7 @@ LAYERS = [
     {"worker"},
     {"cli"},
     {"__main__", ""},
+    {"extras"},
 ]
 WORKER = [
     {"subscriptions"},
@@ -53,7 +54,7 @@ def imported(file: Path) -> Iterator[str]:
             case ast.Import():
                 yield from (each.name.partition("aioqless.")[2] for each in node.names if each.name.startswith("aioqless"))
             case ast.ImportFrom(level=0, module="aioqless"):
-                yield from (each.name for each in node.names)
+                yield from (each.name if any(each.name in layer for layer in LAYERS) else "" for each in node.names)
             case ast.ImportFrom(level=0, module=str(module)) if module.startswith("aioqless."):
                 yield module.removeprefix("aioqless.")
             case ast.ImportFrom(level=1):

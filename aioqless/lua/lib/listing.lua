@@ -14,6 +14,17 @@ function listing.counts(queue, now)
     .. ',"paused":' .. tostring(redis.call('SISMEMBER', keys.paused(), queue) == 1) .. '}'
 end
 
+-- Since when the first in line, waiting or due, could have been running.
+function listing.lag(queue, now)
+  local since = tonumber(redis.call('ZRANGE', keys.scheduled(queue), 0, 0, 'WITHSCORES')[2]) or now
+  local top = redis.call('ZRANGE', keys.work(queue), -1, -1, 'WITHSCORES')
+  if top[1] then
+    local job = redis.call('HMGET', keys.job(top[1]), 'priority', 'time')
+    since = math.min(since, precedence.since(tonumber(top[2]), tonumber(job[1]) or 0) or tonumber(job[2]) or now)
+  end
+  return math.max(0, now - since)
+end
+
 function listing.jids(state, queue, now, offset, count)
   if state == 'complete' then return listing.page(keys.completed(), 0, math.huge, offset, count, 'REV') end
   args.string('queue', queue)

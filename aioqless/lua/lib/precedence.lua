@@ -9,3 +9,9 @@ end
 
 -- Where a job stands in `-work`: by priority, and within one by when it got there.
 function precedence.score(stored, since) return stored - since / 10000000000 end
+
+-- Since when a job of such a score has been there; nil for one that was put before all others.
+function precedence.since(score, stored)
+  local since = (stored - score) * 10000000000
+  return since >= 0 and since < math.huge and since or nil
+end
