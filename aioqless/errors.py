@@ -7,7 +7,9 @@
     │   ├── WrongState         BADSTATE
     │   ├── InvalidArgument    BADARG
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
-    │   └── StaleRequest       REPEATED   a repeated request came after a later one of its line
+    │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
+    │   └── NoSuchWorker       NOWORKER   nobody listens under this name
+    ├── NotObeyed              a worker refused an order, or did not answer
     ├── QueueFull              Redis is at its memory limit
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     ├── UnknownKlass           no handler claims a klass
@@ -84,6 +86,14 @@ class StaleRequest(ScriptError):
     """A repeated request arrived after its caller had gone on to the next; it was not carried out again."""
 
 
+class NoSuchWorker(ScriptError):
+    """No worker listens under this name: none runs, it hasn't begun to listen yet, or it is cut off from Redis just now."""
+
+
+class NotObeyed(AioqlessError):
+    """A worker refused what it was told, or didn't answer in time; then it may still obey."""
+
+
 class QueueFull(AioqlessError):
     """Redis is at `maxmemory` and takes no new jobs; what is there can still be worked off."""
 
@@ -107,6 +117,7 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "BADARG": InvalidArgument,
     "HELD": HasDependents,
     "REPEATED": StaleRequest,
+    "NOWORKER": NoSuchWorker,
 }
 
 

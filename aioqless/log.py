@@ -9,6 +9,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     worker.unsubscribed  info     worker queue
     worker.paused        info     worker running
     worker.resumed       info     worker
+    worker.unanswered    debug    order error
     worker.draining      info     worker running
     worker.stopped       info
     worker.crashed       error    error

@@ -4,6 +4,7 @@ app.py      what all commands share
 worker.py   worker
 jobs.py     put, get
 queues.py   queues, failed, unfail
+workers.py  workers, subscribe, unsubscribe, quiet, resume
 keep.py     check, lua
 """
 
@@ -18,10 +19,26 @@ from aioqless.cli.jobs import get, put
 from aioqless.cli.keep import check, lua
 from aioqless.cli.queues import failed, queues, unfail
 from aioqless.cli.worker import worker
+from aioqless.cli.workers import quiet, resume, subscribe, unsubscribe, workers
 from aioqless.embedded import NoServer
 from aioqless.errors import AioqlessError
 
-__all__ = ["check", "failed", "get", "lua", "main", "put", "queues", "unfail", "worker"]
+__all__ = [
+    "check",
+    "failed",
+    "get",
+    "lua",
+    "main",
+    "put",
+    "queues",
+    "quiet",
+    "resume",
+    "subscribe",
+    "unfail",
+    "unsubscribe",
+    "worker",
+    "workers",
+]
 
 
 def main() -> None:

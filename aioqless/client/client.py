@@ -152,7 +152,7 @@ class _Doors:
         self.scripts = scripts
         self.puts = Puts(scripts, lambda job: client.context(job) if client.context else None)
         self.jobs = Jobs(scripts, client.max_data)
-        self.workers = Workers(scripts)
+        self.workers = Workers(redis, scripts)
         self.config = Config(scripts)
         self.events = Events(redis, client.namespace)
 

@@ -1,17 +1,34 @@
-"""Workers, as Redis knows them."""
+"""Workers, as Redis knows them, and orders to those that run."""
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from typing import Any
 
+from redis.asyncio import Redis
+
+from aioqless import names
+from aioqless.calls import from_json
+from aioqless.errors import NotObeyed
+from aioqless.pubsub import subscribed
 from aioqless.scripts import Scripts
+
+PATIENCE = 5.0
 
 
 class Workers:
-    """Workers as Redis knows them: by pops and heartbeats."""
+    """Workers as Redis knows them, by pops and heartbeats; and orders to a running one, by its name.
 
-    def __init__(self, scripts: Scripts) -> None:
+    What is ordered holds until the worker ends: a restarted one begins with its own settings. Each order returns what the worker does
+    from then on: {queues, paused}. It raises NoSuchWorker when none listens under the name, NotObeyed when it refuses or doesn't answer
+    within `patience` seconds.
+    """
+
+    def __init__(self, redis: Redis, scripts: Scripts, *, patience: float = PATIENCE) -> None:
+        self._redis = redis
         self._scripts = scripts
+        self._patience = patience
 
     async def counts(self) -> list[dict[str, Any]]:
         """[{name, jobs, stalled}], last seen first."""
@@ -26,3 +43,40 @@ class Workers:
     async def deregister(self, *workers: str) -> None:
         """Take workers off the list of those known."""
         await self._scripts("deregister", workers=workers)
+
+    async def show(self, name: str) -> dict[str, Any]:
+        """What a running worker serves, and whether it is paused."""
+        return await self._order(name, "show")
+
+    async def subscribe(self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None) -> dict[str, Any]:
+        """Let a worker serve a queue, or all that match a pattern, from now on or under these terms."""
+        return await self._order(name, "subscribe", queue=names.checked("queue", queue), limit=limit, weight=weight)
+
+    async def unsubscribe(self, name: str, queue: str) -> dict[str, Any]:
+        """Let a worker serve a queue no longer; what runs of it goes on."""
+        return await self._order(name, "unsubscribe", queue=queue)
+
+    async def quiet(self, name: str) -> dict[str, Any]:
+        """Let a worker pop no more until `resume`; what runs goes on."""
+        return await self._order(name, "quiet")
+
+    async def resume(self, name: str) -> dict[str, Any]:
+        """Let a worker pop again."""
+        return await self._order(name, "resume")
+
+    async def _order(self, worker: str, order: str, **terms: Any) -> dict[str, Any]:
+        answer = secrets.token_hex(8)
+        async with subscribed(self._redis, f"{self._scripts.namespace}:x:answer:{answer}") as messages:
+            await self._scripts("order", order, worker=worker, answer=answer, **terms)
+            try:
+                async with asyncio.timeout(self._patience):
+                    _, payload = await anext(messages)
+            except TimeoutError:
+                raise NotObeyed(
+                    f"worker {worker!r} heard {order} and did not answer within {self._patience} s: its loop is blocked, or it isn't "
+                    "aioqless'. It may still obey"
+                ) from None
+        told: dict[str, Any] = from_json(payload)
+        if refused := told.get("refused"):
+            raise NotObeyed(f"worker {worker!r} refused to {order}: {refused}")
+        return told

@@ -7,6 +7,7 @@ heartbeater.py  Heartbeater   renews every running job's lock and finds the lost
 finisher.py     Finisher      stores outcomes until Redis has them; owns those that are pending
 listener.py     Listener      hears of ready work and of jobs taken away; owns the subscription
 
+orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves
 subscriptions.py              which queues, with which limits, in which order
 run.py          Run           one attempt of one job

@@ -1,4 +1,4 @@
-"""Hear what concerns this worker: a job that was taken away, and work that is ready."""
+"""Hear what concerns this worker: a job that was taken away, work that is ready, what it is told to do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from aioqless.calls import as_text
 from aioqless.log import log
 from aioqless.pubsub import subscribed, told_by
 from aioqless.worker.heartbeater import Heartbeater
+from aioqless.worker.orders import Orders
 from aioqless.worker.poller import Poller
 
 PAUSE = 1.0
@@ -20,13 +21,14 @@ PAUSE = 1.0
 class Listener:
     """Owns the subscription. What is lost while it is broken, heartbeats and polls find."""
 
-    def __init__(self, redis: Redis, namespace: str, worker: str, heartbeater: Heartbeater, poller: Poller) -> None:
+    def __init__(self, redis: Redis, namespace: str, worker: str, heartbeater: Heartbeater, poller: Poller, orders: Orders) -> None:
         self._redis = redis
         self._own = f"{namespace}:w:{worker}"
         self._ready = f"{namespace}:x:ready"
         self._log = f"{namespace}:log"
         self._heartbeater = heartbeater
         self._poller = poller
+        self._orders = orders
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -64,14 +66,16 @@ class Listener:
                 if not self._poller.idle.is_set():
                     return
             else:
-                self._taken_away(payload)
+                await self._told(payload)
 
     def _hear_of_put(self, payload: bytes) -> None:
         if b'"put"' in payload or b'"advanced"' in payload:
             event = told_by(payload)
             self._poller.wake(event.get("to") or event.get("queue"))
 
-    def _taken_away(self, payload: bytes) -> None:
-        match told_by(payload):
+    async def _told(self, payload: bytes) -> None:
+        match told := told_by(payload):
             case {"event": "canceled" | "lock_lost", "jid": str(jid)}:  # perhaps only lapsed: within the grace period it can be had back
                 self._heartbeater.doubt(jid)
+            case {"event": "order"}:
+                await self._orders.obey(told)

@@ -14,6 +14,7 @@ from aioqless.log import bound, log
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.listener import Listener
+from aioqless.worker.orders import Orders
 from aioqless.worker.outage import Outage
 from aioqless.worker.poller import Poller
 from aioqless.worker.runner import Runner
@@ -41,7 +42,7 @@ class Worker:
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(scripts, self.name, self._runner, outage)
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
-        self._listener = Listener(client.redis, client.namespace, self.name, self._heartbeater, self._poller)
+        self._listener = Listener(client.redis, client.namespace, self.name, self._heartbeater, self._poller, Orders(scripts, self))
         self._running: asyncio.Task[None] | None = None
 
     @property

@@ -46,6 +46,17 @@ async def test_queues_are_shown_with_their_counts(client: Client, here: Aioqless
     ]
 
 
+async def test_workers_are_shown_with_what_they_hold(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    await client.queue("mail").pop(worker="ann")
+    assert [line.split() for line in (await here("workers")).out.splitlines()] == [["name", "jobs", "stalled"], ["ann", "1", "0"]]
+
+
+async def test_an_order_to_a_worker_that_is_not_there_is_refused(here: Aioqless) -> None:
+    ended = await here("quiet", "ann")
+    assert (ended.code, ended.err) == (1, "aioqless: order: no worker of this name is listening (worker 'ann')\n")
+
+
 async def test_failures_are_shown_by_group_and_run_again(client: Client, here: Aioqless) -> None:
     for jid in "ab":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
@@ -86,7 +97,7 @@ async def test_a_script_is_printed_to_be_called_from_elsewhere(client: Client, h
         (["put", "mail", "Greet", "--priority", "1e12"], 1, "priority"),
         (["put", "mail", "Greet", "--delay", "soon"], 2, "Invalid value"),
         (["get", "nobody"], 1, "there is no job 'nobody'"),
-        (["lua", "fly"], 1, "there is no command 'fly'; there are cancel"),
+        (["lua", "fly"], 1, "there is no command 'fly'; there are answer"),
         (["fly"], 2, "No such command"),
         (["get", "a", "--url", "redis://127.0.0.1:1"], 3, "can't connect to Redis at redis://127.0.0.1:1"),
         (["get", "a", "--url", "nonsense"], 1, "URL must specify one of"),

@@ -87,6 +87,25 @@ async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(client
         await until(lambda: worker.logged("job.completed"))
 
 
+async def test_a_running_worker_is_told_by_its_name_what_to_serve(client: Client, start: Start, until: Until, aioqless: Aioqless) -> None:
+    async with start("--name", "w-1", "-q", "reports=4") as worker:
+
+        async def listens() -> bool:
+            ((_, listeners),) = await client.redis.pubsub_numsub(f"{client.namespace}:w:w-1")
+            return listeners == 1
+
+        await until(listens)
+        told = [
+            (await aioqless(*order)).out
+            for order in (("subscribe", "w-1", "billing=2"), ("unsubscribe", "w-1", "mail"), ("quiet", "w-1"), ("resume", "w-1"))
+        ]
+        assert told == ["mail reports=4 billing=2\n", "reports=4 billing=2\n", "reports=4 billing=2 (paused)\n", "reports=4 billing=2\n"]
+        await client.queue("mail").put("Slow", jid="a")
+        await client.queue("billing").put("Slow", jid="b")
+        await until(lambda: worker.logged("job.completed"))
+        assert (await state_of(client, "a"), await state_of(client, "b")) == ("waiting", "complete")
+
+
 @pytest.mark.parametrize(
     ("options", "code", "why"),
     [

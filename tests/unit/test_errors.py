@@ -20,6 +20,7 @@ from aioqless.errors import HasDependents, InvalidArgument, LockLost, NoSuchJob,
         ("BADARG", InvalidArgument),
         ("HELD", HasDependents),
         ("REPEATED", errors.StaleRequest),
+        ("NOWORKER", errors.NoSuchWorker),
         ("NEWCODE", ScriptError),
     ],
 )

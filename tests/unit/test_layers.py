@@ -29,12 +29,12 @@ WORKER = [
     {"settings", "outage", "run", "outcome"},
     {"perform", "finisher"},
     {"runner"},
-    {"heartbeater", "poller"},
+    {"heartbeater", "poller", "orders"},
     {"listener"},
     {"worker"},
     {""},
 ]
-CLI = [{"app"}, {"worker", "jobs", "queues", "keep"}, {""}]
+CLI = [{"app"}, {"worker", "workers", "jobs", "queues", "keep"}, {""}]
 WITHIN = {"worker": WORKER, "cli": CLI}
 
 

@@ -11,7 +11,8 @@ function events.log_put(jid, queue)
   redis.call('PUBLISH', keys.log(), '{"event":"put","jid":' .. cjson.encode(jid) .. put_to[queue])
 end
 
-function events.worker(worker, event) redis.call('PUBLISH', keys.worker(worker), cjson.encode(event)) end
+-- Returns how many heard it.
+function events.worker(worker, event) return redis.call('PUBLISH', keys.worker(worker), cjson.encode(event)) end
 
 -- Only for tracked jobs: the bare jid, on the event's own channel.
 function events.tracked(name, jid)

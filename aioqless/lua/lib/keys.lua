@@ -40,3 +40,4 @@ function keys.todo() return ns .. ':x:todo' end                                -
 function keys.left(note) return ns .. ':x:left:' .. note end                   -- S the jids that such a note is about
 function keys.pruned() return ns .. ':x:pruned' end                            -- H per queue, the day its statistics are pruned up to
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
+function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker

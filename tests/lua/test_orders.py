@@ -1,0 +1,41 @@
+"""order and answer: what a running worker is told, and what it says to that."""
+
+import pytest
+
+from aioqless.errors import InvalidArgument, NoSuchWorker
+
+from .story import Story
+
+
+async def test_an_order_is_published_to_the_worker_alone(story: Story) -> None:
+    async with story.heard() as messages:
+        assert await story.scripts("order", "subscribe", worker="ann", answer="x", queue="mail", limit=4) == 1
+        assert await story.scripts("order", "quiet", worker="ann", answer="y") == 1
+    assert messages == [
+        ("w:ann", {"event": "order", "order": "subscribe", "answer": "x", "queue": "mail", "limit": 4}),
+        ("w:ann", {"event": "order", "order": "quiet", "answer": "y"}),
+    ]
+
+
+async def test_an_order_to_nobody_is_refused(story: Story) -> None:
+    async with story.refused(NoSuchWorker, worker="nobody"):
+        await story.scripts("order", "quiet", worker="nobody", answer="x")
+
+
+async def test_an_order_that_is_repeated_is_published_once(story: Story) -> None:
+    async with story.heard() as messages:
+        for _ in range(2):
+            assert await story.scripts("order", "quiet", worker="ann", answer="x", request="c1:1") == 1
+    assert len(messages) == 1
+
+
+async def test_an_answer_goes_to_who_asked(story: Story) -> None:
+    async with story.heard() as messages:
+        await story.scripts("answer", answer="x", told='{"paused": true}')
+    assert messages == [("x:answer:x", {"paused": True})]
+
+
+@pytest.mark.parametrize("told", ["", "1", "{"])
+async def test_an_answer_is_an_object(story: Story, told: str) -> None:
+    async with story.refused(InvalidArgument, argument="told"):
+        await story.scripts("answer", answer="x", told=told)
