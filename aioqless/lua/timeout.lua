@@ -13,7 +13,8 @@ for i, jid in ipairs(jids) do
 end
 for _, job in ipairs(jobs) do
   history.append(job.jid, job, now, 'timed-out')
-  locks.drop(job.queue, job.jid, job.worker)
+  place.leave(job.queue, job.jid)
+  if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), job.jid) end
   place.wait(job.queue, job.jid, '+inf')
   record.clear(job.jid, 'grace')
   record.set(job.jid, 'state', 'stalled', 'expires', 0)

@@ -334,3 +334,53 @@ async def test_an_unpaused_queue_is_ready(story: Story) -> None:
     await story.put("a", 0)
     await story.scripts("pause", queues=["mail"])
     assert await _ready(story, story.scripts("unpause", queues=["mail"])) == [["mail"]]
+
+
+# Where a limit kept jobs waiting
+
+
+STEPS: dict[str, Callable[[Story], Awaitable[Any]]] = {
+    "complete": lambda story: story.complete("a", 5),
+    "complete_many": lambda story: story.scripts("complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]),
+    "next": lambda story: story.complete("a", 5, next="post"),
+    "fail": lambda story: story.fail("a", 5),
+    "retry": lambda story: story.retry("a", 5),
+    "release": lambda story: story.release("a", 5),
+    "timeout": lambda story: story.timeout("a", at=5),
+    "cancel": lambda story: story.cancel("a"),
+    "put elsewhere": lambda story: story.put("a", 5, queue="post"),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_run_that_ends_makes_a_queue_ready_whose_limit_kept_others_waiting(story: Story, step: str) -> None:
+    await story.configure(mail_max_concurrency=1)
+    await story.running("a")
+    await story.put("b", 2)
+    assert await _ready(story, STEPS[step](story)) in ([["mail"]], [["mail", "post"]], [["post", "mail"]])
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("limit", [None, 0, "none"])
+async def test_without_a_limit_it_does_not(story: Story, step: str, limit: int | str | None) -> None:
+    if limit is not None:
+        await story.change("HSET", "config", "mail-max-concurrency", limit)
+    await story.running("a")
+    await story.put("b", 2)
+    assert await _ready(story, STEPS[step](story)) in ([[]], [["post"]])
+
+
+async def test_it_does_not_either_when_nobody_waits_or_when_it_was_not_running(story: Story) -> None:
+    await story.configure(mail_max_concurrency=2)
+    await story.running("a")
+    assert await _ready(story, story.complete("a", 2)) == [[]]
+    await story.put("b", 3)
+    await story.put("c", 3)
+    assert await _ready(story, story.cancel("b")) == [[]]
+
+
+async def test_a_delayed_job_that_a_limit_kept_from_being_popped_counts_as_waiting(story: Story) -> None:
+    await story.configure(mail_max_concurrency=1)
+    await story.running("a")
+    await story.put("b", 2, delay=1)
+    assert await _ready(story, story.complete("a", 5)) == [["mail"]]

@@ -134,7 +134,7 @@ async def test_a_queues_max_concurrency_binds_all_workers_together(client: Clien
 
     await client.config.set("mail-max-concurrency", 2)
     await client.queue("mail").put_many(NewJob(count) for _ in range(12))
-    async with work(count, poll=0.02), work(count, poll=0.02):
+    async with work(count), work(count):  # they poll every 30 seconds
         await until(lambda: ran == 12)
     assert most == 2
 

@@ -225,6 +225,18 @@ async def test_whatever_is_published_it_goes_on(client: Client, work: Work, unti
         assert worker.healthy
 
 
+async def test_a_slot_that_another_worker_frees_in_a_limited_queue_wakes_it(client: Client, work: Work, until: Until, idle: Idle) -> None:
+    await client.config.set("mail-max-concurrency", 1)
+    for jid in "abc":
+        await client.queue("mail").put(note, jid=jid)
+    (running,) = await client.queue("mail").pop(worker="another")
+    async with work(note) as worker:
+        await idle(worker)
+        assert ran == []
+        await running.complete()
+        await until(lambda: ran == ["b", "c"], SOON)  # and its own free one as well
+
+
 # What costs nothing
 
 

@@ -46,6 +46,11 @@ function config.heartbeat(queue) return config.queue(queue).heartbeat end
 -- How many jobs of this queue may run at once, wherever; 0: any number.
 function config.max_concurrency(queue) return config.queue(queue).max_concurrency end
 
+-- Whether there is such a limit; for commands that need no more than this.
+function config.is_limited(queue)
+  return (tonumber(redis.call('HGET', keys.config(), queue .. '-max-concurrency')) or 0) > 0
+end
+
 -- The name under which an option is stored: `heartbeat-<queue>` is only another spelling.
 function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end
 

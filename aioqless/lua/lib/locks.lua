@@ -18,11 +18,6 @@ function locks.renew(jid, worker, fence, now, data)
   return expires
 end
 
-function locks.drop(queue, jid, worker)
-  redis.call('ZREM', keys.locks(queue), jid)
-  if worker ~= '' then redis.call('ZREM', keys.held(worker), jid) end
-end
-
 -- Locks of the queue that have run out, the oldest first.
 function locks.lapsed(queue, now, most)
   if most <= 0 then return {} end

@@ -34,10 +34,11 @@ end
 
 function place.hold(queue, jid, now) redis.call('ZADD', keys.depends(queue), now, jid) end
 
--- Out of every set of its queue, whatever its state says.
+-- Out of every set of its queue, whatever its state says. Where others may have waited for a run to end, idle workers hear of it.
 function place.leave(queue, ...)
   redis.call('ZREM', keys.work(queue), ...)
-  redis.call('ZREM', keys.locks(queue), ...)
+  if redis.call('ZREM', keys.locks(queue), ...) > 0 and config.is_limited(queue)
+    and redis.call('EXISTS', keys.work(queue), keys.scheduled(queue)) > 0 then events.ready(queue) end
   redis.call('ZREM', keys.scheduled(queue), ...)
   redis.call('ZREM', keys.depends(queue), ...)
 end
