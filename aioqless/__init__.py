@@ -11,6 +11,8 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     errors.py       what can go wrong
     names.py        what may be a name or a number
     data.py         a job's data as JSON
+    cron.py         which times a cron expression means
+    schedules.py    when a recurring job's instances come
     record.py       what Redis keeps of a job
     jobs.py         Job
     recurring.py    RecurringJob
@@ -23,7 +25,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself
     log.py          what is logged
-    worker/         the worker's six parts
+    worker/         the worker's seven parts
     extras/         what other tools hear of jobs
     cli/            python -m aioqless
 """

@@ -28,6 +28,9 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome
     hook.failed          error    hook end error
+    recurring.made       info     jid recurring late
+    recurring.held       warning  error
+    recurring.unreadable error    recurring why
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

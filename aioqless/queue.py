@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from aioqless import names
-from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
 from aioqless.puts import NewJob, PutOptions, Puts, batches
-from aioqless.recurring import RecurringJob
+from aioqless.recurring import RecurOptions, RecurringJob, recur
 from aioqless.scripts import Scripts
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
-
-RECUR_OPTIONS = ("jid", "priority", "tags", "retries", "backlog")
 
 
 class Queue:
@@ -66,23 +63,14 @@ class Queue:
         """What pop would hand out next; nothing is locked."""
         return self._jobs(await self._scripts("peek", queue=self.name, count=count, offset=offset))
 
-    async def recur(self, klass: str | Handler[...], data: Any = None, *, every: float, offset: float = 0, **options: Any) -> RecurringJob:
-        """Put a job every so many seconds, the first after `offset`. Options: jid, priority, tags, retries, backlog.
+    async def recur(self, job: str | Handler[...] | NewJob, data: Any = None, **options: Unpack[RecurOptions]) -> RecurringJob:
+        """Put a job again and again: `every` so many seconds, the first after `offset`; or at the times of `cron` in `timezone`.
+        Other options: jid, priority, tags, retries, backlog.
 
-        Without `backlog`, whatever was missed while nobody popped gives one job; with it, at most so many are made up for (0: all).
+        Without `backlog`, whatever was missed while nobody was there gives one job; with it, at most so many are made up for (0: all).
+        A jid that exists is changed to what is given; its clock starts again, its count goes on, and it stays paused if it is.
         """
-        if wrong := options.keys() - RECUR_OPTIONS:
-            raise TypeError(f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RECUR_OPTIONS)}")
-        backlog = options.pop("backlog", None)
-        new = NewJob(klass, data, **options).arguments(self._max_data)
-        del new["delay"], new["depends"], new["context"]
-        queue = names.checked("queue", self.name)
-        interval = names.checked_number("every", every, least=0)
-        jid = await self._scripts("recur", "on", queue=queue, interval=interval, offset=offset, backlog=backlog, **new)
-        record = await self._scripts("recur", "get", jid=jid)
-        if record is None:
-            raise AioqlessError(f"recurring job {jid} was taken off while it was being read")
-        return RecurringJob(self._scripts, record)
+        return await recur(self._scripts, names.checked("queue", self.name), job, data, options, self._max_data)
 
     async def unfail(self, group: str, count: int = 25) -> int:
         """Let failed jobs of a group run again, here, the oldest first; at most 1,000 a call. Returns how many."""

@@ -1,24 +1,72 @@
-"""RecurringJob: a template as it was read, and the verbs that change it in Redis."""
+"""RecurringJob: a template as it was read, the verbs that change it in Redis, and how one is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from aioqless import data as data_
-from aioqless.errors import NoSuchJob
+from aioqless import names
+from aioqless.cron import Cron
+from aioqless.errors import AioqlessError, NoSuchJob
+from aioqless.puts import NewJob
+from aioqless.schedules import checked_backlog, schedule_of
 from aioqless.scripts import Scripts
+
+if TYPE_CHECKING:
+    from aioqless.handlers import Handler
+
+
+class RecurOptions(TypedDict, total=False):
+    """The options of recur: either `every` or `cron`, and what else its instances and its clock are like."""
+
+    every: float  # seconds from one instance to the next
+    offset: float  # with every: seconds until the first, by default 0
+    cron: str  # the times of a cron expression
+    timezone: str  # with cron: where these are the times of day, by default UTC
+    backlog: int  # how many instances that nobody was there for are made up for, 0: all; without it, they count once
+    jid: str | None
+    priority: float | None
+    tags: Sequence[str] | None
+    retries: int | None
+
+
+async def recur(
+    scripts: Scripts, queue: str, job: str | Handler[...] | NewJob, data: Any, options: RecurOptions, max_data: int
+) -> RecurringJob:
+    """Make a recurring job, or what there is of this jid anew. Raises TypeError, ValueError and InvalidData before anything is sent."""
+    if wrong := options.keys() - RecurOptions.__annotations__.keys():
+        raise TypeError(f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RecurOptions.__annotations__)}")
+    schedule = schedule_of(options)
+    backlog = checked_backlog(schedule, options.get("backlog"))
+    offset = names.checked_number("offset", options.get("offset", 0), least=0)
+    of_put = {name: value for name, value in options.items() if name in ("jid", "priority", "tags", "retries")}
+    new = NewJob.of(job, data, of_put).arguments(max_data)  # type: ignore[arg-type]
+    given = {name: new[name] for name in ("jid", "klass", "data", "priority", "tags", "retries")} | {"queue": queue, "backlog": backlog}
+    if isinstance(schedule, Cron):
+        if "offset" in options:
+            raise TypeError("offset goes with every: a cron expression says its times")
+        first = schedule.next(await scripts.now())
+        await scripts("recur", "cron", expression=schedule.expression, timezone=schedule.timezone, next=first, **given)
+    else:
+        await scripts("recur", "on", interval=schedule.seconds, offset=offset, **given)
+    record = await scripts("recur", "get", jid=new["jid"])
+    if record is None:
+        raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
+    return RecurringJob(scripts, record)
 
 
 class RecurringJob:
-    """A template that puts a job whenever an interval has passed, as it was when it was read.
+    """A template of jobs, as it was when it was read: one comes whenever an `interval` has passed (seconds), or at the times of `cron`
+    in `timezone`.
 
-    `next` is when the next instance is due (seconds since 1970). `backlog` is how many missed instances are made up for; with
-    `coalesce`, all that were missed give one.
+    `next` is when the next instance is due (seconds since 1970), None while it is `paused`. `backlog` is how many missed instances are
+    made up for; with `coalesce`, all that were missed give one. `declared` is when code last declared it, None for one made by hand.
     """
 
     __slots__ = (
-        "_scripts", "backlog", "coalesce", "count", "interval", "jid", "klass", "next", "priority", "queue", "raw_data", "retries", "tags",
+        "_scripts", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused", "priority", "queue",
+        "raw_data", "retries", "tags", "timezone",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any]) -> None:
@@ -30,13 +78,17 @@ class RecurringJob:
         self.klass: str = record["klass"]
         self.queue: str = record["queue"]
         self.priority: float = record["priority"]
-        self.interval: float = record["interval"]
+        self.interval: float | None = record["interval"]
+        self.cron: str | None = record["cron"]
+        self.timezone: str | None = record["timezone"]
         self.retries: int = record["retries"]
         self.count: int = record["count"]
         self.raw_data: str = record["data"]
         self.tags: list[str] = list(record["tags"])
         self.backlog: int = record["backlog"]
         self.coalesce: bool = record["coalesce"]
+        self.paused: bool = record["paused"]
+        self.declared: float | None = record["declared"]
         self.next: float | None = record["next"]
 
     @property
@@ -53,9 +105,14 @@ class RecurringJob:
         return self
 
     async def update(self, **changes: Any) -> None:
-        """Change any of priority, retries, interval (seconds), data, klass, queue, backlog: all of them or, if one is refused, none."""
+        """Change any of priority, retries, data, klass, queue, backlog, and interval (seconds) or cron and timezone, whichever it has:
+        all of them or, if one is refused, none. Raises ValueError for a cron expression that can't be."""
         if "data" in changes:
             changes["data"] = data_.encoded(changes["data"])
+        if "cron" in changes or "timezone" in changes:
+            await self.refresh()
+            cron = Cron(changes.get("cron", self.cron or ""), changes.get("timezone", self.timezone or "UTC"))
+            changes |= {"cron": cron.expression, "timezone": cron.timezone, "next": cron.next(await self._scripts.now())}
         await self._scripts("recur", "update", jid=self.jid, pairs=[part for change in changes.items() for part in change])
         await self.refresh()
 
@@ -69,9 +126,28 @@ class RecurringJob:
         self.tags = await self._scripts("recur", "untag", jid=self.jid, tags=tags)
         return self.tags
 
+    async def pause(self) -> None:
+        """No more instances until it is resumed, also when it is put or declared anew; those that were made go on."""
+        await self._scripts("recur", "pause", jid=self.jid)
+        await self.refresh()
+
+    async def resume(self) -> None:
+        """Go on: the next instance comes an interval from now, or at the next time of its cron expression. Nothing is made up for."""
+        await self.refresh()
+        first = None if self.cron is None else Cron(self.cron, self.timezone or "UTC").next(await self._scripts.now())
+        await self._scripts("recur", "resume", jid=self.jid, next=first)
+        await self.refresh()
+
+    async def run_now(self) -> str:
+        """Make an instance at once, also of one that is paused; its clock goes on as it was. Returns the instance's jid."""
+        jid: str = await self._scripts("recur", "run", jid=self.jid)
+        self.count += 1
+        return jid
+
     async def cancel(self) -> None:
         """No more instances; those that were made stay."""
         await self._scripts("recur", "off", jid=self.jid)
 
     def __repr__(self) -> str:
-        return f"<RecurringJob {self.jid} {self.klass} every {self.interval} s into {self.queue!r}>"
+        when = f"every {self.interval} s" if self.cron is None else f"at {self.cron!r} in {self.timezone}"
+        return f"<RecurringJob {self.jid} {self.klass} {when} into {self.queue!r}{', paused' if self.paused else ''}>"

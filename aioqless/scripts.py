@@ -69,6 +69,11 @@ class Scripts:
                     replies[index] = refused
         return [call.read_or_error(reply) for call, reply in zip(calls, replies, strict=True)]
 
+    async def now(self) -> float:
+        """What time it is by Redis' clock, in seconds since 1970."""
+        seconds, microseconds = await self.connection.execute("TIME")
+        return int(seconds) + int(microseconds) / 1_000_000
+
     async def _answer(self, call: Call) -> Any:
         return call.read(await self._send(call))
 

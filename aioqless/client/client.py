@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self
 
 from redis.asyncio import Redis
@@ -16,12 +16,14 @@ from redis.backoff import NoBackoff
 
 from aioqless import data, names
 from aioqless.client.jobs import Jobs
+from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
 from aioqless.pubsub import Events
 from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
+from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
 
@@ -128,6 +130,14 @@ class Client:
         """The counts of all known queues, by when each was first seen: {name, waiting, running, stalled, scheduled, ...}."""
         counts: list[dict[str, Any]] = await self.scripts("queues", offset=offset, count=count)
         return counts
+
+    def recurring(self) -> AsyncIterator[RecurringJob]:
+        """All recurring jobs, those of other qless clients too: `async for each in client.recurring(): ...`
+
+        First those with a cron expression, by when they are due, and all that are paused; then those with an interval, queue by queue.
+        They are read a page at a time: one that is put or moved meanwhile may be missing, or there twice.
+        """
+        return recurring_jobs(self.scripts)
 
     async def check(self, *, resolve: bool = False) -> list[dict[str, Any]]:
         """Walk the whole namespace for what can't be right; with `resolve`, mend it without losing a job.

@@ -41,9 +41,12 @@
 --                          agree, or where the dependent isn't held, this one is dropped.
 -- Templates
 --   template-fields        has every field that is needed. Mended with defaults; what lacks klass, queue or interval can't be:
---                          it is taken out of -recur, where a peer's pop would fail on it.
---   template-nowhere       has a turn in its queue's -recur. The next is an interval from now.
+--                          it is taken out of -recur, where a peer's pop would fail on it. So with one that has a cron expression.
+--   template-nowhere       has a turn in its queue's -recur, unless it is paused. The next is an interval from now; with a cron
+--                          expression, now.
 --   entry-without-template a turn is that of a template of that queue. Dropped.
+--   paused-unlisted        one that is paused is listed as such. Listed.
+--   resting-not-paused     what is listed as paused is. Dropped.
 -- Our own keys
 --   note-without-rest, rest-without-note   a note on left-over upkeep and what it is about go together; and can be read.
 --   answer-forever         an answer kept for a repeated request expires.

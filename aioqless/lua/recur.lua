@@ -1,4 +1,4 @@
--- recur: templates that put an instance of themselves whenever an interval has passed.
+-- recur: templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression.
 --
 -- @when    on
 -- @arg     queue    name
@@ -14,6 +14,20 @@
 -- @option  retries  count         default 5
 -- @option  backlog  count         how many missed instances to make up for, 0: all; absent: one for all that were missed
 -- @returns text                   the jid
+-- @when    cron                   instances are made by `tick`, which callers call
+-- @arg     queue    name
+-- @arg     jid      jid
+-- @arg     klass    name
+-- @arg     data     data
+-- @arg     now      time
+-- @arg     expression name         of cron
+-- @arg     timezone name
+-- @arg     next     seconds       when its first instance is due, as the caller reckoned it
+-- @option  priority priority
+-- @option  tags     tags
+-- @option  retries  count         default 5
+-- @option  backlog  count         as above
+-- @returns text                   the jid
 -- @when    off
 -- @arg     jid      string
 -- @returns number                 1
@@ -22,7 +36,8 @@
 -- @returns json                   the template; nil when there is none
 -- @when    update
 -- @arg     jid      string
--- @rest    pairs    text          names and values of: priority retries interval data klass queue backlog
+-- @rest    pairs    text          names and values of: priority retries data klass queue backlog;
+--                                 interval, or cron timezone next
 -- @returns number                 1
 -- @when    tag
 -- @arg     jid      string
@@ -32,16 +47,33 @@
 -- @arg     jid      string
 -- @rest    tags     string
 -- @returns list                   all tags of the template
--- @raises  NOJOB
+-- @when    pause                  no more instances, whoever pops
+-- @arg     jid      string
+-- @arg     now      time
+-- @returns number                 1
+-- @when    resume                 with the clock started again
+-- @arg     jid      string
+-- @arg     now      time
+-- @arg     next     seconds?      with a cron expression: when the next is due
+-- @returns number                 1
+-- @when    run                    an instance at once; the clock goes on as it was
+-- @arg     jid      string
+-- @arg     now      time
+-- @returns text                   the instance's jid
+-- @raises  NOJOB BADSTATE
 
-if word == 'on' then
-  return templates.on({
-    queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, offset = offset,
-    priority = priority, tags = tags, retries = retries, backlog = backlog,
+if word == 'on' or word == 'cron' then
+  templates.put({
+    queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone,
+    next = next or now + offset, priority = priority, tags = tags, retries = retries, backlog = backlog,
   })
+  return jid
 end
 if word == 'off' then return templates.off(jid) end
 if word == 'get' then return templates.view(jid) end
-if word == 'update' then return templates.update(jid, pairs) end
-if word == 'tag' then return templates.tag(jid, tags) end
-return templates.untag(jid, tags)
+if word == 'update' then return changing.update(jid, pairs) end
+if word == 'tag' then return changing.retag(jid, tags, true) end
+if word == 'untag' then return changing.retag(jid, tags, false) end
+if word == 'pause' then return changing.pause(jid, now) end
+if word == 'resume' then return changing.resume(jid, now, next) end
+return changing.run(jid, now)

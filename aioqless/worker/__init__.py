@@ -1,4 +1,4 @@
-"""The worker: six parts, each with what it alone may change.
+"""The worker: seven parts, each with what it alone may change.
 
 worker.py       Worker        the parts' life: starts them, and stops them in order
 poller.py       Poller        asks Redis for as many jobs as there are free slots; owns when it asks next
@@ -6,6 +6,7 @@ runner.py       Runner        owns the table of running jobs; starts, stops and 
 heartbeater.py  Heartbeater   renews every running job's lock and finds the lost ones; owns its timer
 finisher.py     Finisher      stores outcomes until Redis has them; owns those that are pending
 listener.py     Listener      hears of ready work and of jobs taken away; owns the subscription
+scheduler.py    Scheduler     makes recurring jobs whose cron expression says now; owns its timer
 
 orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves

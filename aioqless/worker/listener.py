@@ -1,4 +1,4 @@
-"""Hear what concerns this worker: a job that was taken away, work that is ready, what it is told to do."""
+"""Hear what concerns this worker: a job that was taken away, work that is ready, a tick that comes earlier, what it is told to do."""
 
 from __future__ import annotations
 
@@ -6,29 +6,35 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from redis import exceptions
-from redis.asyncio import Redis
 
 from aioqless.calls import as_text
+from aioqless.client import Client
 from aioqless.log import log
 from aioqless.pubsub import subscribed, told_by
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.orders import Orders
 from aioqless.worker.poller import Poller
+from aioqless.worker.scheduler import Scheduler
 
 PAUSE = 1.0
 
 
 class Listener:
-    """Owns the subscription. What is lost while it is broken, heartbeats and polls find."""
+    """Owns the subscription. What is lost while it is broken, heartbeats, polls and ticks find."""
 
-    def __init__(self, redis: Redis, namespace: str, worker: str, heartbeater: Heartbeater, poller: Poller, orders: Orders) -> None:
-        self._redis = redis
+    def __init__(
+        self, client: Client, worker: str, heartbeater: Heartbeater, poller: Poller, orders: Orders, scheduler: Scheduler | None = None
+    ) -> None:
+        namespace = client.namespace
+        self._redis = client.redis
         self._own = f"{namespace}:w:{worker}"
         self._ready = f"{namespace}:x:ready"
+        self._retimed = f"{namespace}:x:retimed"
         self._log = f"{namespace}:log"
         self._heartbeater = heartbeater
         self._poller = poller
         self._orders = orders
+        self._scheduler = scheduler
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -38,7 +44,7 @@ class Listener:
 
     async def _listen_always(self) -> None:
         while True:
-            await self._listen(self._own, self._ready)
+            await self._listen(self._own, self._ready, *([self._retimed] if self._scheduler else []))
 
     async def _listen_while_idle(self) -> None:
         """Other qless clients tell of their puts only among everything else that happens: followed while there is nothing to do."""
@@ -52,6 +58,8 @@ class Listener:
                 self._poller.wake()  # for what was put before the subscription stood
                 if self._own in channels:
                     self._heartbeater.doubt_all()
+                    if self._scheduler:
+                        self._scheduler.wake()
                 await self._follow(messages)
         except exceptions.RedisError as away:
             log.debug("listener.failed", error=str(away))
@@ -61,6 +69,8 @@ class Listener:
         async for channel, payload in messages:
             if channel == self._ready:
                 self._poller.wake(as_text(payload))
+            elif channel == self._retimed and self._scheduler:
+                self._scheduler.wake()
             elif channel == self._log:
                 self._hear_of_put(payload)
                 if not self._poller.idle.is_set():

@@ -20,6 +20,7 @@ class Settings:
     poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
     grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
     threads: int = 20  # plain functions at once
+    scheduler: bool = True  # declare the handlers' recurring jobs, and make the instances of those with a cron expression
     retry: RetryPolicy = NEVER  # for handlers without one of their own
 
     def __post_init__(self) -> None:
@@ -28,6 +29,8 @@ class Settings:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
+        if not isinstance(self.scheduler, bool):
+            raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
         for name, least in (("poll", 0.01), ("grace", 0)):
             names.checked_number(name, getattr(self, name), least=least)
 

@@ -18,6 +18,7 @@ from aioqless.worker.orders import Orders
 from aioqless.worker.outage import Outage
 from aioqless.worker.poller import Poller
 from aioqless.worker.runner import Runner
+from aioqless.worker.scheduler import Scheduler
 from aioqless.worker.settings import Settings
 from aioqless.worker.subscriptions import Subscription
 
@@ -42,7 +43,8 @@ class Worker:
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(scripts, self.name, self._runner, outage)
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
-        self._listener = Listener(client.redis, client.namespace, self.name, self._heartbeater, self._poller, Orders(scripts, self))
+        self._scheduler = Scheduler(scripts, outage) if self.settings.scheduler else None
+        self._listener = Listener(client, self.name, self._heartbeater, self._poller, Orders(scripts, self), self._scheduler)
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -107,7 +109,8 @@ class Worker:
             log.info("worker.started", queues=queues, concurrency=settings.concurrency, handlers=len(self.handlers))
             try:
                 async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
-                    running = [helpers.create_task(part.run()) for part in (self._finisher, self._heartbeater, self._listener)]
+                    parts = (self._finisher, self._heartbeater, self._listener, self._scheduler)
+                    running = [helpers.create_task(part.run()) for part in parts if part is not None]
                     async with self._runner:
                         await self._poller.run()
                     for task in running:  # nothing runs and nothing is pending by now

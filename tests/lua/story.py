@@ -98,6 +98,15 @@ class Story:
         given = {"klass": "Greet", "data": "{}", **more}
         return await self.scripts("recur", "on", queue=queue, jid=jid, now=at, interval=interval, offset=offset, **given)
 
+    async def cron(self, jid: str, at: float, *, next: float, expression: str = "0 2 * * *", **more: Any) -> Any:
+        given = {"queue": "mail", "klass": "Greet", "data": "{}", "timezone": "UTC", **more}
+        return await self.scripts("recur", "cron", jid=jid, now=at, expression=expression, next=next, **given)
+
+    async def tick(self, now: float, *rows: tuple[str, float, float, float], offset: int = 0) -> Any:
+        """Rows of (jid, its tick, the instance's time, the next tick); returns {now, made, due, next}."""
+        batch = [dict(zip(("jid", "tick", "at", "next"), row, strict=True)) for row in rows]
+        return await self.scripts("tick", now=now, offset=offset, batch=batch)
+
     async def configure(self, **options: float | str) -> None:
         """Set options; an underscore stands for a hyphen."""
         for name, value in options.items():

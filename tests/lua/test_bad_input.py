@@ -58,7 +58,7 @@ WRONG = {
 EMPTY_IS_FINE = {"text", "time"}
 
 # Arguments whose names promise more than their types do.
-NAMED = {"order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann"}
+NAMED = {"order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600"}
 
 # What is wrong although each argument alone is right: command, keys, arguments.
 TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
@@ -84,6 +84,18 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "recur update: half a pair": ("recur", [], ["update", "hourly", "priority"]),
     "recur update: something that there isn't": ("recur", [], ["update", "hourly", "colour", "red"]),
     "recur update: a bad pair after a good one": ("recur", [], ["update", "hourly", "klass", "New", "interval", 0]),
+    "recur update: a cron expression of one with an interval": ("recur", [], ["update", "hourly", "cron", "* * * * *", "next", 60]),
+    "recur update: an interval of one with a cron expression": ("recur", [], ["update", "nightly", "interval", 60]),
+    "recur update: a cron expression without its next time": ("recur", [], ["update", "nightly", "cron", "* * * * *"]),
+    "recur update: a time zone without the next time": ("recur", [], ["update", "nightly", "timezone", "Asia/Tokyo"]),
+    "recur resume: a cron expression without its next time": ("recur", [], ["resume", "nightly", 10]),
+    "tick: the next isn't later": ("tick", [], [10, "", 1, "nightly", 7200, 7200, 7200]),
+    "tick: a good one before a bad one": ("tick", [], [10, "", 2, "nightly", 7200, 7200, 7300, "nightly", 7300, 7300, 7300]),
+    **{
+        f"recur update of cron: no {what} is {value[:20]!r}": ("recur", [], ["update", "nightly", "priority", 1, what, value])
+        for what, type_ in {"cron": "name", "timezone": "name", "next": "seconds", "backlog": "count"}.items()
+        for value in WRONG[type_]
+    },
     **{
         f"recur update: no {what} is {value[:20]!r}": ("recur", [], ["update", "hourly", what, value])
         for what, type_ in {
@@ -213,6 +225,7 @@ async def town(story: Story) -> Story:
     await story.put("held", 2, depends=["a", "b"])
     await story.put("c", 2, queue="post")
     await story.recur("hourly", 2)
+    await story.cron("nightly", 2, next=7200)
     return story
 
 

@@ -11,7 +11,7 @@ from .story import Story
 KNOWN = [
     r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
-    r"s:(wait|run|stats):\d+:.+", r"x:(fence|todo|pruned|request:.+|left:.+)",
+    r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|request:.+|left:.+)",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence"}
 THEIRS = {
@@ -31,6 +31,9 @@ async def _live(story: Story) -> None:
     await story.put("late", 9, delay=10)
     await story.put("held", 9, delay=10, depends=["a"])
     await story.recur("r", 9, offset=1, priority=2)
+    await story.cron("night", 9, next=7200)
+    await story.cron("paused", 9, next=7200)
+    await story.scripts("recur", "pause", jid="paused", now=9)
     await story.pop(10, queue="post")
     await story.peek(10)
     await story.pop(37, worker="bob", queue="mail", count=0)

@@ -35,7 +35,8 @@ async def test_a_template_is_shown_with_all_it_has(story: Story) -> None:
     await story.recur("r", 10, data="[ ]", interval=60, offset=5, priority=-2, tags=["x"], retries=3, backlog=4)
     assert await _template(story) == {
         "jid": "r", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2, "interval": 60, "retries": 3, "count": 0,
-        "data": "[ ]", "tags": ["x"], "backlog": 4, "coalesce": False, "next": 15,
+        "data": "[ ]", "tags": ["x"], "backlog": 4, "coalesce": False, "cron": None, "timezone": None, "paused": False, "declared": None,
+        "next": 15,
     }  # fmt: skip
     assert await _template(story, "unknown") is None
 

@@ -174,5 +174,9 @@ class Views(Namespace):
         return {field: template[field] for field in fields} | {
             "priority": arguments.turned(template["priority"]),
             "coalesce": "x-coalesce" in template,
+            "cron": None,
+            "timezone": None,
+            "paused": False,
+            "declared": None,
             "next": self.place(template["queue"], "recur")[jid],
         }

@@ -12,10 +12,11 @@ from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
     {"errors", "log", "names", "record", "header", "connection", "embedded"},
-    {"data", "compose", "retrying"},
-    {"calls"},
+    {"data", "compose", "retrying", "cron"},
+    {"calls", "schedules"},
     {"scripts", "pubsub"},
-    {"config", "jobs", "recurring", "puts"},
+    {"config", "jobs", "puts"},
+    {"recurring"},
     {"queue"},
     {"client"},
     {"handlers"},
@@ -29,7 +30,7 @@ WORKER = [
     {"settings", "outage", "run", "outcome"},
     {"perform", "finisher"},
     {"runner"},
-    {"heartbeater", "poller", "orders"},
+    {"heartbeater", "poller", "orders", "scheduler"},
     {"listener"},
     {"worker"},
     {""},

@@ -13,7 +13,7 @@ local FAMILIES = {
   {'zset', '^q:(.*)%-(locks)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
   {'zset', '^q:(.*)%-(depends)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
   {'zset', '^q:(.*)%-(recur)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
-  {'hash', '^r:(.+)$', function(here, jid) return registers.template(here, jid) end},
+  {'hash', '^r:(.+)$', function(here, jid) return turns.of_interval(here, jid) end},
   {'zset', '^w:(.*):jobs$', function(here, worker) return registers.held(here, worker) end},
   {'zset', '^completed$', function(here) return registers.completed(here) end},
   {'zset', '^t:(.*)$', function(here, tag) return registers.tag(here, tag) end},
@@ -24,6 +24,9 @@ local FAMILIES = {
   {'set', '^x:todo$', function(here) return ties.notes(here) end},
   {'set', '^x:left:(.*)$', function(here, note) return ties.rest(here, note) end},
   {'string', '^x:request:', function(here) return registers.answer(here) end},
+  {'hash', '^x:cron:(.+)$', function(here, jid) return turns.of_cron(here, jid) end},
+  {'zset', '^x:ticks$', function(here) return turns.ticks(here) end},
+  {'zset', '^x:resting$', function(here) return turns.resting(here) end},
   {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
 }
 
@@ -60,7 +63,7 @@ function contents.queue(here, queue, kind)
   if here.at == '0' and queue ~= '' and not redis.call('ZSCORE', keys.queues(), queue) then
     findings.add('queue-unknown', {queue = queue}, function() place.register(queue, here.now) end)
   end
-  local look = kind == 'recur' and contents.turn or contents.entry
+  local look = kind == 'recur' and turns.queue or contents.entry
   return contents.each(here, 'ZSCAN', function(jid) look(here, queue, kind, jid) end)
 end
 
@@ -75,11 +78,5 @@ function contents.entry(here, queue, kind, jid)
       redis.call('ZREM', here.key, jid)
       soundness.job(jid, here.now)
     end)
-  end
-end
-
-function contents.turn(here, queue, _, jid)
-  if redis.call('HGET', keys.template(jid), 'queue') ~= queue then
-    findings.add('entry-without-template', {jid = jid, queue = queue}, contents.out(here, jid))
   end
 end

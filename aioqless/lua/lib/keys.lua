@@ -33,11 +33,16 @@ function keys.worker(worker) return ns .. ':w:' .. worker end                  -
 function keys.event(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
 
 -- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash: `x-fence`
--- (the number of its latest pop), `x-put` (its `time` before that pop), `x-context` (texts by name that travel with it); in a template's: `x-coalesce`.
+-- (the number of its latest pop), `x-put` (its `time` before that pop), `x-context` (texts by name that travel with it); in a
+-- template's: `x-coalesce` (what was missed counts once), `x-paused` (since when), `x-declared` (when code last declared it).
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
 function keys.left(note) return ns .. ':x:left:' .. note end                   -- S the jids that such a note is about
 function keys.pruned() return ns .. ':x:pruned' end                            -- H per queue, the day its statistics are pruned up to
+function keys.cron(jid) return ns .. ':x:cron:' .. jid end                     -- H a recurring job with a cron expression
+function keys.ticks() return ns .. ':x:ticks' end                              -- Z such jobs by when their next instance is due
+function keys.resting() return ns .. ':x:resting' end                          -- Z paused templates by since when
+function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker

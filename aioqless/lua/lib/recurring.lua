@@ -26,7 +26,7 @@ function recurring.spawn_from(queue, jid, tick, now, most)
     tick = tick + math.floor(missed) * interval
   end
   local made = 0
-  while tick <= now and made < most and recurring.instance(queue, jid, f, tick, now) do
+  while tick <= now and made < most and recurring.instance(keys.template(jid), jid, queue, f, tick, now) do
     tick = tick + interval
     made = made + 1
   end
@@ -34,10 +34,10 @@ function recurring.spawn_from(queue, jid, tick, now, most)
   return made
 end
 
--- Returns whether it was made.
-function recurring.instance(queue, template, f, tick, now)
-  local jid = recurring.free_jid(template)
-  if not jid then return false end
+-- An instance of the template with this hash, which has these fields, as of `tick`. Returns its jid; nil if none could be made.
+function recurring.instance(key, template, queue, f, tick, now)
+  local jid = recurring.free_jid(key, template)
+  if not jid then return nil end
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parsed_list(f[4])
   record.set(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.time(tick),
@@ -45,14 +45,14 @@ function recurring.instance(queue, template, f, tick, now)
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
   place.wait(queue, jid, precedence.score(priority, tick))
-  return true
+  return jid
 end
 
 -- The next instance's jid: the template's and a number.  Those in use, after a template was taken off and put on again,
 -- are passed over: they may be running.  With too many of them, later calls go on; nil until then.
-function recurring.free_jid(template)
+function recurring.free_jid(key, template)
   while passed < MOST_PASSED do
-    local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', keys.template(template), 'count', 1))
+    local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', key, 'count', 1))
     if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
     passed = passed + 1
   end

@@ -1,7 +1,4 @@
--- registers: what is said about jobs elsewhere: workers' lists, the set of completed jobs, tags, counters; and templates.
-
-local TEMPLATE = {'jid', 'klass', 'data', 'priority', 'tags', 'state', 'queue', 'type', 'interval', 'count', 'retries', 'backlog'}
-local DEFAULTS = {data = '{}', priority = 0, tags = '[]', state = 'recur', type = 'interval', count = 0, retries = 5, backlog = 0}
+-- registers: what is said about jobs elsewhere: workers' lists, the set of completed jobs, tags, counters.
 
 function registers.held(here, worker)
   return contents.each(here, 'ZSCAN', function(jid)
@@ -72,28 +69,4 @@ function registers.pruned(here)
       findings.add('pruned-unknown', {queue = queue}, function() redis.call('HDEL', here.key, field) end)
     end
   end)
-end
-
-function registers.template(here, jid)
-  local values, missing, written = redis.call('HMGET', here.key, unpack(TEMPLATE)), {}, {}
-  local queue, interval = values[7], tonumber(values[9])
-  for i, name in ipairs(TEMPLATE) do
-    if not values[i] or (name == 'interval' and not (interval and interval > 0)) then
-      missing[#missing + 1] = name
-      local default = name == 'jid' and jid or DEFAULTS[name]
-      if default then written[#written + 1], written[#written + 2] = name, default end
-    end
-  end
-  local turn = queue and redis.call('ZSCORE', keys.recur(queue), jid)
-  local hopeless = #missing > #written / 2
-  if #missing > 0 then
-    findings.add('template-fields', {jid = jid, fields = missing}, (turn or #written > 0) and function()
-      if #written > 0 then redis.call('HSET', here.key, unpack(written)) end
-      if hopeless and turn then redis.call('ZREM', keys.recur(queue), jid) end
-    end)
-  end
-  if not turn and not hopeless then
-    findings.add('template-nowhere', {jid = jid, queue = queue}, function() redis.call('ZADD', keys.recur(queue), here.now + interval, jid) end)
-  end
-  return 2
 end

@@ -1,105 +1,124 @@
--- templates: recurring jobs as callers make and change them. (Their instances: recurring.lua.)
+-- templates: recurring jobs as callers make and see them. (How they are changed: changing.lua. Their instances: recurring.lua, cron.lua.)
+-- Those with an interval are where live clients have theirs, those with a cron expression below our own prefix, where no peer meets them.
 
 local DEFAULT_RETRIES = 5
-local MOST_TAGS = 1000
 
--- Each option of an update, and how its value is checked.
-local CHECKS = {
-  priority = args.priority, retries = args.count, interval = args.interval, data = args.data, klass = args.name, queue = args.name,
-  backlog = args.count,
-}
-
--- A template that exists keeps its count only; its clock starts again.
-function templates.on(recur)
-  local key = keys.template(recur.jid)
-  local former = redis.call('HGET', key, 'queue')
-  if former then redis.call('ZREM', keys.recur(former), recur.jid) end
-  redis.call('HSET', key, 'jid', recur.jid, 'klass', recur.klass, 'data', recur.data, 'priority', recur.priority or 0,
-    'tags', json.texts(recur.tags or {}), 'state', 'recur', 'queue', recur.queue, 'type', 'interval', 'interval', recur.interval,
-    'retries', recur.retries or DEFAULT_RETRIES, 'backlog', recur.backlog or 0)
-  redis.call('HSETNX', key, 'count', 0)
-  if recur.backlog then redis.call('HDEL', key, 'x-coalesce') else redis.call('HSET', key, 'x-coalesce', 1) end
-  templates.set_next(recur.queue, recur.jid, recur.now + recur.offset)
-  place.register(recur.queue, recur.now)
-  return recur.jid
+-- Where a template is: its hash, its queue, the set with its turn and when that is. nil when there is none.
+function templates.find(jid)
+  local key, turns = keys.cron(jid), keys.ticks()
+  local f = redis.call('HMGET', key, 'queue', 'x-paused')
+  if not f[1] then
+    key = keys.template(jid)
+    f = redis.call('HMGET', key, 'queue', 'x-paused')
+    turns = keys.recur(f[1] or '')
+  end
+  if not f[1] then return nil end
+  local due = tonumber(redis.call('ZSCORE', turns, jid))  -- a peer that puts it anew ends its pause
+  return {jid = jid, key = key, queue = f[1], turns = turns, due = due, paused = f[2] and not due, is_cron = key == keys.cron(jid)}
 end
 
--- An idle worker that slept until some other time is told.
-function templates.set_next(queue, jid, tick)
-  redis.call('ZADD', keys.recur(queue), tick, jid)
-  if redis.call('ZRANGE', keys.recur(queue), 0, 0)[1] == jid then events.ready(queue) end
+function templates.existing(jid)
+  local template = templates.find(jid)
+  if not template then refusal.raise('NOJOB', 'there is no such recurring job', {jid = jid}) end
+  return template
+end
+
+-- A template that exists keeps its count, and stays paused if it is; its clock starts again.
+-- One that the code declares keeps its clock too, unless its schedule changed, and its queue where the code names none.
+function templates.put(recur)
+  local jid, former = recur.jid, templates.find(recur.jid)
+  local key = recur.cron and keys.cron(jid) or keys.template(jid)
+  if former and recur.anywhere then recur.queue = former.queue end
+  local turns = recur.cron and keys.ticks() or keys.recur(recur.queue)
+  local kept = former and recur.declared and templates.is_timed_alike(former, recur)
+  local due = kept and former.due or recur.next
+  if former and former.key ~= key then
+    redis.call('RENAME', former.key, key)
+    redis.call('HDEL', key, 'interval', 'cron', 'timezone')
+  end
+  redis.call('HSET', key, 'jid', jid, 'klass', recur.klass, 'data', recur.data, 'priority', recur.priority or 0,
+    'tags', json.texts(recur.tags or {}), 'state', 'recur', 'queue', recur.queue, 'retries', recur.retries or DEFAULT_RETRIES,
+    'backlog', recur.backlog or 0)
+  if recur.cron then
+    redis.call('HSET', key, 'type', 'cron', 'cron', recur.cron, 'timezone', recur.timezone)
+  else
+    redis.call('HSET', key, 'type', 'interval', 'interval', recur.interval)
+  end
+  redis.call('HSETNX', key, 'count', 0)
+  if recur.backlog then redis.call('HDEL', key, 'x-coalesce') else redis.call('HSET', key, 'x-coalesce', 1) end
+  if recur.declared then redis.call('HSET', key, 'x-declared', recur.now) else redis.call('HDEL', key, 'x-declared') end
+  if former and not (former.turns == turns and former.due == due) then redis.call('ZREM', former.turns, jid) end
+  if not (former and former.paused) then
+    redis.call('HDEL', key, 'x-paused')
+    redis.call('ZREM', keys.resting(), jid)
+    templates.set_next(turns, recur.queue, jid, due)
+  end
+  place.register(recur.queue, recur.now)
+  return not former and 'made' or kept and 'kept' or 'retimed'
+end
+
+function templates.is_timed_alike(former, recur)
+  if former.is_cron ~= (recur.cron ~= nil) then return false end
+  local f = redis.call('HMGET', former.key, 'interval', 'cron', 'timezone')
+  return recur.cron and f[2] == recur.cron and f[3] == recur.timezone or not recur.cron and tonumber(f[1]) == recur.interval
+end
+
+-- Its turn comes then. Who slept until some later time is told: a worker of the queue, or whoever reckons ticks.
+function templates.set_next(turns, queue, jid, due)
+  if redis.call('ZADD', turns, 'CH', due, jid) == 0 or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then return end
+  if turns == keys.ticks() then redis.call('PUBLISH', keys.retimed(), '') else events.ready(queue) end
 end
 
 function templates.off(jid)
   local queue = redis.call('HGET', keys.template(jid), 'queue')
   if queue then redis.call('ZREM', keys.recur(queue), jid) end
-  redis.call('UNLINK', keys.template(jid))
+  redis.call('ZREM', keys.ticks(), jid)
+  redis.call('ZREM', keys.resting(), jid)
+  redis.call('UNLINK', keys.template(jid), keys.cron(jid))
   return '1'
 end
 
-function templates.existing(jid)
-  local queue = redis.call('HGET', keys.template(jid), 'queue')
-  if not queue then refusal.raise('NOJOB', 'there is no such recurring job', {jid = jid}) end
-  return queue
+-- Of these jids, those that the code declared and no longer has are taken off; returns them.
+function templates.drop(jids)
+  local gone = {}
+  for _, jid in ipairs(jids) do
+    local template = templates.find(jid)
+    if template and redis.call('HEXISTS', template.key, 'x-declared') == 1 then
+      templates.off(jid)
+      gone[#gone + 1] = jid
+    end
+  end
+  return gone
 end
 
 -- JSON; nil for a template that doesn't exist.
 function templates.view(jid)
-  local f = redis.call('HMGET', keys.template(jid), 'jid', 'klass', 'queue', 'priority', 'interval', 'retries', 'count', 'data', 'tags',
-    'backlog', 'x-coalesce')
-  if not f[1] then return nil end
-  local due = redis.call('ZSCORE', keys.recur(f[3] or ''), jid)
-  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[2] or '') .. ',"state":"recur","queue":' .. cjson.encode(f[3] or '')
-    .. ',"priority":' .. json.number(precedence.turned(tonumber(f[4]) or 0)) .. ',"interval":' .. json.number(tonumber(f[5]) or 0)
-    .. ',"retries":' .. json.number(tonumber(f[6]) or 0) .. ',"count":' .. json.number(tonumber(f[7]) or 0)
-    .. ',"data":' .. cjson.encode(f[8] or 'null') .. ',"tags":' .. json.stored_list(f[9])
-    .. ',"backlog":' .. json.number(tonumber(f[10]) or 0) .. ',"coalesce":' .. tostring(f[11] ~= false and tonumber(f[10]) == 0)
-    .. ',"next":' .. (due and json.number(tonumber(due)) or 'null') .. '}'
+  local template = templates.find(jid)
+  if not template then return nil end
+  local f = redis.call('HMGET', template.key, 'klass', 'priority', 'interval', 'retries', 'count', 'data', 'tags', 'backlog', 'x-coalesce',
+    'cron', 'timezone', 'x-declared')
+  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[1] or '') .. ',"state":"recur","queue":' .. cjson.encode(template.queue)
+    .. ',"priority":' .. json.number(precedence.turned(tonumber(f[2]) or 0))
+    .. ',"interval":' .. (template.is_cron and 'null' or json.number(tonumber(f[3]) or 0))
+    .. ',"retries":' .. json.number(tonumber(f[4]) or 0) .. ',"count":' .. json.number(tonumber(f[5]) or 0)
+    .. ',"data":' .. cjson.encode(f[6] or 'null') .. ',"tags":' .. json.stored_list(f[7])
+    .. ',"backlog":' .. json.number(tonumber(f[8]) or 0) .. ',"coalesce":' .. tostring(f[9] ~= false and tonumber(f[8]) == 0)
+    .. ',"cron":' .. (f[10] and cjson.encode(f[10]) or 'null') .. ',"timezone":' .. (f[11] and cjson.encode(f[11]) or 'null')
+    .. ',"paused":' .. tostring(template.paused and true or false) .. ',"declared":' .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
+    .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. '}'
 end
 
--- All pairs are checked before the first is written.
-function templates.update(jid, changes)
-  local queue = templates.existing(jid)
-  if #changes % 2 == 1 then refusal.argument(changes[#changes], nil, 'has no value') end
-  local values = {}
-  for i = 1, #changes, 2 do
-    local check = CHECKS[changes[i]]
-    if not check then refusal.argument(changes[i], changes[i + 1], 'is not something of a recurring job that can be changed') end
-    values[changes[i]] = check(changes[i], changes[i + 1])
+-- JSON: some of the templates whose turns are in a queue; or of those that no peer sees the turns of, the paused last.
+function templates.page(queue, offset, count)
+  local jids
+  if queue then
+    jids = listing.page(keys.recur(queue), 0, math.huge, offset, count)
+  else
+    jids = listing.page(keys.ticks(), 0, math.huge, offset, count)
+    local from = math.max(0, offset - redis.call('ZCARD', keys.ticks()))
+    for _, jid in ipairs(listing.page(keys.resting(), 0, math.huge, from, count - #jids)) do jids[#jids + 1] = jid end
   end
-  local key = keys.template(jid)
-  local due = tonumber(redis.call('ZSCORE', keys.recur(queue), jid))
-  if values.interval and due then due = due + values.interval - (tonumber(redis.call('HGET', key, 'interval')) or values.interval) end
-  for name, value in pairs(values) do redis.call('HSET', key, name, value) end
-  if values.backlog then redis.call('HDEL', key, 'x-coalesce') end
-  if due and (values.interval or values.queue) then
-    redis.call('ZREM', keys.recur(queue), jid)
-    templates.set_next(values.queue or queue, jid, due)
-  end
-  if values.queue then place.register(values.queue, args.time('now')) end
-  return '1'
-end
-
-function templates.tag(jid, tags) return templates.retag(jid, tags, true) end
-
-function templates.untag(jid, tags) return templates.retag(jid, tags, false) end
-
--- Only the template's own list: its instances get their tags when they are made.
-function templates.retag(jid, tags, on)
-  templates.existing(jid)
-  local named, list, has = {}, {}, {}
-  for _, tag in ipairs(tags) do named[tag] = true end
-  for _, tag in ipairs(json.parsed_list(redis.call('HGET', keys.template(jid), 'tags'))) do
-    has[tag] = true
-    if on or not named[tag] then list[#list + 1] = tag end
-  end
-  for _, tag in ipairs(tags) do
-    if on and not has[tag] then
-      has[tag] = true
-      list[#list + 1] = tag
-    end
-  end
-  if on and #list > MOST_TAGS then refusal.argument('tags', list[#list], 'would be one tag too many: a recurring job has at most ' .. MOST_TAGS) end
-  redis.call('HSET', keys.template(jid), 'tags', json.texts(list))
-  return list
+  local views = {}
+  for _, jid in ipairs(jids) do views[#views + 1] = templates.view(jid) end
+  return json.list(views)
 end

@@ -1,0 +1,36 @@
+-- declare: recurring jobs as the code has them, told by each worker that starts.
+--
+-- @when    interval
+-- @arg     queue    name
+-- @arg     jid      jid
+-- @arg     klass    name
+-- @arg     data     data
+-- @arg     now      time
+-- @arg     next     seconds       when the first instance is due, if there is none of this schedule yet
+-- @arg     interval interval
+-- @option  retries  count         default 5
+-- @option  backlog  count         as in recur
+-- @option  anywhere string        the queue is a guess: one that exists stays where it is
+-- @returns text                   made, retimed, or kept: there was one of this schedule
+-- @when    cron
+-- @arg     queue    name
+-- @arg     jid      jid
+-- @arg     klass    name
+-- @arg     data     data
+-- @arg     now      time
+-- @arg     next     seconds
+-- @arg     expression name        of cron
+-- @arg     timezone name
+-- @option  retries  count
+-- @option  backlog  count
+-- @option  anywhere string
+-- @returns text                   as above
+-- @when    off
+-- @rest    jids     string        of those the code could declare and doesn't
+-- @returns list                   the jids of those that were declared before, and are taken off
+
+if word == 'off' then return templates.drop(jids) end
+return templates.put({
+  queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone, next = next,
+  retries = retries, backlog = backlog, anywhere = anywhere, declared = true,
+})

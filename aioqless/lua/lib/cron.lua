@@ -1,0 +1,44 @@
+-- cron: templates with a cron expression. Which times it means, callers reckon, who know calendars and time zones; here it is
+-- compared and set, so that one tick gives one instance however many callers reckoned it.
+
+local MOST_DUE = 100
+
+-- A batch of ticks; all are checked before the first is made. Returns the instances' jids.
+function cron.tick(each, now)
+  local made = {}
+  local refused = each(function(jid, tick, at, next)
+    if next <= tick then refusal.argument('next', json.number(next), 'is not later than the tick') end
+    made[#made + 1] = {jid, tick, at, next}
+  end)
+  if refused[1] then error(refused[1]) end
+  for i, row in ipairs(made) do made[i] = cron.instance(row[1], row[2], row[3], row[4], now) end
+  return made
+end
+
+-- An instance as of `at` of the template whose tick still is this one. Returns its jid, or '' when somebody else was first.
+function cron.instance(jid, tick, at, next, now)
+  if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
+  local key = keys.cron(jid)
+  local f = redis.call('HMGET', key, 'klass', 'data', 'priority', 'tags', 'retries', 'queue')
+  redis.call('ZADD', keys.ticks(), next, jid)
+  if not f[1] or not f[6] then return '' end
+  place.register(f[6], now)
+  return recurring.instance(key, jid, f[6], f, at, now) or ''
+end
+
+-- JSON: what is due now, from `offset` on, with all that is needed to reckon it; when the next that isn't due yet will be.
+function cron.due(now, offset, made)
+  local due, late = {}, redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset, MOST_DUE, 'WITHSCORES')
+  for i = 1, #late, 2 do
+    local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce')
+    if f[1] then
+      due[#due + 1] = '{"jid":' .. cjson.encode(late[i]) .. ',"tick":' .. json.number(tonumber(late[i + 1])) .. ',"cron":' .. cjson.encode(f[1])
+        .. ',"timezone":' .. cjson.encode(f[2] or 'UTC') .. ',"backlog":' .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0)) .. '}'
+    else
+      redis.call('ZREM', keys.ticks(), late[i])
+    end
+  end
+  local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":' .. json.list(due)
+    .. ',"next":' .. (next and json.number(tonumber(next)) or 'null') .. '}'
+end

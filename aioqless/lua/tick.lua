@@ -1,0 +1,10 @@
+-- tick: instances of cron templates whose time has come, as the caller reckoned it; then, what is due.
+--
+-- @arg     now      time
+-- @arg     offset   count?        how many of those due to leave out of the reply: the caller can't reckon them
+-- @batch   jid:string tick:seconds at:seconds next:seconds   a template, its tick if nobody was faster, the instance's time, the next tick
+-- @present cron.due(now, offset or 0, answer)
+-- @returns json                   {now, made: [the instances' jids; '' where another was faster], next,
+--                                 due: [{jid, tick, cron, timezone, backlog}]}; backlog null: what was missed counts once
+
+return cron.tick(each, now)

@@ -1,0 +1,93 @@
+"""Make the instances of recurring jobs with a cron expression when their time has come."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from aioqless.connection import AWAY
+from aioqless.cron import Cron
+from aioqless.errors import QueueFull
+from aioqless.log import log
+from aioqless.scripts import Scripts
+from aioqless.worker.outage import Outage
+
+LONGEST_PAUSE = 60.0  # Redis' clock may have been set, and what was told may have been lost
+SHORTEST_PAUSE = 0.001
+PAUSE_WHEN_FULL = 5.0
+MOST_PER_CALL = 100
+
+
+class Scheduler:
+    """Owns its timer. Every worker of a namespace has one: all reckon the same ticks, and the script lets one of them be first."""
+
+    def __init__(self, scripts: Scripts, outage: Outage) -> None:
+        self._scripts = scripts
+        self._outage = outage
+        self._woken = asyncio.Event()
+        self._told: set[tuple[str, str]] = set()
+
+    def wake(self) -> None:
+        """A tick may have come earlier than was said."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Tick until cancelled."""
+        while True:
+            self._woken.clear()
+            pause = await self._pause()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+
+    async def _pause(self) -> float:
+        """Make what is due; returns the seconds until more will be."""
+        try:
+            pause = await self._tick()
+        except AWAY as away:
+            return self._outage.lost(away)
+        except QueueFull as full:
+            log.warning("recurring.held", error=str(full))
+            return PAUSE_WHEN_FULL
+        self._outage.found()
+        return pause
+
+    async def _tick(self) -> float:
+        rows: list[dict[str, Any]] = []
+        unreadable = 0
+        while True:
+            answer = await self._scripts("tick", offset=unreadable, batch=rows)
+            for row, jid in zip(rows, answer["made"], strict=True):
+                if jid:
+                    log.info("recurring.made", jid=jid, recurring=row["jid"], late=round(answer["now"] - row["at"], 3))
+            if not answer["due"]:
+                break
+            rows = []
+            for due in answer["due"]:
+                try:
+                    rows += reckoned(due, answer["now"])
+                except ValueError as wrong:  # for this worker at least: another may know the time zone
+                    unreadable += 1
+                    self._tell(due["jid"], str(wrong))
+            rows = rows[:MOST_PER_CALL]
+        return LONGEST_PAUSE if answer["next"] is None else min(max(answer["next"] - answer["now"], SHORTEST_PAUSE), LONGEST_PAUSE)
+
+    def _tell(self, jid: str, why: str) -> None:
+        if (jid, why) not in self._told:
+            self._told.add((jid, why))
+            log.error("recurring.unreadable", recurring=jid, why=why)
+
+
+def reckoned(due: dict[str, Any], now: float) -> list[dict[str, Any]]:
+    """What the script is to make of a template that is due: instances in order, each with the tick that it follows and the next.
+
+    What was missed counts once, as of the latest time; with a backlog, so many times, and with one of 0 each time. Raises ValueError.
+    """
+    cron, first, backlog = Cron(due["cron"], due["timezone"]), due["tick"], due["backlog"]
+    ticks = cron.all(first, now, MOST_PER_CALL) if backlog == 0 else cron.latest(first, now, backlog or 1)
+    following = [*ticks[1:], cron.next(ticks[-1] if backlog == 0 else now)]
+    return [
+        {"jid": due["jid"], "tick": tick, "at": at, "next": next_}
+        for tick, at, next_ in zip([first, *ticks[1:]], ticks, following, strict=True)
+    ]

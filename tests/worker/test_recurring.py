@@ -1,0 +1,196 @@
+"""Recurring jobs with a cron expression, made by workers."""
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless import Client, Job, job
+from aioqless.worker.scheduler import reckoned
+from tests.conftest import Until
+
+from .conftest import Idle, Lines, Work
+
+A_SECOND = "* * * * * *"
+
+
+async def test_an_idle_worker_runs_a_cron_job_at_its_time(client: Client, work: Work, idle: Idle, until: Until) -> None:
+    ran: list[float] = []
+
+    @job
+    async def each_second(job: Job) -> None:
+        ran.append(time.time())
+
+    async with work(each_second) as worker:
+        await idle(worker)
+        recurring = await client.queue("mail").recur(each_second, cron=A_SECOND)
+        await until(lambda: len(ran) >= 3)
+        await recurring.cancel()
+    late = sorted(moment % 1 for moment in ran)
+    assert late[0] < 0.1, "the quickest of them tells how late they are; the others tell how busy this machine is"
+    assert len({int(moment) for moment in ran}) == len(ran), "one a second"
+
+
+async def test_of_many_workers_one_makes_the_instance_of_a_tick(
+    client: Client, redis_url: str, work: Work, until: Until, lines: Lines
+) -> None:
+    ran: Counter[str] = Counter()
+
+    @job
+    async def tick(job: Job) -> None:
+        ran[job.jid] += 1
+
+    await client.queue("mail").recur(tick, cron=A_SECOND, jid="tick")
+    async with (
+        Client(redis_url, namespace=client.namespace) as second,
+        Client(redis_url, namespace=client.namespace) as third,
+        work(tick),
+        work(tick, using=second),
+        work(tick, using=third),
+    ):
+        await until(lambda: len(ran) >= 3)
+    assert set(ran.values()) == {1}
+    made = [line["jid"] for line in lines.of("recurring.made")]
+    assert made == [f"tick-{number}" for number in range(1, len(made) + 1)]
+
+
+@pytest.mark.parametrize(("backlog", "made"), [(None, 1), (3, 3), (0, 60)])
+async def test_what_was_missed_while_nobody_was_there_counts_once_or_as_the_backlog_says(
+    client: Client, work: Work, until: Until, lines: Lines, backlog: int | None, made: int
+) -> None:
+    @job
+    async def minutely(job: Job) -> None: ...
+
+    options: Any = {} if backlog is None else {"backlog": backlog}
+    await client.queue("mail").recur(minutely, cron="* * * * *", jid="r", **options)
+    since = (await client.scripts.now()) // 60 * 60 - 59 * 60
+    await client.scripts("recur", "update", jid="r", pairs=["next", since])
+    async with work(minutely):
+        await until(lambda: len(lines.of("job.completed")) >= made)
+        recurring = await client.jobs.recurring("r")
+    assert recurring is not None and recurring.count in (made, made + 1)
+    assert recurring.next is not None and recurring.next > since + 59 * 60
+
+
+async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_stops_no_other(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job
+    async def good(job: Job) -> None: ...
+
+    given = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
+    await client.scripts("recur", "cron", jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given)
+    await client.scripts("recur", "cron", jid="old", expression="garbage", timezone="UTC", **given)
+    await client.scripts("recur", "cron", jid="good", expression=A_SECOND, timezone="UTC", **given)
+    async with work(good):
+        await until(lambda: len(lines.of("job.completed")) >= 2)
+    told = {line["recurring"]: line["why"] for line in lines.of("recurring.unreadable")}
+    assert len(lines.of("recurring.unreadable")) == 2
+    assert "timezone 'Mars/Olympus' is not known here" in told["martian"]
+    assert "can't be read" in told["old"]
+
+
+async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
+    client: Client, work: Work, idle: Idle, until: Until, lines: Lines
+) -> None:
+    @job
+    async def tick(job: Job) -> None: ...
+
+    await client.scripts("recur", "cron", jid="r", expression=A_SECOND, timezone="UTC", queue="mail", klass=tick.klass, data="null", next=5)
+    async with work(tick, scheduler=False) as worker:
+        await idle(worker)
+        assert (await client.redis.pubsub_numsub(f"{client.namespace}:x:retimed"))[0][1] == 0
+        async with work(tick, queues=("other",)):
+            await until(lambda: lines.of("job.completed"))
+    assert len(lines.of("recurring.made")) >= 1
+
+
+async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @job
+    async def tick(job: Job) -> None: ...
+
+    queue = client.queue("mail")
+    await queue.pause()
+    await queue.recur(tick, cron=A_SECOND, jid="r")
+    async with work(tick):
+        await until(lambda: len(lines.of("recurring.made")) >= 2)
+        assert not lines.of("job.started")
+        await queue.unpause()
+        await until(lambda: len(lines.of("job.completed")) >= 2)
+
+
+async def test_an_instance_that_is_retried_does_not_keep_the_next_from_coming(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(retry_on=(OSError,), backoff=lambda used: 60)
+    async def flaky(job: Job) -> None:
+        if job.jid == "r-1":
+            raise OSError("no route")
+
+    await client.queue("mail").recur(flaky, cron=A_SECOND, jid="r")
+    async with work(flaky):
+        await until(lambda: lines.of("job.completed", jid="r-2"))
+    assert await client.queue("mail").jobs("scheduled") == ["r-1"]
+
+
+async def test_instances_overlap_when_one_takes_longer_than_to_the_next_tick(client: Client, work: Work, until: Until) -> None:
+    running: set[str] = set()
+
+    @job
+    async def slow(job: Job) -> None:
+        running.add(job.jid)
+        await until(lambda: len(running) >= 2)
+
+    await client.queue("mail").recur(slow, cron=A_SECOND, jid="r")
+    async with work(slow):
+        await until(lambda: len(running) >= 2)
+
+
+async def test_without_cron_templates_an_idle_scheduler_asks_once_a_minute_or_when_told(
+    client: Client, redis: Redis, work: Work, idle: Idle
+) -> None:
+    @job
+    async def nothing(job: Job) -> None: ...
+
+    async with work(nothing) as worker:
+        await idle(worker)
+        assert worker._scheduler is not None
+        await asyncio.sleep(0.05)
+        before = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
+        await asyncio.sleep(0.5)
+        after = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
+    assert after == before
+
+
+async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
+    client: Client, redis: Redis, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioqless.worker.scheduler.PAUSE_WHEN_FULL", 0.01)
+
+    @job
+    async def tick(job: Job) -> None: ...
+
+    await client.scripts("recur", "cron", jid="r", expression=A_SECOND, timezone="UTC", queue="mail", klass=tick.klass, data="null", next=5)
+    try:
+        await redis.config_set("maxmemory", 1)
+        async with work(tick):
+            await until(lambda: lines.of("recurring.held"))
+            assert not lines.of("recurring.made")
+            await redis.config_set("maxmemory", 0)
+            await until(lambda: lines.of("job.completed"))
+    finally:
+        await redis.config_set("maxmemory", 0)
+
+
+def test_a_long_backlog_is_worked_off_in_portions() -> None:
+    minute = {"jid": "r", "cron": "* * * * *", "timezone": "UTC", "tick": 0.0}
+    every = reckoned(minute | {"backlog": 0}, 1_000_000)
+    assert len(every) == 100
+    assert [(row["tick"], row["at"], row["next"]) for row in every[:2]] == [(0, 0, 60), (60, 60, 120)]
+    once = reckoned(minute | {"backlog": None}, 125)
+    assert once == [{"jid": "r", "tick": 0, "at": 120, "next": 180}]
+    two = reckoned(minute | {"backlog": 2}, 125)
+    assert [(row["tick"], row["at"], row["next"]) for row in two] == [(0, 60, 120), (120, 120, 180)]
