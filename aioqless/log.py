@@ -13,7 +13,10 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     worker.draining      info     worker running
     worker.stopped       info
     worker.crashed       error    error
-    worker.loop_blocked  warning  seconds running
+    worker.loop_blocked  warning  seconds where, and jid klass queue or running
+    worker.loop_free     info
+    worker.stuck         error    jids where, and jid klass queue or running
+    worker.heart_starved warning  seconds where, and jid klass queue or running
     worker.redis_lost    error    error
     worker.redis_found   info     seconds
     poller.popped        debug    jobs asked

@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless.calls import as_text, from_json
 
+SILENCE = 10.0  # seconds
 TRACKED = ("put", "popped", "completed", "failed", "canceled", "stalled", "track", "untrack")
 
 
@@ -28,19 +30,32 @@ class Event:
 async def subscribed(redis: Redis, *channels: str) -> AsyncIterator[AsyncIterator[tuple[str, bytes]]]:
     """Listen on channels: yields (channel, payload), from when the block is entered.
 
-    Raises redis-py's ConnectionError when the connection breaks: what was published meanwhile is lost, so look before you listen again.
+    Raises redis-py's ConnectionError when the connection breaks, or is silent in spite of being asked: what was published meanwhile is
+    lost, so look before you listen again.
     """
     async with redis.pubsub(ignore_subscribe_messages=False) as pubsub:
         await pubsub.subscribe(*channels)
         for _ in channels:  # the server's word that it has begun
-            await pubsub.get_message(timeout=None)
+            await _next(pubsub)
         yield _messages(pubsub)
 
 
 async def _messages(pubsub: Any) -> AsyncIterator[tuple[str, bytes]]:
-    async for message in pubsub.listen():
+    while True:
+        message = await _next(pubsub)
         if message["type"] == "message":
             yield as_text(message["channel"]), message["data"]
+
+
+async def _next(pubsub: Any) -> dict[str, Any]:
+    """What the server says next. When it is silent it is asked whether it is there at all: the other end of a connection may have gone
+    without a word, and nothing would ever come."""
+    for asked in (False, True):
+        if message := await pubsub.get_message(timeout=SILENCE):
+            return dict(message)
+        if not asked:
+            await pubsub.ping()
+    raise exceptions.ConnectionError(f"the subscription has been silent for {SILENCE} s in spite of a PING")
 
 
 def told_by(payload: bytes) -> dict[str, Any]:

@@ -34,6 +34,9 @@ def worker(
     order: Annotated[str, typer.Option(help=f"Which queue is asked first: {', '.join(ORDERS)}.")] = Settings.order,
     poll: Annotated[float, typer.Option(help="Seconds between looks at empty queues.")] = Settings.poll,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when told to stop.")] = Settings.grace,
+    stuck_after: Annotated[
+        float, typer.Option(help="Seconds of a blocked loop, after which locks are kept no more.")
+    ] = Settings.stuck_after,
     threads: Annotated[int, typer.Option(help="Plain functions at once.")] = Settings.threads,
     name: Annotated[str | None, typer.Option(help="The worker's name; default: host-pid-nonce.")] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",

@@ -56,16 +56,22 @@ class Client:
     async def __aenter__(self) -> Self:
         if self.url is None:
             await self._ensure_private()
-        before = self._ensure_private if self._private else None
-        url = self.url or ""
-        connection = Connection(url, timeout=self._timeout, name=self.name, before=before)
-        scripts = Scripts(connection, self.namespace)
+        scripts = self._scripts(self.name, self._timeout)
         if self._private:
-            await connection.execute("PING")  # the private server goes when nobody is connected
+            await scripts.connection.execute("PING")  # the private server goes when nobody is connected
         # For subscriptions. No blind retries and no time-outs: a subscription waits for as long as nothing happens.
-        redis = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=None)
+        redis = Redis.from_url(self.url or "", retry=Retry(NoBackoff(), 0), socket_timeout=None)
         self._doors = _Doors(redis, scripts, self)
         return self
+
+    def _scripts(self, name: str, timeout: float) -> Scripts:
+        before = self._ensure_private if self._private else None
+        return Scripts(Connection(self.url or "", timeout=timeout, name=name, before=before), self.namespace)
+
+    def apart(self, name: str, timeout: float) -> Scripts:
+        """The same commands over a connection of its own, for a loop in another thread. Redis knows it as `<name of the client>.<name>`.
+        It connects when it is first used, gives up a call after `timeout` seconds or the client's, and is closed by who asked for it."""
+        return self._scripts(f"{self.name}.{name}", min(timeout, self._timeout))
 
     async def _ensure_private(self) -> None:
         """Start the private server unless it runs."""

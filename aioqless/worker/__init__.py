@@ -3,7 +3,7 @@
 worker.py       Worker        the parts' life: starts them, and stops them in order
 poller.py       Poller        asks Redis for as many jobs as there are free slots; owns when it asks next
 runner.py       Runner        owns the table of running jobs; starts, stops and sees each through
-heartbeater.py  Heartbeater   renews every running job's lock and finds the lost ones; owns its timer
+heartbeater.py  Heartbeater   keeps the heart beating in a thread of its own; stops the runs whose locks it finds lost
 finisher.py     Finisher      stores outcomes until Redis has them; owns those that are pending
 listener.py     Listener      hears of ready work and of jobs taken away; owns the subscription
 scheduler.py    Scheduler     makes recurring jobs whose cron expression says now; owns its timer
@@ -11,6 +11,8 @@ scheduler.py    Scheduler     makes recurring jobs whose cron expression says no
 orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves
 subscriptions.py              which queues, with which limits, in which order
+heart.py        Heart         renews every running job's lock, on a loop and a connection of its own
+pulse.py        Pulse         whether the worker's loop answers, and whose code keeps it from that
 run.py          Run           one attempt of one job
 perform.py                    calls a handler
 outcome.py                    what a run came to: `outcome_of` decides, without any I/O

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,7 @@ class Finisher:
         with contextlib.ExitStack() as identities:
             calls = self._calls(batch, lambda: identities.enter_context(self._scripts.request()))
             while (answers := await self._sent([call for call, _ in calls])) is None:
-                if asyncio.get_running_loop().time() > max(pending.run.deadline for pending in batch):
+                if time.monotonic() > max(pending.run.deadline for pending in batch):
                     for pending in batch:
                         _drop(pending)
                     return

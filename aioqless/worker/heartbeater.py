@@ -1,98 +1,93 @@
-"""Keep the locks of all that runs alive, and say which are lost."""
+"""Keep the heart beating in a thread of its own, and stop the runs whose locks it finds lost."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import threading
 
-from aioqless.connection import AWAY
-from aioqless.errors import ScriptError
-from aioqless.log import log
+from redis import exceptions
+
 from aioqless.scripts import Scripts
+from aioqless.worker.heart import Heart, Told
 from aioqless.worker.outage import Outage
+from aioqless.worker.pulse import Pulse
 from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
 
-LONGEST_PAUSE = 1.0
-SHORTEST_PAUSE = 0.05
-MOST_PER_CALL = 500
-LATE = 0.5  # how late its own timer may come before somebody is told who blocks the loop
+PATIENCE = 0.5  # seconds that a run whose lock is lost may still take to hear of its own end
 
 
 class Heartbeater:
-    """Renews each lock when a third of it has gone. Owns its timer and the runs in doubt; moves when the runs' locks expire."""
+    """Owns the heart's thread, and the runs whose locks were refused until they are stopped. All of it is called on the worker's loop."""
 
-    def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage) -> None:
-        self._scripts = scripts
-        self._worker = worker
+    def __init__(self, own: Scripts, shared: Scripts, worker: str, runner: Runner, outage: Outage, stuck_after: float) -> None:
+        self._shared = shared
         self._runner = runner
         self._outage = outage
-        self._doubted: set[str] = set()
-        self._hurry = asyncio.Event()
-        self._until = 0.0
-        runner.begun = self._heed
+        self._pulse = Pulse()
+        self._heart = Heart(own, worker, runner.running, self._pulse, stuck_after)
+        self._refused: list[Run] = []
+        self._news = asyncio.Event()
+        runner.begun = self._heart.heed
 
     def doubt(self, *jids: str) -> None:
         """Somebody said that these locks are lost: see at once whether they can still be renewed."""
         if here := self._runner.running.keys() & jids:
-            self._doubted |= here
-            self._hurry.set()
+            self._heart.doubt(here)
 
     def doubt_all(self) -> None:
         """Somebody may have said so unheard."""
         self.doubt(*self._runner.running)
 
-    def _heed(self, run: Run) -> None:
-        """A run has begun; wake up for it if its lock is short."""
-        if self._next(run) < self._until:
-            self._hurry.set()
-
     async def run(self) -> None:
         """Beat until cancelled."""
-        loop = asyncio.get_running_loop()
-        while True:
-            self._hurry.clear()
-            pause = await self._beat()
-            self._until = max(loop.time() + pause, min([loop.time() + LONGEST_PAUSE, *(self._next(run) for run in self._held())]))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(self._until):
-                    await self._hurry.wait()
-            if (late := loop.time() - self._until) > LATE:
-                running = sorted({run.job.klass for run in self._runner.running.values()})
-                log.warning("worker.loop_blocked", seconds=round(late, 3), running=running)
-
-    async def _beat(self) -> float:
-        """Renew what is due; returns the seconds to wait at least until the next time."""
-        due = [run for run in self._held() if self._next(run) <= asyncio.get_running_loop().time()]
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ended.add_done_callback(lambda _: self._news.set())
+        self._pulse.watch()
+        context = contextvars.copy_context()  # what log lines say of the worker
+        thread = threading.Thread(target=context.run, args=(self._live, ended), name="aioqless heart", daemon=True)
+        thread.start()
         try:
-            for start in range(0, len(due), MOST_PER_CALL):
-                await self._renew(due[start : start + MOST_PER_CALL])
-        except AWAY as away:
-            return self._outage.lost(away)
-        if due:
-            self._outage.found()
-        return SHORTEST_PAUSE
+            while not ended.done():
+                await self._news.wait()
+                self._news.clear()
+                await self._stop_the_lost()
+        finally:
+            self._heart.stop()
+            await asyncio.wait([ended])
+            thread.join()
+        ended.result()
 
-    def _held(self) -> list[Run]:
-        return [run for run in self._runner.running.values() if run.stopped_by != "lost" and not run.job.settled]
-
-    def _next(self, run: Run) -> float:
-        """When a run's lock is to be renewed."""
-        return 0 if run.job.jid in self._doubted else run.deadline - run.lock * 2 / 3
-
-    async def _renew(self, due: list[Run]) -> None:
-        doubted = self._doubted & {run.job.jid for run in due}
-        self._doubted -= doubted  # before it is sent: a doubt that arrives meanwhile is a new one
-        batch = [{"jid": run.job.jid, "fence": run.job.fence} for run in due]
-        try:
-            answers = await self._scripts("heartbeat_many", worker=self._worker, batch=batch)
-        except AWAY:
-            self._doubted |= doubted
-            raise
-        for run, answer in zip(due, answers, strict=True):
-            if isinstance(answer, ScriptError):
-                if not run.job.settled:
-                    run.stop("lost")
+    def _live(self, ended: asyncio.Future[None]) -> None:
+        """The thread. What the heart tells waits for the loop's next turn, as everything does that changes a run."""
+        tell = ended.get_loop().call_soon_threadsafe
+        told = Told(
+            lost=lambda run: tell(self._lost, run),
+            away=lambda error: tell(self._outage.lost, error),
+            back=lambda: tell(self._outage.found),
+        )
+        with contextlib.suppress(RuntimeError):  # the worker's loop was closed before
+            try:
+                asyncio.run(self._heart.beat(told))
+            except Exception as error:
+                tell(ended.set_exception, error)
             else:
-                run.job.expires = float(answer)
-                run.lock = run.deadline - asyncio.get_running_loop().time()
+                tell(ended.set_result, None)
+
+    def _lost(self, run: Run) -> None:
+        self._refused.append(run)
+        self._news.set()
+
+    async def _stop_the_lost(self) -> None:
+        """Stop runs whose lock was refused. The refusal may have overtaken, on the heart's connection, the reply to a run's own end; that
+        is waited for, by asking for a later one on the shared connection, where replies keep their order."""
+        refused, self._refused = self._refused, []
+        if refused:
+            with contextlib.suppress(exceptions.RedisError, TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._shared.connection.execute("PING")
+        for run in refused:
+            if not run.job.settled:
+                run.stop("lost")

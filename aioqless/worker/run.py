@@ -16,7 +16,8 @@ Reason = Literal["lost", "shutdown", "timeout"]
 class Run:
     """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a reason.
 
-    Times are by the loop's clock, which is `clock` seconds ahead of Redis'. The lock lasted `lock` seconds when it was last renewed.
+    `started` is by the loop's clock. `deadline` is by time.monotonic, which all threads share and which is `clock` seconds ahead of Redis'
+    clock. The lock lasted `lock` seconds when it was last renewed.
     """
 
     job: Job
@@ -33,7 +34,7 @@ class Run:
 
     @property
     def deadline(self) -> float:
-        """When the lock ends, whoever renewed it last: the heartbeater or the handler itself."""
+        """When the lock ends, whoever renewed it last: the heart or the handler itself."""
         return self.job.expires + self.clock
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -43,7 +44,7 @@ class Runner:
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
         now = asyncio.get_running_loop().time()
-        run = Run(job, started=now, lock=lock, clock=now + lock - job.expires, handler=self._handlers.get(job.klass))
+        run = Run(job, started=now, lock=lock, clock=time.monotonic() + lock - job.expires, handler=self._handlers.get(job.klass))
         if self._handing_back:
             run.stop("shutdown")
         former, self.running[job.jid] = self.running.get(job.jid), run

@@ -21,6 +21,7 @@ class Settings:
     grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
     threads: int = 20  # plain functions at once
     scheduler: bool = True  # declare the handlers' recurring jobs, and make the instances of those with a cron expression
+    stuck_after: float = 600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
     retry: RetryPolicy = NEVER  # for handlers without one of their own
 
     def __post_init__(self) -> None:
@@ -31,7 +32,7 @@ class Settings:
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
         if not isinstance(self.scheduler, bool):
             raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
-        for name, least in (("poll", 0.01), ("grace", 0)):
+        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1)):
             names.checked_number(name, getattr(self, name), least=least)
 
     @property

@@ -12,6 +12,7 @@ from aioqless.client import Client, worker_name
 from aioqless.handlers import Around, Declared, Handlers, Hook, Resource, Resources, Surroundings, declared
 from aioqless.log import bound, log
 from aioqless.worker.finisher import Finisher
+from aioqless.worker.heart import TIMEOUT
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.listener import Listener
 from aioqless.worker.orders import Orders
@@ -41,7 +42,7 @@ class Worker:
         outage = Outage()
         self._finisher = Finisher(scripts, self.name, outage)
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
-        self._heartbeater = Heartbeater(scripts, self.name, self._runner, outage)
+        self._heartbeater = Heartbeater(client.apart("heart", TIMEOUT), scripts, self.name, self._runner, outage, self.settings.stuck_after)
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
         self._scheduler = Scheduler(scripts, outage) if self.settings.scheduler else None
         self._listener = Listener(client, self.name, self._heartbeater, self._poller, Orders(scripts, self), self._scheduler)

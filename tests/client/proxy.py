@@ -11,7 +11,8 @@ class Proxy:
     """Passes everything on between clients and a Redis, but for what it is told to spoil.
 
     `drop` so many replies: the request gets through, then the connection ends. `cut` so many requests before they get through. `delay`
-    so many replies by `seconds`. Only traffic that holds `about` is spoiled.
+    so many replies by `seconds`. Only traffic that holds `about` is spoiled. `hush` lets nothing more through on the connections there are,
+    and doesn't end them.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -22,6 +23,7 @@ class Proxy:
         self.connections = 0
         self._server: asyncio.Server | None = None
         self._pumps: set[asyncio.Task[None]] = set()
+        self._lines: set[_Line] = set()
         self.port = 0
 
     @property
@@ -53,13 +55,27 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self._pumps.add(task)
+        line = _Line(self, reader, writer)
+        self._lines.add(line)
         try:
-            await _Line(self, reader, writer).carry()
+            await line.carry()
         except asyncio.CancelledError:
             pass
         finally:
+            self._lines.discard(line)
             writer.close()
             self._pumps.discard(task)
+
+    def hush(self, about: bytes = b"") -> None:
+        """Be silent on those of the connections on which something was said that holds `about`."""
+        for line in self._lines:
+            line.hushed |= about in line.said
+
+    def cut_off(self, about: bytes = b"") -> None:
+        """End those of the connections on which something was said that holds `about`."""
+        for line in list(self._lines):
+            if about in line.said:
+                line.writer.transport.abort()
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         parts = urlsplit(self.upstream)
@@ -73,7 +89,8 @@ class _Line:
 
     def __init__(self, proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.proxy, self.reader, self.writer = proxy, reader, writer
-        self.dropping = self.delaying = False
+        self.dropping = self.delaying = self.hushed = False
+        self.said = b""
 
     async def carry(self) -> None:
         reader, writer = await self.proxy.connect()
@@ -90,6 +107,9 @@ class _Line:
     async def _requests(self, to: asyncio.StreamWriter) -> None:
         proxy = self.proxy
         while data := await self.reader.read(1 << 16):
+            self.said += data
+            if self.hushed:
+                continue
             if proxy.about in data:
                 if proxy.cut:
                     proxy.cut -= 1
@@ -109,4 +129,5 @@ class _Line:
             if self.delaying:
                 self.delaying = False
                 await asyncio.sleep(self.proxy.seconds)
-            self.writer.write(data)
+            if not self.hushed:
+                self.writer.write(data)

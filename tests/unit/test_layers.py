@@ -28,8 +28,8 @@ LAYERS = [
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome"},
-    {"perform", "finisher"},
-    {"runner"},
+    {"perform", "finisher", "pulse"},
+    {"runner", "heart"},
     {"heartbeater", "poller", "orders", "scheduler"},
     {"listener"},
     {"worker"},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, Retry, job
+from aioqless import Client, Job, NewJob, job
 from tests.conftest import Until
 
 from .conftest import Idle, Lines, Work
@@ -306,19 +306,6 @@ async def test_a_job_that_kills_every_worker_fails_in_the_end(client: Client, wo
             return bool(failed and failed.failure and failed.failure.group == "failed-retries-mail")
 
         await until(has_failed)
-
-
-async def test_a_blocked_loop_is_told_with_the_names_of_what_ran(client: Client, work: Work, until: Until, lines: Lines) -> None:
-    @job(klass="Hog")
-    async def hog(job: Job[Any]) -> None:
-        if job.remaining == 5:
-            time.sleep(1.7)  # noqa: ASYNC251
-            raise Retry
-
-    await client.queue("mail").put(hog)
-    async with work(hog):
-        told = (await until(lambda: lines.of("worker.loop_blocked")))[0]
-    assert told["running"] == ["Hog"] and told["seconds"] > 0.5
 
 
 async def test_a_job_that_was_cancelled_while_nobody_listened_is_stopped_when_somebody_does(

@@ -271,7 +271,7 @@ async def test_being_cancelled_just_when_it_is_woken_ends_it_too(client: Client,
         task = asyncio.create_task(worker.run())
         await until(worker._poller.idle.is_set)
         worker._poller.wake()
-        worker._heartbeater._hurry.set()
+        worker._heartbeater._news.set()
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task], timeout=5)

@@ -1,0 +1,356 @@
+"""The heart beats whatever handlers do to their loop, and says what they do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, job
+from aioqless.worker import pulse
+from tests.client.proxy import Proxy
+from tests.conftest import Until
+
+from .conftest import Idle, Lines, Work
+
+
+@pytest.fixture
+async def short(client: Client) -> None:
+    """Locks of a second, and no courtesy for those who let them lapse."""
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+
+
+class Rival:
+    """Another worker, in a thread, that pops from the queue `mail` from when it is let go."""
+
+    def __init__(self, client: Client) -> None:
+        self.got: list[str] = []
+        self.go = threading.Event()
+        self._client = client
+        self._done = False
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()))
+
+    async def _work(self) -> None:
+        self.go.wait()
+        async with Client(self._client.url, namespace=self._client.namespace) as client:
+            while not self._done:
+                self.got += [job.jid for job in await client.queue("mail").pop(worker="rival")]
+                await asyncio.sleep(0.02)
+
+    def __enter__(self) -> Rival:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done = True
+        self.go.set()
+        self._thread.join()
+
+
+@pytest.fixture
+async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
+    async with Proxy(redis_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def spoiled(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
+    """A client whose line breaks when the test says so."""
+    async with Client(proxy.url, namespace=namespace) as client:
+        yield client
+
+
+# Blocked loops
+
+
+async def test_a_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_lock_and_runs_once(
+    client: Client, short: None, work: Work, until: Until, lines: Lines
+) -> None:
+    told: list[list[dict[str, Any]]] = []
+
+    @job(klass="Hog")
+    async def hog(job: Job[Any]) -> None:
+        rival.go.set()
+        time.sleep(3.2)  # noqa: ASYNC251
+        told.append(lines.of("worker.loop_blocked"))
+
+    with Rival(client) as rival:
+        async with work(hog):
+            jid = await client.queue("mail").put(hog)
+            await until(lambda: lines.of("job.completed", jid=jid))
+            await until(lambda: lines.of("worker.loop_free"))
+        assert rival.got == []
+    assert len(lines.of("job.started")) == 1 and not lines.of("job.lock_lost")
+    (first, *_), *_ = told  # it was said while the loop was blocked
+    assert (first["jid"], first["klass"], first["queue"]) == (jid, "Hog", "mail") and 0.5 <= first["seconds"] < 2
+    assert re.search(r"test_heart\.py:\d+ .*hog", first["where"]) and "worker" in first
+
+
+async def test_the_neighbours_of_a_handler_that_blocks_keep_their_locks_too(
+    client: Client, short: None, work: Work, until: Until, lines: Lines
+) -> None:
+    end = asyncio.Event()
+
+    @job(klass="Hog")
+    async def hog(job: Job[Any]) -> None:
+        rival.go.set()
+        time.sleep(2.2)  # noqa: ASYNC251
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+
+    with Rival(client) as rival:
+        async with work(hog, stay) as worker:
+            await client.queue("mail").put(stay)
+            await until(lambda: worker.running)
+            await client.queue("mail").put(hog)
+            await until(lambda: lines.of("job.completed", klass="Hog"))
+            end.set()
+            await until(lambda: lines.of("job.completed", klass="Stay"))
+        assert rival.got == []
+
+
+async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_it_is_refused(
+    client: Client, short: None, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Hog")
+    async def hog(job: Job[Any]) -> None:
+        rival.go.set()
+        time.sleep(3.5)  # noqa: ASYNC251
+
+    with Rival(client) as rival:
+        async with work(hog, stuck_after=1):
+            jid = await client.queue("mail").put(hog)
+            await until(lambda: lines.of("job.lock_lost", jid=jid))
+        assert set(rival.got) == {jid}
+    (stuck,) = lines.of("worker.stuck")
+    assert stuck["jids"] == [jid] and stuck["klass"] == "Hog" and not lines.of("job.completed")
+
+
+async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    """The limit of a heart in a thread: while a regular expression holds the interpreter, it can't beat."""
+
+    @job(klass="Catastrophe")
+    async def catastrophe(job: Job[Any]) -> None:
+        size, began = 18, time.monotonic()
+        while time.monotonic() < began + 1.5:  # which makes one of about 1.5 s, however fast the machine is
+            size += 1
+            re.match(r"(a+)+$", "a" * size + "b")
+
+    jid = await client.queue("mail").put(catastrophe)
+    async with work(catastrophe):
+        await until(lambda: lines.of("job.completed", jid=jid), 30)
+        told = await until(lambda: lines.of("worker.heart_starved"))
+    assert told[0]["jid"] == jid and "catastrophe" in told[0]["where"] and told[0]["seconds"] > pulse.LATE
+
+
+async def test_a_loop_that_is_merely_busy_is_not_called_blocked(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @job(klass="Busy")
+    async def busy(job: Job[Any]) -> None:
+        end = time.monotonic() + 1.2
+        while time.monotonic() < end:
+            time.sleep(0.05)  # noqa: ASYNC251
+            await asyncio.sleep(0)
+
+    jid = await client.queue("mail").put(busy)
+    async with work(busy):
+        await until(lambda: lines.of("job.completed", jid=jid))
+    assert not lines.of("worker.loop_blocked") and not lines.of("worker.heart_starved")
+
+
+# Its connection
+
+
+async def test_locks_are_kept_while_the_shared_connection_is_held_up(
+    client: Client, short: None, spoiled: Client, proxy: Proxy, work: Work, until: Until, lines: Lines
+) -> None:
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+
+    jid = await client.queue("mail").put(stay)
+    async with work(stay, using=spoiled) as worker:
+        await until(lambda: worker.running)
+        proxy.hush(spoiled.name.encode() + b"\r\n")  # the heart's has more to its name
+        with Rival(client) as rival:
+            rival.go.set()
+            first = await client.jobs.get(jid)
+            await until(lambda: _renewed(client, jid, first.expires + 1.5 if first else 0))
+            assert rival.got == []
+        await proxy.close()
+        await proxy.open()
+        end.set()
+        await until(lambda: lines.of("job.completed", jid=jid))
+
+
+async def test_a_heart_whose_connection_breaks_or_falls_silent_makes_another(
+    client: Client, short: None, spoiled: Client, proxy: Proxy, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioqless.worker.worker.TIMEOUT", 0.2)
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+
+    jid = await client.queue("mail").put(stay)
+    async with work(stay, using=spoiled) as worker:
+        await until(lambda: worker.running)
+        with Rival(client) as rival:
+            rival.go.set()
+            for spoil in (proxy.hush, proxy.cut_off):
+                held = await client.jobs.get(jid)
+                assert held
+                await until(lambda: _renewed(client, jid, held.expires))  # noqa: B023
+                spoil(b".heart")
+                await until(lambda: _renewed(client, jid, held.expires + 1.5))  # noqa: B023
+            assert rival.got == []
+        end.set()
+
+
+async def _renewed(client: Client, jid: str, until: float) -> bool:
+    held = await client.jobs.get(jid)
+    return bool(held and held.expires > until)
+
+
+async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(client: Client, short: None, work: Work, until: Until) -> None:
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began = job.expires
+        await until(lambda: job.expires > began)
+        end.set()
+
+    def hearts() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name == "aioqless heart"]
+
+    await client.queue("mail").put(stay)
+    async with work(stay):
+        await end.wait()
+        assert len(hearts()) == 1 and len(await _connections(client)) == 2
+    assert hearts() == []
+    await until(lambda: _is_alone(client))
+
+
+async def _connections(client: Client) -> list[dict[str, str]]:
+    return [each for each in await client.redis.client_list() if each["name"].startswith(client.name)]
+
+
+async def _is_alone(client: Client) -> bool:
+    return len(await _connections(client)) == 1
+
+
+# What it finds
+
+
+async def test_a_run_that_ended_itself_is_not_taken_for_lost_when_the_refusal_is_sooner(
+    client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Ends")
+    async def ends(job: Job[Any]) -> None:
+        proxy.about, proxy.delay, proxy.seconds = job.jid.encode(), 1, 0.3
+        completing = asyncio.ensure_future(job.complete())
+        await until(lambda: not proxy.delay)
+        worker._heartbeater.doubt(job.jid)
+        await completing
+
+    jid = await client.queue("mail").put(ends)
+    async with work(ends, using=spoiled) as worker:
+        await until(lambda: lines.of("job.settled", jid=jid))
+    assert not lines.of("job.lock_lost")
+
+
+@pytest.mark.parametrize("how", ["cancelled", "taken by an operator", "moved", "put anew", "lapsed and taken over"])
+async def test_a_handler_hears_within_a_second_that_its_job_was(
+    client: Client, work: Work, until: Until, idle: Idle, lines: Lines, how: str
+) -> None:
+    stopped = asyncio.Event()
+    blocked = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        if job.fence > 1:
+            return
+        blocked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    queue = client.queue("mail")
+    await client.config.set("grace-period", 0)
+    jid = await queue.put(stay)
+    async with work(stay) as worker:
+        await idle(worker)
+        await blocked.wait()
+        match how:
+            case "cancelled":
+                await client.jobs.cancel(jid)
+            case "taken by an operator":
+                await client.jobs.timeout(jid)
+            case "moved":
+                found = await client.jobs.get(jid)
+                assert found
+                await found.move("billing")
+            case "put anew":
+                await queue.put(stay, jid=jid, delay=60)
+            case _:
+                await client.redis.zadd(f"{client.namespace}:q:mail-locks", {jid: 1})
+                assert await queue.pop(worker="rival")
+        async with asyncio.timeout(1):
+            await stopped.wait()
+
+
+async def test_while_nobody_hears_anything_the_next_heartbeat_says_so(
+    client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, idle: Idle, lines: Lines
+) -> None:
+    await client.config.set("heartbeat", 3)
+    stopped = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    jid = await client.queue("mail").put(stay)
+    async with work(stay, using=spoiled) as worker:
+        await idle(worker)
+        proxy.hush(b"SUBSCRIBE")
+        await client.jobs.cancel(jid)
+        async with asyncio.timeout(2):
+            await stopped.wait()
+
+
+async def test_a_subscription_that_fell_silent_is_made_anew(
+    client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, idle: Idle, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioqless.pubsub.SILENCE", 0.2)
+    monkeypatch.setattr("aioqless.worker.listener.PAUSE", 0.05)
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        pass
+
+    async with work(greet, using=spoiled) as worker:
+        await idle(worker)
+        await asyncio.sleep(0.6)  # in which nothing is to happen: a server that is asked and answers isn't silent
+        assert not lines.of("listener.failed")
+        proxy.hush(b"SUBSCRIBE")
+        await until(lambda: lines.of("listener.failed"))
+        await idle(worker)
+        jid = await client.queue("mail").put(greet)
+        await until(lambda: lines.of("job.completed", jid=jid))
