@@ -34,4 +34,5 @@ if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), jid) end
 if data then record.set(jid, 'data', data) end
 record.clear(jid, 'grace', 'scheduled')
 failing.store(job, group, message, worker, now)
+retention.prune_failed(now, 20)
 return jid

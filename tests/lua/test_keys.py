@@ -11,7 +11,7 @@ from .story import Story
 KNOWN = [
     r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
-    r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|request:.+|left:.+)",
+    r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|rules|outdated|request:.+|left:.+)",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence"}
 THEIRS = {

@@ -1,5 +1,7 @@
 """What is kept of completed jobs, for how long, and how many."""
 
+from aioqless.errors import InvalidArgument
+
 from .story import Story
 
 
@@ -63,3 +65,89 @@ async def test_what_is_tracked_is_remembered_by_its_jid(story: Story) -> None:
     await story.track("a", 2)
     await story.complete("a", 3)
     assert await story.scores("tracked") == {"a": 2}
+
+
+# Rules of queues and klasses, and for failed jobs
+
+
+async def rule(story: Story, option: str, value: float) -> None:
+    await story.scripts("config", "set", option=option, value=value)
+
+
+async def test_a_queue_may_keep_its_completed_jobs_for_a_time_of_its_own(story: Story) -> None:
+    await rule(story, "mail-jobs-history", 10)
+    await rule(story, "long-jobs-history", 1_000_000)
+    await story.completed("short", 0, 1, 2)
+    await story.completed("long", 0, 1, 2, queue="long")
+    await story.completed("usual", 0, 1, 2, queue="post")
+    await story.completed("later", 3, 4, 11.9, queue="post")
+    assert await story.state("short") == "complete"
+    await story.completed("latest", 3, 4, 12, queue="post")
+    assert await story.get("short") is None and await story.state("usual") == "complete"
+    await story.completed("week", 604_802, 604_802, 604_803, queue="post")
+    assert await story.get("usual") is None and await story.state("long") == "complete"
+    await story.completed("end", 1_000_002, 1_000_002, 1_000_002, queue="post")
+    assert await story.get("long") is None
+
+
+async def test_the_rule_of_a_klass_counts_before_that_of_the_queue(story: Story) -> None:
+    await rule(story, "mail-jobs-history", 10)
+    await rule(story, "Greet-jobs-history", 100)
+    await story.completed("a", 0, 1, 2)
+    await story.completed("b", 0, 1, 50)
+    assert await story.state("a") == "complete"
+    await story.completed("c", 0, 1, 102)
+    assert await story.get("a") is None
+
+
+async def test_a_queue_that_keeps_nothing_deletes_at_once(story: Story) -> None:
+    await rule(story, "mail-jobs-history", 0)
+    await story.completed("a", 0, 1, 2)
+    assert await story.get("a") is None and await story.scores("completed") == {}
+
+
+async def test_an_unset_rule_is_forgotten(story: Story) -> None:
+    await rule(story, "mail-jobs-history", 10)
+    await story.scripts("config", "unset", option="mail-jobs-history")
+    await story.completed("a", 0, 1, 2)
+    assert await story.scores("completed") == {"a": 2} and not await story.exists("x:rules")
+
+
+async def test_failed_jobs_stay_until_somebody_acts_unless_a_rule_says_how_long(story: Story) -> None:
+    await story.failed("kept", 0, 1, 2)
+    await rule(story, "failed-history", 100)
+    await rule(story, "mail-failed-history", 10)
+    await story.failed("a", 0, 1, 2, tags=["x"])
+    await story.failed("b", 0, 1, 2, queue="post")
+    await story.failed("c", 0, 1, 11, queue="post")
+    assert await story.state("a") == "failed"
+    await story.failed("d", 0, 1, 12, queue="post")
+    assert await story.get("a") is None and await story.state("b") == "failed"
+    assert await story.items("f:typo") == ["d", "c", "b", "kept"]
+    await story.failed("e", 0, 1, 102, queue="post")
+    assert await story.items("f:typo") == ["e", "d", "c", "kept"]
+
+
+async def test_a_job_that_was_taken_back_is_not_deleted_for_having_failed(story: Story) -> None:
+    await rule(story, "failed-history", 10)
+    await story.failed("a", 0, 1, 2)
+    await story.put("a", 3)
+    await story.failed("b", 0, 1, 100, queue="post")
+    assert await story.state("a") == "waiting"
+
+
+async def test_a_failed_job_that_others_wait_for_is_not_deleted(story: Story) -> None:
+    await rule(story, "failed-history", 10)
+    await story.running("a")
+    await story.put("b", 1, depends=["a"])
+    await story.fail("a", 2)
+    await story.failed("c", 0, 1, 100, queue="post")
+    assert await story.state("a") == "failed"
+    await story.cancel("b")
+    await story.failed("d", 0, 1, 3700, queue="post")
+    assert await story.get("a") is None
+
+
+async def test_a_rule_that_is_no_time_is_refused(story: Story) -> None:
+    async with story.refused(InvalidArgument, argument="mail-jobs-history"), story.unchanged():
+        await story.scripts("config", "set", option="mail-jobs-history", value="long")

@@ -37,7 +37,7 @@ function completing.finish(job, now)
   completing.write(job, now, 'complete', '')
   left[job.queue] = left[job.queue] or {}
   table.insert(left[job.queue], job.jid)
-  ended[#ended + 1] = now
+  ended[#ended + 1] = retention.completed_at(job, now)
   ended[#ended + 1] = job.jid
   dependency.release_all(job.jid, now)
   return 'complete'

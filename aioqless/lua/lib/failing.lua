@@ -14,6 +14,7 @@ function failing.store(job, group, message, worker, now)
     'failure', failing.failure(group, message, worker, now))
   redis.call('SADD', keys.failures(), group)
   redis.call('LPUSH', keys.group(group), job.jid)
+  retention.note_failed(job, now)
 end
 
 -- A failed job leaves its group. The record stays with the job until it completes.

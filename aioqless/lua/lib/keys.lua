@@ -44,5 +44,7 @@ function keys.cron(jid) return ns .. ':x:cron:' .. jid end                     -
 function keys.ticks() return ns .. ':x:ticks' end                              -- Z such jobs by when their next instance is due
 function keys.resting() return ns .. ':x:resting' end                          -- Z paused templates by since when
 function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry
+function keys.rules() return ns .. ':x:rules' end                              -- S options that say how long ended jobs of a queue or klass are kept
+function keys.outdated() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker

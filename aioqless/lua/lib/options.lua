@@ -21,6 +21,10 @@ function options.set(option, value)
   local name = config.stored_name(option)
   local number = type(config.default(name)) == 'number' or string.find(name, '%-heartbeat$') or string.find(name, '%-max%-concurrency$')
   if number then args.number(option, value) end
+  if options.is_rule(name) then
+    args.seconds(option, value)
+    redis.call('SADD', keys.rules(), name)
+  end
   redis.call('HSET', keys.config(), name, value)
   events.log({event = 'config_set', option = name, value = value})
 end
@@ -28,5 +32,11 @@ end
 function options.unset(option)
   local name = config.stored_name(option)
   redis.call('HDEL', keys.config(), name, option)
+  redis.call('SREM', keys.rules(), name)
   events.log({event = 'config_unset', option = name})
+end
+
+-- `<queue or klass>-jobs-history`, and `failed-history` alone or for one of these.
+function options.is_rule(name)
+  return name == 'failed-history' or string.find(name, '.%-jobs%-history$') ~= nil or string.find(name, '.%-failed%-history$') ~= nil
 end

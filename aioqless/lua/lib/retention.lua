@@ -1,4 +1,35 @@
--- retention: completed jobs are kept for a while, and not too many of them.
+-- retention: ended jobs are kept for a while, and not too many of them; how long may differ by queue and klass.
+
+local LATER = 3600
+local any
+
+-- Whether any queue or klass has a rule of its own. (Asked once in a call: most have none.)
+function retention.has_rules()
+  if any == nil then any = redis.call('EXISTS', keys.rules()) == 1 end
+  return any
+end
+
+-- How many seconds a job is kept by the rule of its klass, its queue, or all; nil where nobody made one. `kind`: `jobs` or `failed`.
+function retention.rule(kind, job)
+  if not retention.has_rules() then return nil end
+  local option = kind .. '-history'
+  local klass = redis.call('HGET', keys.job(job.jid), 'klass') or ''
+  local values = redis.call('HMGET', keys.config(), klass .. '-' .. option, (job.queue or '') .. '-' .. option, option)
+  return tonumber(values[1]) or tonumber(values[2]) or (kind == 'failed' and tonumber(values[3]) or nil)
+end
+
+-- When a job counts as completed: by that it is deleted after jobs-history seconds, by peers too, so one that is kept for another
+-- time has another.
+function retention.completed_at(job, now)
+  local own = retention.rule('jobs', job)
+  return own and now + own - config.number('jobs-history') or now
+end
+
+-- A job has failed: note when it is to go, if ever.
+function retention.note_failed(job, now)
+  local own = retention.rule('failed', job)
+  if own then redis.call('ZADD', keys.outdated(), now + own, job.jid) end
+end
 
 -- Delete completed jobs that are too old or too many, at most so many of them.
 function retention.prune(now, most)
@@ -16,6 +47,22 @@ function retention.delete(jids)
     if job[1] == 'complete' then
       tagging.detach(jid, json.parsed_list(job[2]))
       redis.call('UNLINK', keys.job(jid), keys.history(jid))
+    end
+  end
+end
+
+-- Delete failed jobs that have been kept for long enough, but for those that others wait for.
+function retention.prune_failed(now, most)
+  local old = redis.call('ZRANGE', keys.outdated(), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  for _, jid in ipairs(old) do
+    redis.call('ZREM', keys.outdated(), jid)
+    local job = record.find(jid)
+    if job and job.state == 'failed' then
+      if redis.call('EXISTS', keys.dependents(jid)) == 0 then
+        cancelling.delete(job)
+      else
+        redis.call('ZADD', keys.outdated(), now + LATER, jid)
+      end
     end
   end
 end
