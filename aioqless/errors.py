@@ -13,7 +13,8 @@
     ├── QueueFull              Redis is at its memory limit
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     ├── UnknownKlass           no handler claims a klass
-    └── DuplicateKlass         two do
+    ├── DuplicateKlass         two do
+    └── ProcessDied            the process that performed a job died of it
 
 Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and TimeoutError), and a private server
 that can't be started is aioqless.embedded.NoServer.
@@ -21,6 +22,7 @@ that can't be started is aioqless.embedded.NoServer.
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 
@@ -108,6 +110,16 @@ class UnknownKlass(AioqlessError):
 
 class DuplicateKlass(AioqlessError):
     """Two handlers claim one klass."""
+
+
+class ProcessDied(AioqlessError):
+    """The process that performed a job ended before the job did: `code` is its exit code, or the negative number of a signal."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        names = {-number: number.name for number in signal.Signals}
+        how = f"exit code {code}" if code >= 0 else f"signal {names.get(code, -code)}"
+        super().__init__(f"the process that performed it ended with {how}")
 
 
 _CLASSES: dict[str, type[ScriptError]] = {

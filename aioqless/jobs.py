@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Self, cast
+from typing import Any, Generic, Literal, Self, TypeAlias, cast
 
 import msgspec
 from typing_extensions import TypeVar
@@ -12,9 +14,10 @@ from aioqless import data as data_
 from aioqless import names
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.record import Failure, History, history_of, stages
-from aioqless.scripts import Scripts
+from aioqless.scripts import NoScripts, Scripts
 
 Data = TypeVar("Data", default=Any)
+Reason: TypeAlias = Literal["lost", "shutdown", "timeout"]  # lost: another has the job, or nobody
 
 
 class Job(Generic[Data]):
@@ -27,7 +30,7 @@ class Job(Generic[Data]):
 
     __slots__ = (
         "_as_read", "_data", "_history", "_scripts", "_text", "context", "expires", "failure", "fence", "jid", "klass", "max_data",
-        "priority", "queue", "remaining", "retries", "settled", "spawned_from", "state", "tags", "tracked", "worker",
+        "priority", "queue", "remaining", "retries", "settled", "spawned_from", "state", "stopped", "tags", "tracked", "worker",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
@@ -52,6 +55,7 @@ class Job(Generic[Data]):
         self.fence: int = record["fence"]
         self.context: dict[str, str] = record.get("context") or {}
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
+        self.stopped: Reason | None = None  # why the worker wants this run to end, in whatever it runs
         self._text: str = record["data"]
         self._data: Any = msgspec.UNSET
         self._as_read: bytes | None = None  # what a type of the handler's made of the text
@@ -91,6 +95,18 @@ class Job(Generic[Data]):
             return None
         text = data_.encoded(self._data, self.max_data)
         return text if self._as_read is None else data_.encoded(data_.joined(self._text, self._as_read, text), self.max_data)
+
+    def raise_if_stopped(self) -> None:
+        """End here if the worker wants this run to end: raises CancelledError, which on the loop is raised without asking. For code in
+        threads and processes, which can't be interrupted; the job is handed back, or is no more this run's."""
+        if self.stopped:
+            raise asyncio.CancelledError(self.stopped)
+
+    def detached(self) -> Self:
+        """The same job without a connection to Redis, as it travels to another process."""
+        other = copy.copy(self)
+        other._scripts = NoScripts()
+        return other
 
     @property
     def _whole(self) -> History:

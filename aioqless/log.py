@@ -43,11 +43,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 import structlog
 from structlog.contextvars import bound_contextvars as bound
 
 __all__ = ["bound", "log", "write_to"]
+
+written: dict[str, Any] | None = None  # what `write_to` was told, for processes that are to write likewise
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -59,6 +62,8 @@ def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool 
     configures structlog as they like."""
     if level not in LEVELS:
         raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
+    global written
+    written = {"level": level, "as_json": as_json}
     people = not as_json if as_json is not None else bool(getattr(stream, "isatty", lambda: False)())
     shape: list[structlog.typing.Processor] = (
         [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), structlog.dev.ConsoleRenderer(pad_event_to=20)]

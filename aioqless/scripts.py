@@ -98,6 +98,19 @@ class Scripts:
             raise call.error(refused) from None
 
 
+class NoScripts(Scripts):
+    """Where there is no connection: every command is refused."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
+        raise errors.AioqlessError(
+            f"{command}: a job in a process of its own has no connection to Redis. Change job.data, return Next, raise Retry or Fail; "
+            "for anything else use a Client of that process"
+        )
+
+
 class _Lines:
     """Request identities: each names a line of requests, one at a time, and counts them.
 

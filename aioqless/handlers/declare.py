@@ -54,6 +54,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             retries=options.get("retries"),
             retry=policy_of(options),
             timeout=options.get("timeout"),
+            executor=options.get("executor"),
             takes=Takes() if inspect.isclass(fn) else takes(fn),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Any, Generic, Literal
 
 from typing_extensions import ParamSpec
 
@@ -30,6 +30,7 @@ class Handler(Generic[P]):
     retries: int | None = None
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # seconds that a run may take
+    executor: Literal["process"] | None = None  # None: by its nature, the loop or a thread
     takes: Takes = field(default_factory=Takes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

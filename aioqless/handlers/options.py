@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from aioqless import names
 from aioqless.retrying import Backoff, RetryPolicy, exponential
@@ -18,6 +18,7 @@ class JobOptions(TypedDict, total=False):
     retry_on: tuple[type[Exception], ...]  # exceptions that are transient; without it, the worker's policy holds
     backoff: Backoff  # how long to wait before such a retry, by default a growing time
     timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`
+    executor: Literal["process"]  # run it in a process of its own; else coroutines run on the loop, plain functions in threads
 
 
 def checked(options: JobOptions) -> JobOptions:
@@ -30,6 +31,8 @@ def checked(options: JobOptions) -> JobOptions:
         names.checked_number("retries", options["retries"], least=0)
     if "timeout" in options and names.checked_number("timeout", options["timeout"], least=0) == 0:
         raise ValueError("timeout must be more than 0 seconds")
+    if options.get("executor", "process") != "process":
+        raise ValueError(f"executor is 'process' or left out, not {options['executor']!r}: coroutines run on the loop, others in threads")
     if "backoff" in options and "retry_on" not in options:
         raise ValueError("backoff says how long to wait before a retry: say retry_on which exceptions, too")
     return options

@@ -5,10 +5,10 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aioqless import names
-from aioqless.errors import InvalidData, UnknownKlass
+from aioqless.errors import InvalidData, ProcessDied, UnknownKlass
 from aioqless.retrying import NEVER, RetryPolicy
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class Retry(Exception):
         self.group = None if group is None else names.checked("group", group)
         self.message = None if message is None else names.readable(message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.delay, self.group, self.message)
+
 
 class Fail(Exception):
     """Raise it in a handler to fail the job in a group of your choice."""
@@ -56,6 +59,9 @@ class Fail(Exception):
         super().__init__(message or group)
         self.group = names.checked("group", group)
         self.message = names.readable(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.group, self.message)
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,10 @@ class Failed:
 @dataclass(frozen=True)
 class Release:
     """The worker stops: the job goes back to its place, at no cost of a retry."""
+
+
+class There(Exception):
+    """The traceback of an error that was raised in another process: the cause of its copy in this one."""
 
 
 Outcome: TypeAlias = Complete | Again | Failed | Release
@@ -125,9 +135,14 @@ def group_of(run: Run, error: BaseException) -> str:
 
 def brief(error: BaseException) -> str:
     """The traceback from the handler on, its end kept when it is too long."""
+    match error:
+        case ProcessDied():
+            return str(error)
+        case BaseException(__cause__=There(args=(str(text),))):
+            return text
     first = frame = error.__traceback__
     while frame is not None:
-        if Path(frame.tb_frame.f_code.co_filename).parent == _HERE:  # frames before the handler's are the worker's own business
+        if _HERE in Path(frame.tb_frame.f_code.co_filename).parents:  # frames before the handler's are the worker's own business
             first = frame.tb_next or first
         frame = frame.tb_next
     text = names.readable("".join(traceback.format_exception(type(error), error, first)))

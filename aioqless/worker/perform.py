@@ -1,57 +1,34 @@
-"""Call a handler, on the loop or in a thread."""
+"""Call a handler: on the loop, in a thread, or in a process."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import inspect
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import anyio
-import anyio.to_thread
-
 from aioqless.handlers import Handlers, Surroundings
-from aioqless.jobs import Job
+from aioqless.worker.executors import Executors
+from aioqless.worker.run import Run
 
 ALONE = Surroundings()
 
 
-async def perform(job: Job, handlers: Handlers, surroundings: Surroundings = ALONE, threads: anyio.CapacityLimiter | None = None) -> Any:
+async def perform(run: Run, handlers: Handlers, surroundings: Surroundings = ALONE, executors: Executors | None = None) -> Any:
     """Find the job's handler and call it within what surrounds it; returns and raises what they do, UnknownKlass and InvalidData besides.
 
-    Coroutines run on the loop, plain functions in a thread. A thread can't be cancelled: this returns when its code has stopped.
+    Coroutines run on the loop, plain functions in a thread, and what asks for it in a process. It returns when the code has stopped.
     """
-    return await surroundings.around(job, partial(_called, job, handlers, surroundings, threads))
+    return await surroundings.around(run.job, partial(_called, run, handlers, surroundings, executors or Executors(handlers)))
 
 
-async def _called(job: Job, handlers: Handlers, surroundings: Surroundings, threads: anyio.CapacityLimiter | None) -> Any:
+async def _called(run: Run, handlers: Handlers, surroundings: Surroundings, executors: Executors) -> Any:
+    job = run.job
     handler = handlers.find(job.klass)
+    if handler.executor == "process":
+        return await executors.processes.perform(run, handler)
     call, arguments = handler.bound(job)
     arguments |= surroundings.resources.filled(handler.takes.given)
     if inspect.iscoroutinefunction(call):
         return await call(job, **arguments)
-    result = await _in_thread(lambda: call(job, **arguments), threads or anyio.CapacityLimiter(1))
+    result = await executors.threads.perform(run, partial(call, job, **arguments))
     return await result if inspect.isawaitable(result) else result
-
-
-async def _in_thread(call: Callable[[], Any], threads: anyio.CapacityLimiter) -> Any:
-    """Being cancelled while it waits for a thread, it doesn't call; from then on it ends as the call does."""
-    async with threads:
-        thread = asyncio.ensure_future(anyio.to_thread.run_sync(_end_of, call, limiter=anyio.CapacityLimiter(1)))
-        while not thread.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([thread])
-        result, error = thread.result()
-        if error is not None:
-            raise error
-        return result
-
-
-def _end_of(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """What a call returns or raises. A task must not end by SystemExit, or the loop ends with it."""
-    try:
-        return call(), None
-    except BaseException as error:
-        return None, error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from aioqless.handlers import Handler
-from aioqless.jobs import Job
-
-Reason = Literal["lost", "shutdown", "timeout"]
+from aioqless.jobs import Job, Reason
 
 
 @dataclass(eq=False)
@@ -31,6 +32,7 @@ class Run:
     result: Any = None
     data: bytes | None = None
     error: BaseException | None = None
+    counted: float | None = None  # since when its time is counted, if not since it started
 
     @property
     def deadline(self) -> float:
@@ -42,6 +44,23 @@ class Run:
         """How many seconds it may take."""
         return self.handler.timeout if self.handler else None
 
+    def time_left(self) -> float | None:
+        """How many seconds it may still take; None: as many as it likes."""
+        if self.timeout is None:
+            return None
+        now = asyncio.get_running_loop().time()
+        since = self.started if self.counted is None else self.counted
+        return self.timeout if since == math.inf else max(0.0, since + self.timeout - now)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Where it waits for a thread or a process: its time is counted from then on."""
+        self.counted = math.inf
+        try:
+            yield
+        finally:
+            self.counted = asyncio.get_running_loop().time()
+
     @property
     def who(self) -> dict[str, str]:
         """What every log line about it says."""
@@ -50,6 +69,6 @@ class Run:
     def stop(self, reason: Reason) -> None:
         """Record why, then cancel the handler; the first reason counts."""
         if self.stopped_by is None:
-            self.stopped_by = reason
+            self.stopped_by = self.job.stopped = reason
             if self.task is not None:
                 self.task.cancel()

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-import anyio
-
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, Surroundings
 from aioqless.jobs import Job
 from aioqless.log import bound, log
+from aioqless.worker.executors import Executors
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, brief, group_of, outcome_of
 from aioqless.worker.perform import perform
@@ -35,7 +34,7 @@ class Runner:
         self._settings = settings
         self._watchers: set[asyncio.Task[None]] = set()
         self._handing_back = False
-        self._threads = anyio.CapacityLimiter(settings.threads)
+        self._executors = Executors(handlers, settings)
 
     @property
     def free(self) -> int:
@@ -87,7 +86,8 @@ class Runner:
         if run.stopped_by is None:
             log.info("job.started")
             run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
-            await asyncio.wait([run.task], timeout=run.timeout)
+            while not run.task.done() and (left := run.time_left()) != 0:
+                await asyncio.wait([run.task], timeout=left)
             if not run.task.done():
                 run.stop("timeout")
                 if run.stopped_by != "timeout":
@@ -98,7 +98,7 @@ class Runner:
     async def _perform(self, run: Run) -> None:
         """The handler's own task, and the only one that is ever cancelled."""
         try:
-            run.result = await perform(run.job, self._handlers, self._surroundings, self._threads)
+            run.result = await perform(run, self._handlers, self._surroundings, self._executors)
             run.data = run.job.changed_data()
         except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
@@ -157,3 +157,4 @@ class Runner:
             self.hand_back()
             if self._watchers:
                 await asyncio.wait(self._watchers)
+            await self._executors.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,19 +21,24 @@ class Settings:
     poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
     grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
     threads: int = 20  # plain functions at once
+    processes: int = os.cpu_count() or 1  # handlers with executor="process" at once
+    max_jobs_per_process: int | None = None  # then another process takes its place; None: never
+    kill_after: float = 2.0  # a process that was told to stop and hasn't is killed; comes on top of `grace`
     scheduler: bool = True  # declare the handlers' recurring jobs, and make the instances of those with a cron expression
     stuck_after: float = 600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
     retry: RetryPolicy = NEVER  # for handlers without one of their own
 
     def __post_init__(self) -> None:
         subscriptions(self.queues, self.order)
-        for name in ("concurrency", "threads"):
+        for name in ("concurrency", "threads", "processes", "max_jobs_per_process"):
             value = getattr(self, name)
+            if value is None and name == "max_jobs_per_process":
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
         if not isinstance(self.scheduler, bool):
             raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
-        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1)):
+        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1), ("kill_after", 0)):
             names.checked_number(name, getattr(self, name), least=least)
 
     @property

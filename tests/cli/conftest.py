@@ -24,7 +24,7 @@ from tests.conftest import Until
 ROOT = Path(__file__).parents[2]
 
 JOBS = """
-import asyncio, time, aioqless
+import asyncio, os, structlog, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -37,6 +37,12 @@ async def stay(job):
 @aioqless.job(klass="Block")
 def block(job):
     time.sleep(600)
+
+@aioqless.job(klass="Apart", executor="process")
+def apart(job):
+    print("apart", os.getpid(), flush=True)
+    structlog.get_logger().info("apart.told", process=os.getpid())
+    time.sleep(600 if job.data else 0)
 
 @aioqless.job(klass="Once")
 async def once(job):

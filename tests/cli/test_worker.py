@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -47,6 +48,39 @@ async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(client: Cl
     back = await client.jobs.get("a")
     assert back and (back.state, back.remaining, back.worker) == ("waiting", 5, "")
     assert worker.logged("job.released")
+
+
+async def test_a_worker_that_is_killed_leaves_no_process_of_its_own(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Apart", 1, jid="a")
+    await client.queue("mail").put("Apart", jid="b")
+    async with start("--processes", "2") as worker:
+        told = await until(lambda: [line for line in worker.logged("apart.told") if len(worker.logged("apart.told")) == 2])
+        await until(lambda: worker.logged("job.completed"))  # one is idle, the other busy
+        assert {line["jid"] for line in told} == {"a", "b"}  # they log as the worker does
+        worker.process.kill()
+        await worker.ended()
+        for line in told:
+            await until(lambda: not _is_alive(line["process"]))  # noqa: B023
+
+
+async def test_ctrl_c_reaches_the_processes_and_the_worker_decides(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Apart", 1, jid="a")
+    async with start("--grace", "0.1", "--kill-after", "0.1") as worker:
+        process = (await until(lambda: worker.logged("apart.told")))[0]["process"]
+        os.kill(process, signal.SIGINT)
+        os.kill(process, signal.SIGTERM)
+        worker.process.send_signal(signal.SIGINT)
+        assert await worker.ended() == 0
+    back = await client.jobs.get("a")
+    assert back and (back.state, back.remaining) == ("waiting", 5) and not _is_alive(process)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("klass", ["Stay", "Block"])

@@ -10,9 +10,10 @@ import pytest
 
 from aioqless import Fail, Job, Next, Retry
 from aioqless.errors import InvalidData, UnknownKlass
+from aioqless.jobs import Reason
 from aioqless.retrying import RetryPolicy, fixed
 from aioqless.worker.outcome import LONGEST_MESSAGE, Again, Complete, Failed, Release, brief, outcome_of
-from aioqless.worker.run import Reason, Run
+from aioqless.worker.run import Run
 
 from .records import job_of
 

@@ -1,0 +1,143 @@
+"""Handlers of the tests that run in processes, which import them from here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from aioqless import Job, Next, Retry, job
+
+TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
+UNSENT: ContextVar[Any] = ContextVar("unsent", default="nothing")
+
+
+def began(job: Job[Any]) -> None:
+    """Tell the test, in whose folder there is a file for each run."""
+    file = Path(job.data["folder"]) / f"{job.jid}-began-{job.fence:03}"
+    new = file.with_name(f"new-{file.name}")
+    new.write_text(str(os.getpid()))
+    new.rename(file)
+
+
+def ended(job: Job[Any]) -> None:
+    (Path(job.data["folder"]) / f"{job.jid}-ended").write_text(str(job.stopped))
+
+
+@job(klass="Resize", executor="process")
+def resize(job: Job[Any], path: str, width: int = 100) -> Next:
+    job.data.update(pid=os.getpid(), width=width, tags=job.tags, jid=job.jid, fence=job.fence)
+    return Next("billing")
+
+
+@job(klass="Ignore", executor="process")
+def ignore(job: Job[Any]) -> None:
+    began(job)
+    time.sleep(600)
+
+
+@job(klass="Hasty", executor="process", timeout=0.2)
+def hasty(job: Job[Any]) -> None:
+    began(job)
+    time.sleep(600)
+
+
+def looks(job: Job[Any]) -> None:
+    began(job)
+    while not job.stopped:
+        time.sleep(0.005)
+    ended(job)
+    job.raise_if_stopped()
+
+
+look = job(klass="Look", executor="process")(looks)
+look_in_thread = job(klass="LookInThread")(looks)
+look_hastily = job(klass="LookHastily", executor="process", timeout=0.2)(looks)
+look_hastily_in_thread = job(klass="LookHastilyInThread", timeout=0.2)(looks)
+
+
+@job(klass="Best", executor="process")
+def best(job: Job[Any]) -> None:
+    began(job)
+    while not job.stopped:
+        time.sleep(0.005)
+    job.data["page"] = 7
+
+
+@job(klass="Await", executor="process")
+async def awaits(job: Job[Any]) -> None:
+    began(job)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended(job)
+
+
+@job(klass="Die", executor="process")
+def die(job: Job[Any]) -> None:
+    began(job)
+    if "signal" in job.data:
+        os.kill(os.getpid(), job.data["signal"])
+        time.sleep(600)
+    os._exit(job.data["code"])
+
+
+@job(klass="Pid", executor="process")
+def pid(job: Job[Any]) -> None:
+    job.data["pid"] = os.getpid()
+    job.data["thread"] = threading.current_thread() is threading.main_thread()
+
+
+class Unkind(Exception):
+    """Can be pickled, but not be made anew."""
+
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"{one} and {other}")
+        self.unsent = threading.Lock()
+
+
+@job(klass="Raise", executor="process", retry_on=(ConnectionError,), backoff=lambda used: 60)
+def raises(job: Job[Any], what: str) -> Any:
+    class Local(Exception):
+        pass
+
+    match what:
+        case "unkind":
+            raise Unkind(1, 2)
+        case "local":
+            raise Local("of here")
+        case "exit":
+            raise SystemExit(3)
+        case "retry":
+            raise Retry(30, "later", "not now")
+        case "transient":
+            raise ConnectionError("away")
+        case "returned":
+            return threading.Lock()
+
+
+@job(klass="Context", executor="process")
+def context(job: Job[Any]) -> None:
+    job.data.update(bound=structlog.contextvars.get_contextvars(), tenant=TENANT.get(), unsent=UNSENT.get())
+
+
+@job(klass="Call", executor="process")
+async def calls(job: Job[Any]) -> None:
+    await job.heartbeat()
+
+
+class Elder:
+    """A handler of an older qless library."""
+
+    @staticmethod
+    def process(job: Job[Any]) -> None:
+        job.data["elder"] = os.getpid()
+
+
+elder = job(klass="Elder", executor="process")(Elder)

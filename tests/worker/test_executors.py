@@ -1,0 +1,391 @@
+"""Where code runs: what handlers in threads and processes see, how they are stopped, and what is left when a process dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from aioqless import Client, Handler, Job, NewJob, Worker, around, job
+from tests.conftest import Until
+
+from . import in_processes
+from .conftest import Lines, Work
+
+Began: TypeAlias = Callable[..., Awaitable[int]]
+
+
+async def found(client: Client, jid: str) -> Job[Any]:
+    found = await client.jobs.get(jid)
+    assert found
+    return found
+
+
+async def failure_of(client: Client, jid: str) -> tuple[str, str]:
+    """The group and the message that a job failed with."""
+    job = await found(client, jid)
+    assert job.state == "failed" and job.failure, job.state
+    return job.failure.group, job.failure.message
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def files_of(folder: Path, jid: str) -> list[Path]:
+    """What the runs of a job left when they began, the oldest first."""
+    return sorted(folder.glob(f"{jid}-began-*"))
+
+
+@pytest.fixture
+def began(tmp_path: Path, until: Until) -> Began:
+    """`await began("a", 2)`: until the second run of job a has begun; returns the pid of its process. Handlers are told of the folder."""
+
+    async def began(jid: str, run: int = 1) -> int:
+        files = await until(lambda: files_of(tmp_path, jid)[run - 1 :])
+        return int(files[0].read_text())
+
+    return began
+
+
+# What a handler gives and gets in a process
+
+
+async def test_a_handler_takes_its_data_changes_them_and_goes_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    jid = await client.queue("mail").put(in_processes.resize.data(path="a.png"), tags=["x"])
+    async with work(in_processes.resize):
+        await until(lambda: lines.of("job.advanced", to="billing"))
+    job = await found(client, jid)
+    pid = job.data.pop("pid")
+    assert job.state == "waiting" and job.data == {"path": "a.png", "width": 100, "tags": ["x"], "jid": jid, "fence": 1}
+    assert pid != os.getpid()
+
+
+async def test_one_process_does_many_jobs_in_its_main_thread(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(20))
+    async with work(in_processes.pid, processes=1):
+        await until(lambda: len(lines.of("job.completed")) == 20)
+    data = [(await found(client, jid)).data for jid in jids]
+    assert len({each["pid"] for each in data}) == 1 and all(each["thread"] for each in data)
+
+
+async def test_jobs_run_at_once_in_as_many_processes_as_there_may_be(
+    client: Client, work: Work, until: Until, began: Began, tmp_path: Path
+) -> None:
+    for jid in "abc":
+        await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
+    async with work(in_processes.look, processes=2, grace=0) as worker:
+        pids = {await began("a"), await began("b")}
+        await until(lambda: len(worker.running) == 3)
+    assert len(pids) == 2 and not files_of(tmp_path, "c")  # it waited, and was handed back unbegun
+    assert (await found(client, "c")).state == "waiting" and (await found(client, "c")).remaining == 5
+
+
+async def test_a_class_of_an_older_library_runs_in_a_process_too(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    jid = await client.queue("mail").put("Elder", {})
+    async with work(in_processes.elder):
+        await until(lambda: lines.of("job.completed"))
+    assert (await found(client, jid)).data["elder"] != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("what", "group", "told"),
+    [
+        ("unkind", "mail-Unkind", "Unkind: 1 and 2"),
+        ("local", "mail-Local", "Local: of here"),
+        ("exit", "mail-SystemExit", "SystemExit: 3"),
+        ("returned", "mail-TypeError", "what it returned can't be sent"),
+    ],
+)
+async def test_what_is_raised_in_a_process_fails_the_job_with_its_traceback(
+    client: Client, work: Work, until: Until, lines: Lines, what: str, group: str, told: str
+) -> None:
+    jid = await client.queue("mail").put(in_processes.raises.data(what))
+    async with work(in_processes.raises):
+        await until(lambda: lines.of("job.failed"))
+    failed, message = await failure_of(client, jid)
+    assert failed == group and told in message
+    assert ("raises" in message) == (what != "returned") and "inside.py" not in message
+
+
+async def test_data_that_a_handler_cannot_take_fail_as_they_do_elsewhere(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    jid = await client.queue("mail").put("Resize", {"width": 5})
+    async with work(in_processes.resize):
+        await until(lambda: lines.of("job.failed"))
+    group, message = await failure_of(client, jid)
+    assert group == "mail-InvalidData" and "path" in message
+
+
+@pytest.mark.parametrize(("what", "group", "delay"), [("retry", "later", 30), ("transient", "mail-ConnectionError", 60)])
+async def test_a_job_that_is_to_run_again_says_so_from_its_process(
+    client: Client, work: Work, until: Until, lines: Lines, what: str, group: str, delay: int
+) -> None:
+    jid = await client.queue("mail").put(in_processes.raises.data(what))
+    async with work(in_processes.raises):
+        await until(lambda: lines.of("job.retried", delay=delay, remaining=4))
+    job = await found(client, jid)
+    assert job.state == "scheduled" and job.failure and job.failure.group == group
+
+
+async def test_context_variables_travel_where_they_can(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @around
+    async def tenant(job: Job[Any], call: Any) -> Any:
+        in_processes.TENANT.set("ann")
+        in_processes.UNSENT.set(threading.Lock())
+        return await call()
+
+    jid = await client.queue("mail").put("Context", {})
+    async with work(in_processes.context, tenant, name="w") as worker:
+        await until(lambda: lines.of("job.completed"))
+    data = (await found(client, jid)).data
+    assert data["bound"] == {"jid": jid, "klass": "Context", "queue": "mail", "worker": worker.name}
+    assert (data["tenant"], data["unsent"]) == ("ann", "nothing")
+
+
+async def test_context_variables_travel_into_threads(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    seen = []
+
+    @around
+    async def tenant(job: Job[Any], call: Any) -> Any:
+        in_processes.TENANT.set("ann")
+        return await call()
+
+    @job(klass="Thread")
+    def thread(job: Job[Any]) -> None:
+        seen.append(in_processes.TENANT.get())
+
+    await client.queue("mail").put(thread)
+    async with work(thread, tenant):
+        await until(lambda: lines.of("job.completed"))
+    assert seen == ["ann"]
+
+
+async def test_what_needs_redis_is_refused_in_a_process_with_what_to_do(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    jid = await client.queue("mail").put("Call", {})
+    async with work(in_processes.calls):
+        await until(lambda: lines.of("job.failed"))
+    group, message = await failure_of(client, jid)
+    assert group == "mail-AioqlessError" and "heartbeat: a job in a process of its own has no connection to Redis" in message
+
+
+# Being stopped
+
+
+@pytest.mark.parametrize("klass", ["Ignore", "Look", "Await"])
+async def test_a_process_whose_job_was_taken_away_is_told_then_killed_and_replaced(
+    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path, klass: str
+) -> None:
+    handlers = (in_processes.ignore, in_processes.look, in_processes.awaits, in_processes.pid)
+    await client.queue("mail").put(klass, {"folder": str(tmp_path)}, jid="a")
+    async with work(*handlers, processes=1, kill_after=0.1 if klass == "Ignore" else 30) as worker:
+        pid = await began("a")
+        await client.jobs.cancel("a")
+        await until(lambda: lines.of("job.lock_lost", jid="a"))
+        await until(lambda: not worker.running)
+        assert is_alive(pid) == (klass != "Ignore")
+        other = await client.queue("mail").put(in_processes.pid, {})
+        await until(lambda: lines.of("job.completed", jid=other))
+    if klass != "Ignore":
+        assert (tmp_path / "a-ended").read_text() == "lost"
+    assert ((await found(client, other)).data["pid"] == pid) == (klass != "Ignore")
+    assert not is_alive(pid)
+
+
+async def test_an_operators_timeout_ends_the_process_before_the_job_runs_again(
+    client: Client, work: Work, until: Until, began: Began, tmp_path: Path
+) -> None:
+    await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
+    async with work(in_processes.ignore, processes=2, kill_after=0.1, grace=0):
+        first = await began("a")
+        await client.jobs.timeout("a")
+        second = await began("a", 2)
+        assert first != second and not is_alive(first)
+
+
+async def test_a_process_that_takes_too_long_is_killed_and_its_job_fails(
+    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
+) -> None:
+    await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid="a")
+    async with work(in_processes.hasty, kill_after=0.1) as worker:
+        pid = await began("a")
+        await until(lambda: lines.of("job.failed", group="mail-timeout"))
+        assert is_alive(pid) and worker.running == ["a"]  # a slot is free when the code has stopped, not before
+        await until(lambda: not worker.running)
+        assert not is_alive(pid)
+    assert (await failure_of(client, "a"))[1] == "it ran for longer than 0.2 s"
+
+
+async def test_waiting_for_a_process_does_not_count_as_taking_long(
+    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
+) -> None:
+    for jid in "ab":
+        await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid=jid)
+    async with work(in_processes.hasty, processes=1, kill_after=0.3):
+        await began("a")
+        await began("b")
+        await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)
+    a, b = (lines.of("job.failed", jid=jid)[0]["seconds"] for jid in "ab")
+    assert b > a + 0.4
+
+
+@pytest.mark.parametrize("handler", [in_processes.look_hastily, in_processes.look_hastily_in_thread], ids=lambda handler: handler.klass)
+async def test_a_handler_sees_that_its_time_is_over(
+    client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path, handler: Handler[...]
+) -> None:
+    await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
+    async with work(handler, kill_after=30) as worker:
+        await until(lambda: lines.of("job.failed", group="mail-timeout"))
+        await until(lambda: not worker.running)
+    assert (tmp_path / "a-ended").read_text() == "timeout"
+
+
+@pytest.mark.parametrize("handler", [in_processes.look, in_processes.look_in_thread], ids=lambda handler: handler.klass)
+async def test_a_handler_that_sees_the_shutdown_is_handed_back(
+    client: Client, work: Work, began: Began, tmp_path: Path, handler: Handler[...]
+) -> None:
+    await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
+    async with work(handler, grace=0, kill_after=30):
+        await began("a")
+    job = await found(client, "a")
+    assert (job.state, job.remaining, job.worker) == ("waiting", 5, "")
+    assert (tmp_path / "a-ended").read_text() == "shutdown"
+
+
+async def test_a_handler_in_a_thread_sees_that_its_lock_is_lost(
+    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
+) -> None:
+    await client.queue("mail").put(in_processes.look_in_thread, {"folder": str(tmp_path)}, jid="a")
+    async with work(in_processes.look_in_thread) as worker:
+        await began("a")
+        await client.jobs.cancel("a")
+        await until(lambda: not worker.running)
+    assert (tmp_path / "a-ended").read_text() == "lost" and lines.of("job.lock_lost", jid="a")
+
+
+async def test_a_coroutine_sees_why_it_is_cancelled(client: Client, work: Work, until: Until, lines: Lines, began: Began) -> None:
+    seen: list[Any] = []
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        job.raise_if_stopped()
+        seen.append(job.stopped)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            seen.append(job.stopped)
+
+    await client.queue("mail").put(stay, jid="a")
+    async with work(stay):
+        await until(lambda: seen)
+        await client.jobs.cancel("a")
+        await until(lambda: lines.of("job.lock_lost", jid="a"))
+    assert seen == [None, "lost"]
+
+
+async def test_a_process_that_ignores_the_shutdown_is_killed_and_its_job_handed_back(
+    client: Client, work: Work, began: Began, tmp_path: Path
+) -> None:
+    await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
+    async with work(in_processes.ignore, grace=0.05, kill_after=0.1):
+        pid = await began("a")
+    job = await found(client, "a")
+    assert (job.state, job.remaining) == ("waiting", 5) and not is_alive(pid)
+
+
+async def test_a_process_that_makes_the_best_of_being_stopped_completes(client: Client, work: Work, began: Began, tmp_path: Path) -> None:
+    await client.queue("mail").put(in_processes.best, {"folder": str(tmp_path)}, jid="a")
+    async with work(in_processes.best, grace=0, kill_after=30):
+        await began("a")
+    job = await found(client, "a")
+    assert job.state == "complete" and job.data["page"] == 7
+
+
+async def test_a_worker_that_is_stopped_while_a_process_starts_hands_the_job_back(client: Client, work: Work, until: Until) -> None:
+    await client.queue("mail").put(in_processes.pid, {}, jid="a")
+    async with work(in_processes.pid) as worker:
+        await until(lambda: worker.running)
+        worker.stop_at_once()
+    assert (await found(client, "a")).state == "waiting"
+
+
+# Dying
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"signal": 9}, "signal SIGKILL"),
+        ({"signal": 11}, "signal SIGSEGV"),
+        ({"code": 3}, "exit code 3"),
+    ],
+)
+async def test_a_process_that_dies_fails_its_own_job_alone(
+    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path, how: dict[str, int], told: str
+) -> None:
+    await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid="other")
+    async with work(in_processes.look, in_processes.die, in_processes.pid, processes=2, grace=0) as worker:
+        await began("other")
+        await client.queue("mail").put(in_processes.die, {"folder": str(tmp_path), **how}, jid="a")
+        await until(lambda: lines.of("job.failed", jid="a"))
+        await until(lambda: worker.running == ["other"])
+        await client.queue("mail").put(in_processes.pid, {}, jid="next")
+        await until(lambda: lines.of("job.completed", jid="next"))
+        assert worker.healthy
+    assert await failure_of(client, "a") == ("mail-ProcessDied", f"the process that performed it ended with {told}")
+    assert (await found(client, "other")).state == "waiting"
+
+
+async def test_a_process_that_dies_while_it_has_no_job_costs_none(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    pids = []
+    async with work(in_processes.pid, processes=1):
+        for jid in "ab":
+            await client.queue("mail").put(in_processes.pid, {}, jid=jid)
+            await until(lambda: lines.of("job.completed", jid=jid))  # noqa: B023
+            pids.append((await found(client, jid)).data["pid"])
+            if jid == "a":
+                os.kill(pids[0], signal.SIGKILL)
+                await until(lambda: not is_alive(pids[0]))
+    assert len(set(pids)) == 2
+
+
+async def test_a_process_that_had_its_share_of_jobs_is_replaced(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(5))
+    async with work(in_processes.pid, processes=1, max_jobs_per_process=2):
+        await until(lambda: len(lines.of("job.completed")) == 5)
+    pids = [(await found(client, jid)).data["pid"] for jid in jids]
+    assert sorted(pids.count(pid) for pid in set(pids)) == [1, 2, 2] and not any(is_alive(pid) for pid in pids)
+
+
+# What can't run in a process
+
+
+def test_a_handler_that_a_process_would_not_find_is_refused_when_the_worker_is_made(client: Client) -> None:
+    @job(executor="process")
+    def local(job: Job[Any]) -> None: ...
+
+    with pytest.raises(ValueError, match=r"local is to run in a process, which doesn't find it as .*local in .*test_executors"):
+        Worker(client, local)
+
+
+def test_a_handler_of_the_main_script_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    @job(executor="process")
+    def local(job: Job[Any]) -> None: ...
+
+    monkeypatch.setattr(local.fn, "__module__", "__main__")
+    with pytest.raises(ValueError, match="can't import it from the main script: move it to a module"):
+        Worker(client, local)
+
+
+def test_an_executor_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="executor is 'process' or left out, not 'thread'"):
+        job(executor="thread")  # type: ignore[typeddict-item]
