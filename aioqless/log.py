@@ -31,6 +31,8 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome
     hook.failed          error    hook end error
+    recurring.declared   info     recurring done
+    recurring.dropped    info     recurring
     recurring.made       info     jid recurring late
     recurring.held       warning  error
     recurring.unreadable error    recurring why

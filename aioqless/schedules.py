@@ -22,6 +22,10 @@ class Every:
         if names.checked_number("every", self.seconds, least=0) == 0:
             raise ValueError("every must be more than 0 seconds")
 
+    def next(self, after: float) -> float:
+        """An interval later."""
+        return after + self.seconds
+
 
 Schedule: TypeAlias = Every | Cron
 

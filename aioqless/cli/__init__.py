@@ -1,11 +1,12 @@
 """The command line: the only place that knows of argv, signals and exit codes. One file for each group of commands.
 
-app.py      what all commands share
-worker.py   worker
-jobs.py     put, get
-queues.py   queues, failed, unfail
-workers.py  workers, subscribe, unsubscribe, quiet, resume
-keep.py     check, lua
+app.py        what all commands share
+worker.py     worker
+jobs.py       put, get
+queues.py     queues, failed, unfail
+recurring.py  recurring
+workers.py    workers, subscribe, unsubscribe, quiet, resume
+keep.py       check, lua
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from aioqless.cli.app import REFUSED, UNREACHABLE, app
 from aioqless.cli.jobs import get, put
 from aioqless.cli.keep import check, lua
 from aioqless.cli.queues import failed, queues, unfail
+from aioqless.cli.recurring import recurring
 from aioqless.cli.worker import worker
 from aioqless.cli.workers import quiet, resume, subscribe, unsubscribe, workers
 from aioqless.embedded import NoServer
@@ -32,6 +34,7 @@ __all__ = [
     "put",
     "queues",
     "quiet",
+    "recurring",
     "resume",
     "subscribe",
     "unfail",

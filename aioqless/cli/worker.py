@@ -41,6 +41,7 @@ def worker(
     processes: Annotated[int, typer.Option(help="Handlers with executor='process' at once; default: the processors.")] = Settings.processes,
     max_jobs_per_process: Annotated[int | None, typer.Option(help="Then another process takes its place; default: never.")] = None,
     kill_after: Annotated[float, typer.Option(help="Seconds until a process that was told to stop is killed.")] = Settings.kill_after,
+    scheduler: Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Declare recurring jobs, tick cron.")] = Settings.scheduler,
     name: Annotated[str | None, typer.Option(help="The worker's name; default: host-pid-nonce.")] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     log_json: Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")] = None,

@@ -3,6 +3,7 @@
 options.py      JobOptions     what @job can be told
 takes.py        Takes, GIVEN   what a function takes of a job's data, and of the worker's resources
 handler.py      Handler        a function and all that is said about it
+recurs.py       Recurs         when a job comes by itself
 declare.py      job            makes a handler of a function; stores nothing
 resources.py    resource       what a worker opens and hands to handlers
 surround.py     around, on     what wraps each run, and who is told how it ended

@@ -8,9 +8,10 @@ from typing import Any, Concatenate, Protocol, TypeVar, overload
 
 from typing_extensions import ParamSpec, Unpack
 
-from aioqless import names
+from aioqless import data, names
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.options import JobOptions, checked, policy_of
+from aioqless.handlers.recurs import recurs_of
 from aioqless.handlers.takes import Takes, takes
 from aioqless.jobs import Job
 
@@ -42,12 +43,13 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
 
     The function takes the job, `async def resize(job: Job)`, with typed data `job: Job[Resize]`, or parameters filled from the data by
     name: `async def resize(job: Job, path: str, width: int = 100)`. What else can be said is in `JobOptions`. Raises TypeError for a
-    function that takes no job, TypeError and ValueError for wrong options.
+    function that takes no job, TypeError, ValueError and InvalidData for wrong options.
     """
     checked(options)
 
     def declare(fn: Callable[..., Any]) -> Handler[...]:
-        return Handler(
+        taken = Takes() if inspect.isclass(fn) else takes(fn)
+        handler: Handler[...] = Handler(
             fn,
             names.checked("klass", options.get("klass") or f"{fn.__module__}.{fn.__qualname__}"),
             aliases=tuple(names.checked_list("aliases", options.get("aliases", ()))),
@@ -55,7 +57,11 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             retry=policy_of(options),
             timeout=options.get("timeout"),
             executor=options.get("executor"),
-            takes=Takes() if inspect.isclass(fn) else takes(fn),
+            recurs=recurs_of(options, taken),
+            takes=taken,
         )
+        if handler.recurs:
+            handler.check(data.encoded(handler.recurs.data))
+        return handler
 
     return declare if fn is None else declare(fn)

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal
 from typing_extensions import ParamSpec
 
 from aioqless.errors import UnknownKlass
+from aioqless.handlers.recurs import Recurs
 from aioqless.handlers.takes import Takes
 from aioqless.jobs import Job
 from aioqless.puts import NewJob
@@ -31,6 +32,7 @@ class Handler(Generic[P]):
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # seconds that a run may take
     executor: Literal["process"] | None = None  # None: by its nature, the loop or a thread
+    recurs: Recurs | None = None  # None: it comes only when it is put
     takes: Takes = field(default_factory=Takes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

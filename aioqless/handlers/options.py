@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from aioqless import names
 from aioqless.retrying import Backoff, RetryPolicy, exponential
@@ -19,6 +19,12 @@ class JobOptions(TypedDict, total=False):
     backoff: Backoff  # how long to wait before such a retry, by default a growing time
     timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`
     executor: Literal["process"]  # run it in a process of its own; else coroutines run on the loop, plain functions in threads
+    every: float  # it comes by itself, whenever so many seconds have passed
+    cron: str  # or at the times of this cron expression
+    timezone: str  # where these are the times of day; by default UTC
+    data: Any  # of the jobs that come so
+    queue: str  # which they come into; by default the first that the worker serves
+    backlog: int  # how many that nobody was there for are made up for, 0: all; without it, they count once
 
 
 def checked(options: JobOptions) -> JobOptions:

@@ -10,6 +10,7 @@ scheduler.py    Scheduler     makes recurring jobs whose cron expression says no
 
 orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves
+declarations.py Declarations  the recurring jobs that handlers declare
 subscriptions.py              which queues, with which limits, in which order
 heart.py        Heart         renews every running job's lock, on a loop and a connection of its own
 pulse.py        Pulse         whether the worker's loop answers, and whose code keeps it from that

@@ -1,4 +1,4 @@
-"""Make the instances of recurring jobs with a cron expression when their time has come."""
+"""Declare the recurring jobs of a worker's handlers, and make the instances of those with a cron expression when their time has come."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from aioqless.cron import Cron
 from aioqless.errors import QueueFull
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.declarations import Declarations
 from aioqless.worker.outage import Outage
 
 LONGEST_PAUSE = 60.0  # Redis' clock may have been set, and what was told may have been lost
@@ -22,8 +23,10 @@ MOST_PER_CALL = 100
 class Scheduler:
     """Owns its timer. Every worker of a namespace has one: all reckon the same ticks, and the script lets one of them be first."""
 
-    def __init__(self, scripts: Scripts, outage: Outage) -> None:
+    def __init__(self, scripts: Scripts, declarations: Declarations, outage: Outage) -> None:
+        self.reconciled = False  # whether what the code declares is in Redis
         self._scripts = scripts
+        self._declarations = declarations
         self._outage = outage
         self._woken = asyncio.Event()
         self._told: set[tuple[str, str]] = set()
@@ -33,17 +36,20 @@ class Scheduler:
         self._woken.set()
 
     async def run(self) -> None:
-        """Tick until cancelled."""
+        """Declare what the code has, then tick until cancelled."""
         while True:
             self._woken.clear()
-            pause = await self._pause()
+            pause = await self._tried()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._woken.wait()
 
-    async def _pause(self) -> float:
-        """Make what is due; returns the seconds until more will be."""
+    async def _tried(self) -> float:
+        """The seconds until the next attempt, which grow while Redis is away."""
         try:
+            if not self.reconciled:
+                await self._declarations.reconcile(self._scripts)
+                self.reconciled = True
             pause = await self._tick()
         except AWAY as away:
             return self._outage.lost(away)
@@ -54,6 +60,7 @@ class Scheduler:
         return pause
 
     async def _tick(self) -> float:
+        """Make what is due; returns the seconds until more will be."""
         rows: list[dict[str, Any]] = []
         unreadable = 0
         while True:

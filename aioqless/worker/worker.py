@@ -11,6 +11,7 @@ from aioqless import names
 from aioqless.client import Client, worker_name
 from aioqless.handlers import Around, Declared, Handlers, Hook, Resource, Resources, Surroundings, declared
 from aioqless.log import bound, log
+from aioqless.worker.declarations import Declarations
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heart import TIMEOUT
 from aioqless.worker.heartbeater import Heartbeater
@@ -44,7 +45,9 @@ class Worker:
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(client.apart("heart", TIMEOUT), scripts, self.name, self._runner, outage, self.settings.stuck_after)
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
-        self._scheduler = Scheduler(scripts, outage) if self.settings.scheduler else None
+        self._scheduler = None
+        if self.settings.scheduler:
+            self._scheduler = Scheduler(scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data), outage)
         self._listener = Listener(client, self.name, self._heartbeater, self._poller, Orders(scripts, self), self._scheduler)
         self._running: asyncio.Task[None] | None = None
 

@@ -255,6 +255,8 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[int], dict[str, Any]]]] = {
     "track": (("track", "track"), lambda size: {"jid": "held", "now": 1, "tags": [f"t{number}" for number in range(size)]}),
     "recur tag": (("recur", "tag"), lambda size: {"jid": "hourly", "tags": [f"t{number}" for number in range(size)]}),
     "recur update": (("recur", "update"), lambda size: {"jid": "hourly", "pairs": ["priority", 1] * (size // 2) + ["klass"] * (size % 2)}),
+    "declare off": (("declare", "off"), lambda size: {"jids": [f"j{number}" for number in range(size)]}),
+    "tick": (("tick",), lambda size: {"now": 1, **_batch(size, tick=1, at=1, next=2)}),
     "put's tags": (("put",), lambda size: _put(tags=[f"t{number}" for number in range(size)])),
     "put's depends": (("put",), lambda size: _put(depends=[f"j{number}" for number in range(size)])),
 }  # fmt: skip
@@ -482,6 +484,27 @@ async def test_a_peers_template_makes_up_for_all_it_slept_a_portion_at_a_time(st
     assert times == [A_MOMENT + second for second in range(AN_INTERVAL_LONG + 1)]
     assert gauge.most <= 200 + 25 * 700
     assert await is_sound(story, A_MOMENT + AN_INTERVAL_LONG)
+
+
+async def test_ticks_are_told_a_portion_at_a_time(story: Story, gauge: Gauge) -> None:
+    for number in range(150):
+        await story.cron(f"r{number:03}", 0, next=number + 1)
+    first = await gauge("tick", now=1000, batch=[])
+    assert [each["jid"] for each in first["due"]] == [f"r{number:03}" for number in range(100)]
+    made = await gauge(
+        "tick", now=1000, batch=[{"jid": each["jid"], "tick": each["tick"], "at": 999, "next": 2000} for each in first["due"]]
+    )
+    assert len(made["made"]) == 100
+    assert [each["jid"] for each in made["due"]] == [f"r{number:03}" for number in range(100, 150)]
+    assert gauge.most <= 2_000
+
+
+async def test_templates_are_listed_a_portion_at_a_time(story: Story, gauge: Gauge) -> None:
+    for number in range(30):
+        await story.cron(f"r{number:03}", 0, next=number + 1)
+    assert len(await gauge("recurring")) == 25
+    assert len(await gauge("recurring", count=5_000)) == 30
+    assert gauge.most <= 200
 
 
 async def test_a_template_with_a_backlog_makes_up_for_so_many(story: Story, gauge: Gauge) -> None:

@@ -143,6 +143,14 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a turn is of no template": ({"entry-without-template"}, [("ZADD", "q:mail-recur", 1, "ghost")]),
     "a template has a turn in another queue": ({"entry-without-template"}, [("ZADD", "q:post-recur", 1, "hourly")]),
     "a template lacks what has defaults": ({"template-fields"}, [("HDEL", "r:hourly", "data", "priority", "count", "backlog")]),
+    "a template with a cron expression has no turn": ({"template-nowhere"}, [("ZREM", "x:ticks", "nightly")]),
+    "a tick is of no template": ({"entry-without-template"}, [("ZADD", "x:ticks", 1, "ghost")]),
+    "one with a cron expression lacks what has defaults": ({"template-fields"}, [("HDEL", "x:cron:nightly", "data", "type", "retries")]),
+    "a paused template isn't listed": ({"paused-unlisted"}, [("ZREM", "x:resting", "paused")]),
+    "a paused template with a cron expression isn't listed": ({"paused-unlisted"}, [("ZREM", "x:resting", "quiet")]),
+    "no template is listed as paused": ({"resting-not-paused"}, [("ZADD", "x:resting", 1, "ghost")]),
+    "a peer put a paused template anew": ({"resting-not-paused"}, [("ZADD", "q:mail-recur", 90_000, "paused")]),
+    "a peer took off a paused template": ({"resting-not-paused"}, [("DEL", "r:paused")]),
     # Our own
     "a note is about nothing": ({"note-without-rest"}, [("SADD", "x:todo", "release:1:waiting")]),
     "a note can't be read": ({"note-without-rest"}, [("SADD", "x:todo", "remember the milk")]),
@@ -204,6 +212,11 @@ async def a_town(story: Story) -> None:
     await story.put("slow", 6, delay=50)
     await story.put("late", 6, delay=70, depends=["slow"])
     await story.recur("hourly", 6, interval=3600, offset=3600)
+    await story.cron("nightly", 6, next=90_000)
+    await story.recur("paused", 6)
+    await story.cron("quiet", 6, next=90_000)
+    for jid in ("paused", "quiet"):
+        await story.scripts("recur", "pause", jid=jid, now=7)
 
 
 async def findings(story: Story, *, resolve: str = "", at: float = 10, budget: int = 500) -> list[dict[str, Any]]:
@@ -324,7 +337,23 @@ async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each
     assert (finding["fields"], finding["mended"]) == (["interval"], False)
 
 
-@pytest.mark.parametrize("key", ["j:a", "q:mail-work", "completed", "failures", "f:typo", "x:todo"])
+async def test_a_cron_expression_that_is_gone_cannot_be_mended(story: Story) -> None:
+    await story.cron("nightly", 0, next=90_000)
+    await story.change("HDEL", "x:cron:nightly", "cron")
+    assert problems(await findings(story, resolve="resolve")) == {"template-fields"}
+    assert await story.scores("x:ticks") == {}
+    [finding] = await findings(story, resolve="resolve")
+    assert (finding["fields"], finding["mended"]) == (["cron"], False)
+
+
+async def test_a_template_with_a_cron_expression_that_had_no_turn_gets_one_at_once(story: Story) -> None:
+    await story.cron("nightly", 0, next=90_000)
+    await story.change("ZREM", "x:ticks", "nightly")
+    await findings(story, resolve="resolve", at=10)
+    assert await story.scores("x:ticks") == {"nightly": 10}
+
+
+@pytest.mark.parametrize("key", ["j:a", "q:mail-work", "completed", "failures", "f:typo", "x:todo", "x:ticks", "x:resting", "x:cron:a"])
 async def test_a_key_of_the_wrong_type_is_told_of_and_left_alone(story: Story, key: str) -> None:
     await story.change("SET", key, "text")
     async with story.unchanged():

@@ -53,6 +53,13 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("recur", "update"), {"jid": "r", "pairs": ["interval", 70]}),
     (("recur", "tag"), {"jid": "r", "tags": ["y"]}),
     (("recur", "untag"), {"jid": "r", "tags": ["x"]}),
+    (("recur", "cron"), {"queue": "mail", "jid": "s", **_ROW, "data": "{}", "now": 10, "expression": "@", "timezone": "UTC", "next": 60}),
+    (("recur", "pause"), {"jid": "r", "now": 10}),
+    (("recur", "resume"), {"jid": "resting", "now": 10}),
+    (("recur", "run"), {"jid": "r", "now": 10}),
+    (("declare", "interval"), {"queue": "mail", "jid": "s", "klass": "K", "data": "{}", "now": 10, "next": 60, "interval": 60}),
+    (("declare", "off"), {"jids": ["declared"]}),
+    (("tick",), {"now": 10, "batch": [{"jid": "night", "tick": 7, "at": 7, "next": 90}, {"jid": "ghost", "tick": 7, "at": 7, "next": 90}]}),
     (("pause",), {"queues": ["mail"]}),
     (("unpause",), {"queues": ["post"]}),
     (("forget",), {"queues": ["mail"]}),
@@ -70,6 +77,11 @@ async def world(story: Story) -> Story:
     await story.track("b", 3)
     await story.configure(grace_period=5)
     await story.recur("r", 4, offset=1, tags=["x"])
+    await story.cron("night", 4, next=7)
+    await story.recur("resting", 4)
+    await story.scripts("recur", "pause", jid="resting", now=5)
+    declared = {"queue": "mail", "klass": "Greet", "data": "{}", "interval": 60}
+    await story.scripts("declare", "interval", jid="declared", now=4, next=500, **declared)
     await story.scripts("pause", queues=["post"])
     return story
 

@@ -28,7 +28,7 @@ LAYERS = [
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
-    {"executors.parcels", "finisher", "pulse"},
+    {"executors.parcels", "finisher", "pulse", "declarations"},
     {"executors.child", "executors.inside", "executors.threads"},
     {"executors.processes"},
     {"executors"},
@@ -39,7 +39,7 @@ WORKER = [
     {"worker"},
     {""},
 ]
-CLI = [{"app"}, {"worker", "workers", "jobs", "queues", "keep"}, {""}]
+CLI = [{"app"}, {"worker", "workers", "jobs", "queues", "recurring", "keep"}, {""}]
 WITHIN = {"worker": WORKER, "cli": CLI}
 
 

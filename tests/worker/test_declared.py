@@ -1,0 +1,140 @@
+"""Recurring jobs declared beside their handlers: what workers make of them when they start."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Handler, Job, RecurringJob, job
+from tests.conftest import Until
+
+from .conftest import Lines, Work
+
+
+async def _digest(job: Job) -> None: ...
+
+
+async def _other(job: Job) -> None: ...
+
+
+def _handler(klass: str = "digest", fn: Any = _digest, **options: Any) -> Handler[...]:
+    declared: Handler[...] = job(klass=klass, **options)(fn)
+    return declared
+
+
+async def _started(work: Work, lines: Lines, until: Until, *handlers: Handler[...], **settings: Any) -> None:
+    """A worker with these handlers starts, says what it declares, and stops."""
+    declared = sum(handler.recurs is not None for handler in handlers)
+    before = len(lines.of("recurring.declared"))
+    async with work(*handlers, **settings) as worker:
+        await until(lambda: len(lines.of("recurring.declared")) == before + declared)
+        scheduler = worker._scheduler
+        await until(lambda: scheduler is None or scheduler.reconciled)
+
+
+async def _found(client: Client, jid: str = "digest") -> RecurringJob:
+    found = await client.jobs.recurring(jid)
+    assert found is not None
+    return found
+
+
+async def test_what_is_declared_is_made_when_a_worker_starts(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    daily = _handler(
+        "daily", _other, cron="0 9 * * mon-fri", timezone="Europe/Paris", data={"a": []}, queue="reports", retries=2, backlog=3
+    )
+    await _started(work, lines, until, _handler(every=3600), daily)
+    hourly = await _found(client)
+    assert (hourly.klass, hourly.interval, hourly.queue, hourly.retries, hourly.coalesce) == ("digest", 3600, "mail", 5, True)
+    now = await client.scripts.now()
+    assert hourly.next is not None and now + 3590 < hourly.next <= now + 3600, "a deploy sets nothing off"
+    found = await _found(client, "daily")
+    assert (found.cron, found.timezone, found.raw_data, found.queue) == ("0 9 * * mon-fri", "Europe/Paris", '{"a":[]}', "reports")
+    assert (found.retries, found.backlog, found.coalesce) == (2, 3, False)
+    assert {line["done"] for line in lines.of("recurring.declared")} == {"made"}
+    assert found.declared is not None and now - 60 < found.declared <= now
+
+
+async def test_a_second_start_changes_nothing_but_what_was_changed(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    await _started(work, lines, until, _handler(every=3600, data=1))
+    first = await _found(client)
+    await _started(work, lines, until, _handler(every=3600, data=2))
+    second = await _found(client)
+    assert (second.data, second.next) == (2, first.next)
+    await _started(work, lines, until, _handler(every=60, data=2))
+    third = await _found(client)
+    assert third.interval == 60 and third.next is not None and second.next is not None and third.next < second.next
+    assert [line["done"] for line in lines.of("recurring.declared")] == ["made", "kept", "retimed"]
+
+
+async def test_many_workers_that_start_at_once_make_one(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    handler = _handler(every=3600)
+    async with work(handler), work(handler), work(handler):
+        await until(lambda: len(lines.of("recurring.declared")) == 3)
+    assert sorted(line["done"] for line in lines.of("recurring.declared")) == ["kept", "kept", "made"]
+    assert [each.jid async for each in client.recurring()] == ["digest"]
+
+
+async def test_a_schedule_that_the_code_drops_goes_with_the_next_start(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    await _started(work, lines, until, _handler(every=3600), _handler("daily", _other, cron="0 9 * * *"))
+    await _started(work, lines, until, _handler(), _handler("daily", _other))
+    assert [each async for each in client.recurring()] == []
+    assert {line["recurring"] for line in lines.of("recurring.dropped")} == {"digest", "daily"}
+
+
+async def test_what_no_handler_here_claims_belongs_to_others_and_stays(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    await _started(work, lines, until, _handler("their", _other, every=3600))
+    await _started(work, lines, until, _handler(every=3600))
+    assert {each.jid async for each in client.recurring()} == {"their", "digest"}
+
+
+async def test_what_was_made_by_hand_stays_though_a_handler_of_its_name_has_no_schedule(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
+    await client.queue("mail").recur("digest", every=3600, jid="digest")
+    await _started(work, lines, until, _handler())
+    assert (await _found(client)).declared is None
+
+
+async def test_a_renamed_handler_takes_its_schedule_along(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    await _started(work, lines, until, _handler("old.digest", every=3600))
+    await _started(work, lines, until, _handler("new.digest", aliases=["old.digest"], every=3600))
+    assert [each.jid async for each in client.recurring()] == ["new.digest"]
+
+
+@pytest.mark.parametrize("schedule", [{"every": 3600}, {"cron": "* * * * *"}])
+async def test_an_operators_pause_outlives_a_start(
+    client: Client, work: Work, lines: Lines, until: Until, schedule: dict[str, Any]
+) -> None:
+    await _started(work, lines, until, _handler(**schedule))
+    await (await _found(client)).pause()
+    await _started(work, lines, until, _handler(**schedule))
+    found = await _found(client)
+    assert found.paused and found.next is None
+    await found.resume()
+    assert not found.paused and found.next is not None
+
+
+async def test_workers_of_other_queues_do_not_fight_over_where_it_comes(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    await _started(work, lines, until, _handler(every=3600), queues=("mail",))
+    await _started(work, lines, until, _handler(every=3600), queues=("slow", "mail"))
+    assert (await _found(client)).queue == "mail"
+    await _started(work, lines, until, _handler(every=3600, queue="slow"), queues=("mail",))
+    assert (await _found(client)).queue == "slow"
+
+
+async def test_a_worker_without_a_scheduler_declares_and_drops_nothing(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    await _started(work, lines, until, _handler(every=3600))
+    await _started(work, lines, until, _handler(), scheduler=False)
+    assert (await _found(client)).interval == 3600
+
+
+async def test_what_is_declared_runs(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    ran = asyncio.Event()
+
+    @job(cron="* * * * * *", data={"name": "Ada"})
+    async def greet(job: Job, name: str) -> None:
+        assert name == "Ada"
+        ran.set()
+
+    async with work(greet), asyncio.timeout(10):
+        await ran.wait()
