@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from aioqless import log
@@ -21,20 +22,21 @@ from aioqless.worker.executors.parcels import LENGTH, Answer, Stop, frame
 # script isn't run again, unlike what `multiprocessing` does.
 PROGRAM = """
 import sys
-descriptor, logging, *sys.path[:] = sys.argv[1:]
+descriptor, logging, modules, *sys.path[:] = sys.argv[1:]
 del sys.argv[1:]
 from ast import literal_eval
 from aioqless.worker.executors.inside import main
-main(int(descriptor), literal_eval(logging))
+main(int(descriptor), literal_eval(logging), literal_eval(modules))
 """
 
 
 class Child:
-    """Owns a process and the socket to it. It performs one job at a time."""
+    """Owns a process and the socket to it. It imports its `modules` when it starts, and performs one job at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str] = ()) -> None:
         self.jobs = 0  # how many it was given
         self.stopping = False  # whether it was told to leave its job
+        self._modules = list(modules)
         self._usable = True
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
@@ -47,32 +49,26 @@ class Child:
         return self._usable and not (self._death and self._death.done())
 
     async def start(self) -> None:
-        """Start the process, unless it runs."""
+        """Start the process, unless it runs, and wait until it is ready. Raises ProcessDied when it ends before."""
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
         with theirs:
-            arguments = [str(theirs.fileno()), repr(log.written), *sys.path]
+            arguments = [str(theirs.fileno()), repr(log.written), repr(self._modules), *sys.path]
             flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # -O, -X, -W: as multiprocessing does
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, *flags, "-c", PROGRAM, *arguments, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
             )
         self._death = asyncio.ensure_future(self._process.wait())
         self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
+        await self._answer()
 
     async def perform(self, order: bytes) -> Answer:
         """Give it a job and wait for the answer. Raises ProcessDied when there is none; then the process has ended."""
-        assert self._writer and self._death
+        assert self._writer
         self.jobs += 1
         self._writer.write(order)
-        answer = asyncio.ensure_future(self._answer())
-        await asyncio.wait([answer, self._death], return_when=asyncio.FIRST_COMPLETED)
-        if answer.done() and (answered := answer.result()):
-            return answered
-        # A process that let go of its socket can't be given another job; one that died may have left children that still hold it.
-        answer.cancel()
-        self.kill()
-        raise ProcessDied(await self._ended())
+        return await self._answer()
 
     def stop(self, reason: Reason) -> None:
         """Tell it that its job isn't to run any more."""
@@ -85,9 +81,8 @@ class Child:
         self._usable = False
         if self._process and not (self._death and self._death.done()):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(
-                    self._process.pid, signal.SIGKILL
-                )  # the process' own method may reap it beside asyncio, which then has no exit code
+                # Not by the process' own method, which may reap it, so that asyncio finds no exit code.
+                os.kill(self._process.pid, signal.SIGKILL)
 
     async def end(self, patience: float) -> None:
         """Let it end by itself, as it does when nobody talks to it any more; kill it after `patience` seconds."""
@@ -105,7 +100,18 @@ class Child:
         self._writer.close()
         return code
 
-    async def _answer(self) -> Answer | None:
+    async def _answer(self) -> Answer:
+        assert self._death
+        received = asyncio.ensure_future(self._received())
+        await asyncio.wait([received, self._death], return_when=asyncio.FIRST_COMPLETED)
+        if received.done() and (answer := received.result()):
+            return answer
+        # A process that let go of its socket can't be given another job; one that died may have left children that still hold it.
+        received.cancel()
+        self.kill()
+        raise ProcessDied(await self._ended())
+
+    async def _received(self) -> Answer | None:
         assert self._reader
         try:
             length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import importlib
 import inspect
 import os
 import pickle
@@ -16,7 +17,7 @@ import queue
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from aioqless import log
@@ -27,7 +28,7 @@ from aioqless.worker.executors.parcels import LENGTH, Order, Place, Stop, failur
 from aioqless.worker.executors.variables import unpack
 
 
-def main(descriptor: int, logging: dict[str, Any] | None) -> None:
+def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]) -> None:
     """Perform what comes through the socket until it is closed."""
     # Ctrl-C and a service's stop reach all processes of a group: the worker decides what they mean. Not SIG_IGN, which programs that
     # handlers start would inherit.
@@ -39,6 +40,10 @@ def main(descriptor: int, logging: dict[str, Any] | None) -> None:
     with socket.socket(fileno=descriptor) as worker, worker.makefile("rb") as parcels:
         process = Process(worker)
         threading.Thread(target=process.listen, args=(parcels,), name="aioqless listener", daemon=True).start()
+        for module in modules:
+            with contextlib.suppress(Exception):  # the job that needs it fails by it
+                importlib.import_module(module)
+        worker.sendall(result_of(None, None))  # ready
         process.work()
 
 

@@ -83,7 +83,7 @@ class Processes:
             if child.alive:
                 return child
             self._end(child)
-        return Child()
+        return Child(sorted({place.module for place in self._places.values()}))
 
     def _take_back(self, child: Child) -> None:
         if child.alive and (self._jobs is None or child.jobs < self._jobs):
