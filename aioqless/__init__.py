@@ -16,6 +16,9 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     record.py       what Redis keeps of a job
     jobs.py         Job
     recurring.py    RecurringJob
+    followers.py    who waits for the end of a job
+    reports.py      progress on its way to Redis
+    following.py    what Job offers to those who follow one
     puts.py         NewJob, and how jobs travel in
     queue.py        Queue
     config.py       configuration shared through Redis
@@ -37,7 +40,9 @@ from aioqless.errors import (
     HasDependents,
     InvalidArgument,
     InvalidData,
+    JobFailed,
     LockLost,
+    NoResult,
     NoSuchJob,
     NoSuchWorker,
     NotObeyed,
@@ -51,7 +56,7 @@ from aioqless.jobs import Job
 from aioqless.pubsub import Event
 from aioqless.puts import NewJob
 from aioqless.queue import Queue
-from aioqless.record import JobState
+from aioqless.record import JobState, Progress
 from aioqless.recurring import RecurringJob
 from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 
@@ -67,13 +72,16 @@ __all__ = [
     "InvalidArgument",
     "InvalidData",
     "Job",
+    "JobFailed",
     "JobState",
     "LockLost",
     "NewJob",
     "Next",
+    "NoResult",
     "NoSuchJob",
     "NoSuchWorker",
     "NotObeyed",
+    "Progress",
     "Queue",
     "QueueFull",
     "RecurringJob",

@@ -8,7 +8,9 @@
     │   ├── InvalidArgument    BADARG
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
     │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
+    │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
     │   └── NoSuchWorker       NOWORKER   nobody listens under this name
+    ├── JobFailed              a job whose outcome was waited for has failed
     ├── NotObeyed              a worker refused an order, or did not answer
     ├── QueueFull              Redis is at its memory limit
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
@@ -92,6 +94,20 @@ class NoSuchWorker(ScriptError):
     """No worker listens under this name: none runs, it hasn't begun to listen yet, or it is cut off from Redis just now."""
 
 
+class NoResult(ScriptError):
+    """The job isn't complete, or its handler doesn't keep results (`@job(keep_result=seconds)`), or no longer this one."""
+
+
+class JobFailed(AioqlessError):
+    """A job whose outcome somebody waited for has failed: .jid .group .message"""
+
+    def __init__(self, jid: str, group: str, message: str) -> None:
+        super().__init__(f"job {jid} failed in {group}: {message}")
+        self.jid = jid
+        self.group = group
+        self.message = message
+
+
 class NotObeyed(AioqlessError):
     """A worker refused what it was told, or didn't answer in time; then it may still obey."""
 
@@ -130,6 +146,7 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "HELD": HasDependents,
     "REPEATED": StaleRequest,
     "NOWORKER": NoSuchWorker,
+    "NORESULT": NoResult,
 }
 
 

@@ -13,14 +13,15 @@ from typing_extensions import TypeVar
 from aioqless import data as data_
 from aioqless import names
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.record import Failure, History, history_of, stages
+from aioqless.following import Followed
+from aioqless.record import Failure, History, history_of, progress_of, stages
 from aioqless.scripts import NoScripts, Scripts
 
 Data = TypeVar("Data", default=Any)
 Reason: TypeAlias = Literal["lost", "shutdown", "timeout"]  # lost: another has the job, or nobody
 
 
-class Job(Generic[Data]):
+class Job(Followed, Generic[Data]):
     """One job as it was when it was read; `await job.refresh()` reads it again.
 
     `priority` is lower for what runs sooner. `expires` is when the lock ends, in seconds since 1970 by Redis' clock, 0 when nobody
@@ -30,7 +31,8 @@ class Job(Generic[Data]):
 
     __slots__ = (
         "_as_read", "_data", "_history", "_scripts", "_text", "context", "expires", "failure", "fence", "jid", "klass", "max_data",
-        "priority", "queue", "remaining", "retries", "settled", "spawned_from", "state", "stopped", "tags", "tracked", "worker",
+        "priority", "progressed", "queue", "remaining", "retries", "settled", "spawned_from", "state", "stopped", "tags", "tracked",
+        "worker",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
@@ -54,6 +56,7 @@ class Job(Generic[Data]):
         self.spawned_from: str | None = record["spawned_from_jid"] or None
         self.fence: int = record["fence"]
         self.context: dict[str, str] = record.get("context") or {}
+        self.progressed = progress_of(record)  # how far its run says to be
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self.stopped: Reason | None = None  # why the worker wants this run to end, in whatever it runs
         self._text: str = record["data"]
@@ -233,14 +236,6 @@ class Job(Generic[Data]):
         """Take tags off it; returns those it still has."""
         self.tags = await self._scripts("tag", "remove", jid=self.jid, tags=tags)
         return self.tags
-
-    async def track(self, *tags: str) -> None:
-        """Keep an eye on it: its events are published one by one. The tags are put on it as well."""
-        await self._scripts("track", "track", jid=self.jid, tags=tags)
-
-    async def untrack(self) -> None:
-        """Publish its events no longer."""
-        await self._scripts("track", "untrack", jid=self.jid)
 
     async def log(self, message: str, **more: Any) -> None:
         """Add an event of your own to its history; `more` is stored with it."""

@@ -21,6 +21,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     worker.redis_found   info     seconds
     poller.popped        debug    jobs asked
     job.started          info
+    job.progress_lost    debug    jid error
     job.completed        info     seconds
     job.advanced         info     seconds to state
     job.retried          info     seconds delay remaining

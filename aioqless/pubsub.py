@@ -13,12 +13,12 @@ from redis.asyncio import Redis
 from aioqless.calls import as_text, from_json
 
 SILENCE = 10.0  # seconds
-TRACKED = ("put", "popped", "completed", "failed", "canceled", "stalled", "track", "untrack")
+TRACKED = ("put", "popped", "completed", "failed", "canceled", "stalled", "progress", "track", "untrack")
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. `name` is one of put, advanced, completed, failed, canceled, lock_lost, config_set, config_unset,
+    """Something that happened. `name` is one of put, advanced, completed, failed, canceled, progress, lock_lost, config_set, config_unset,
     and for tracked jobs also popped, stalled, track, untrack; `more` is what else was told (queue, worker, group, ...)."""
 
     name: str

@@ -32,6 +32,23 @@ class Failure:
     worker: str
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a run said to be: the `share` that is done, from 0 to 1, what it was doing, and when (seconds since 1970)."""
+
+    share: float
+    message: str
+    when: float
+
+
+def progress_of(record: Mapping[str, Any]) -> Progress | None:
+    """The progress of a job's latest run: what an earlier one had done is done again."""
+    told = record.get("progress")
+    if not told or told.get("fence") not in (None, str(record["fence"])):
+        return None
+    return Progress(told["share"], told["message"], told["when"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class History:
     """What only a whole reading of a job has. Each list holds at most 1,000, with the total beside it.

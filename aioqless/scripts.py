@@ -10,7 +10,7 @@ import itertools
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redis import exceptions
 
@@ -18,6 +18,10 @@ from aioqless import errors
 from aioqless.calls import Call, lay_out
 from aioqless.connection import AWAY, Connection
 from aioqless.header import read_command
+
+if TYPE_CHECKING:
+    from aioqless.followers import Followers
+    from aioqless.reports import Reports
 
 
 class Scripts:
@@ -27,6 +31,9 @@ class Scripts:
     as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
     it twice.
     """
+
+    followers: Followers  # these two are there when a client has made them
+    reports: Reports
 
     def __init__(self, connection: Connection, namespace: str = "ql", *, attempts: int = 3) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
@@ -105,8 +112,14 @@ class NoScripts(Scripts):
         pass
 
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        raise errors.AioqlessError(
-            f"{command}: a job in a process of its own has no connection to Redis. Change job.data, return Next, raise Retry or Fail; "
+        raise self._refusal(command)
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._refusal(name) if name in Scripts.__annotations__ else AttributeError(name)
+
+    def _refusal(self, what: str) -> errors.AioqlessError:
+        return errors.AioqlessError(
+            f"{what}: a job in a process of its own has no connection to Redis. Change job.data, return Next, raise Retry or Fail; "
             "for anything else use a Client of that process"
         )
 

@@ -20,10 +20,12 @@ from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
+from aioqless.followers import Followers
 from aioqless.pubsub import Events
 from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
+from aioqless.reports import Reports
 from aioqless.scripts import Scripts
 
 
@@ -84,6 +86,7 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         if self._doors:
             doors, self._doors = self._doors, None
+            await doors.followers.aclose()
             await doors.scripts.connection.aclose()
             await doors.redis.aclose()
 
@@ -166,6 +169,8 @@ class _Doors:
     def __init__(self, redis: Redis, scripts: Scripts, client: Client) -> None:
         self.redis = redis
         self.scripts = scripts
+        scripts.followers = self.followers = Followers(redis, scripts)
+        scripts.reports = Reports(scripts)
         self.puts = Puts(scripts, lambda job: client.context(job) if client.context else None)
         self.jobs = Jobs(scripts, client.max_data)
         self.workers = Workers(redis, scripts)

@@ -25,6 +25,15 @@ class Jobs:
         """Those of the jobs that exist, in the order asked; at most 1,000 a call."""
         return [self._job(record) for record in await self._scripts("multiget", jids=jids)]
 
+    async def wait(self, jid: str, timeout: float | None = None) -> Job:
+        """Wait until a job is complete or failed; returns it as it is then. Raises TimeoutError and NoSuchJob, as `Job.wait` says."""
+        await self._scripts.followers.until_through(jid, timeout)
+        return self._job(await self._scripts("get", jid=jid))
+
+    async def result(self, jid: str) -> Any:
+        """What the handler of a complete job returned, if it keeps results. Raises NoResult."""
+        return await self._scripts("result", jid=jid)
+
     async def recurring(self, jid: str) -> RecurringJob | None:
         """The recurring job; None when there is none."""
         record = await self._scripts("recur", "get", jid=jid)

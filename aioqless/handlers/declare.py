@@ -55,6 +55,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             aliases=tuple(names.checked_list("aliases", options.get("aliases", ()))),
             retries=options.get("retries"),
             retry=policy_of(options),
+            keep_result=options.get("keep_result"),
             timeout=options.get("timeout"),
             executor=options.get("executor"),
             recurs=recurs_of(options, taken),

@@ -17,6 +17,7 @@ class JobOptions(TypedDict, total=False):
     retries: int  # what its jobs are put with
     retry_on: tuple[type[Exception], ...]  # exceptions that are transient; without it, the worker's policy holds
     backoff: Backoff  # how long to wait before such a retry, by default a growing time
+    keep_result: float  # for how many seconds what it returns is kept, as JSON, for who waits for it and for the jobs that depend on it
     timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`
     executor: Literal["process"]  # run it in a process of its own; else coroutines run on the loop, plain functions in threads
     every: float  # it comes by itself, whenever so many seconds have passed
@@ -39,6 +40,8 @@ def checked(options: JobOptions) -> JobOptions:
         raise ValueError("timeout must be more than 0 seconds")
     if options.get("executor", "process") != "process":
         raise ValueError(f"executor is 'process' or left out, not {options['executor']!r}: coroutines run on the loop, others in threads")
+    if "keep_result" in options and not 1 <= names.checked_number("keep_result", options["keep_result"]) < 1e10:
+        raise ValueError(f"keep_result {options['keep_result']!r} must be a number of seconds, 1 or more")
     if "backoff" in options and "retry_on" not in options:
         raise ValueError("backoff says how long to wait before a retry: say retry_on which exceptions, too")
     return options

@@ -50,6 +50,7 @@
 -- Our own keys
 --   note-without-rest, rest-without-note   a note on left-over upkeep and what it is about go together; and can be read.
 --   answer-forever         an answer kept for a repeated request expires.
+--   result-forever         so does what is kept of a handler's result: in a day.
 --   pruned-unknown         how far statistics are pruned is kept for known queues only. Dropped: at worst it is gone through again.
 --   wrong-type             a key has the type that its name says. This can't be mended.
 --

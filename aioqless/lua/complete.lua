@@ -9,12 +9,14 @@
 -- @option  delay    seconds       with next only
 -- @option  depends  jids          with next only
 -- @option  fence    string        must be that of the run
+-- @option  result   text          kept of it: for how many seconds, a space, JSON; without next only
 -- @flags   allow-oom
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local state = completing.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
+  result = result,
 })
 completing.flush(worker)
 if state == 'complete' then retention.prune(now, 22) end

@@ -2,14 +2,15 @@
 --
 -- @arg     worker   string
 -- @arg     now      time
--- @batch   jid:string queue:string fence:string? data:data? next:name? delay:seconds? depends:jids?
+-- @batch   jid:string queue:string fence:string? data:data? next:name? delay:seconds? depends:jids? result:text?
 -- @flags   allow-oom
 -- @returns list                   the new state or a refusal for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local states = each(function(jid, queue, fence, data, next, delay, depends)
+local states = each(function(jid, queue, fence, data, next, delay, depends, result)
   return completing.complete({
     jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
+    result = result,
   })
 end)
 completing.flush(worker)

@@ -134,6 +134,8 @@ def _completion(pending: _Pending) -> dict[str, Any]:
     job, outcome = pending.run.job, pending.outcome
     assert isinstance(outcome, Complete)
     row: dict[str, Any] = {"jid": job.jid, "queue": job.queue, "fence": job.fence, "data": outcome.data}
+    if outcome.result is not None:
+        row["result"] = outcome.result
     if outcome.next:
         row |= {"next": outcome.next.queue, "delay": outcome.next.delay, "depends": outcome.next.depends}
     return row

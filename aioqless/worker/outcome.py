@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from aioqless import names
+from aioqless import data, names
 from aioqless.errors import InvalidData, ProcessDied, UnknownKlass
 from aioqless.retrying import NEVER, RetryPolicy
 
@@ -66,10 +66,11 @@ class Fail(Exception):
 
 @dataclass(frozen=True)
 class Complete:
-    """The handler returned; `data` are those to store, where it changed them."""
+    """The handler returned; `data` are those to store, where it changed them, `result` what it returned, where that is kept."""
 
     next: Next | None = None
     data: bytes | None = None
+    result: bytes | None = None  # for how many seconds to keep what, as the script takes it
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def outcome_of(run: Run, policy: RetryPolicy = NEVER) -> Outcome | None:
         return Failed(names.fitted(f"{run.job.queue}-timeout"), f"it ran for longer than {run.timeout} s")
     match run.error:
         case None:
-            return Complete(run.result if isinstance(run.result, Next) else None, run.data)
+            return Complete(run.result if isinstance(run.result, Next) else None, run.data, run.kept)
         case Retry() as again:
             return Again(again.delay, again.group, again.message)
         case Fail(group=str(group)) as failed if group:
@@ -126,6 +127,15 @@ def outcome_of(run: Run, policy: RetryPolicy = NEVER) -> Outcome | None:
             delay = policy.delay(error, run.job.retries - run.job.remaining)
             group, message = group_of(run, error), brief(error)
             return Failed(group, message) if delay is None else Again(delay, group, message)
+
+
+def kept(result: Any, seconds: float, most: int) -> bytes:
+    """A handler's result as a completion takes it. Raises InvalidData for what isn't JSON, or is more than `most` bytes."""
+    try:
+        text = b"false" if result is False else data.encoded(result, most)
+    except InvalidData as wrong:
+        raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
+    return b"%d %s" % (seconds, text)
 
 
 def group_of(run: Run, error: BaseException) -> str:

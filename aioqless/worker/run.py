@@ -30,6 +30,7 @@ class Run:
     stopped_by: Reason | None = None
     handler: Handler | None = None  # None: no handler here claims the klass
     result: Any = None
+    kept: bytes | None = None  # what is kept of the result
     data: bytes | None = None
     error: BaseException | None = None
     counted: float | None = None  # since when its time is counted, if not since it started

@@ -11,9 +11,9 @@ from .story import Story
 KNOWN = [
     r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
-    r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|rules|outdated|request:.+|left:.+)",
+    r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|rules|outdated|request:.+|left:.+|result:.+)",
 ]  # fmt: skip
-OURS = {"x-put", "x-fence"}
+OURS = {"x-put", "x-fence", "x-after"}
 THEIRS = {
     "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
     "spawned_from_jid", "scheduled", "grace",

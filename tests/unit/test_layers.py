@@ -15,6 +15,7 @@ LAYERS = [
     {"data", "compose", "retrying", "cron"},
     {"calls", "schedules"},
     {"scripts", "pubsub"},
+    {"followers", "reports", "following"},
     {"config", "jobs", "puts"},
     {"recurring"},
     {"queue"},

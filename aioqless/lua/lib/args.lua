@@ -86,6 +86,8 @@ function args.count(name, value)
   return number
 end
 
+function args.share(name, value) return args.between(name, value, 0, 1) end
+
 function args.interval(name, value)
   local seconds = args.seconds(name, value)
   if seconds == 0 then refusal.argument(name, value, 'must be more than 0') end

@@ -7,6 +7,8 @@ local left, ended = {}, {}
 function completing.complete(done)
   if not done.next and done.delay then refusal.argument('delay', done.delay, 'cannot be used without next') end
   if not done.next and done.depends then refusal.argument('depends', nil, 'cannot be used without next') end
+  if done.next and done.result then refusal.argument('result', nil, 'cannot be used with next') end
+  local result = done.result and results.parse(done.result)
   if done.depends then dependency.check(done.jid, done.depends) end
   local job = record.held(done.jid, done.worker, done.fence)
   if job.queue ~= done.queue then refusal.state(job, 'the job runs in another queue') end
@@ -17,6 +19,7 @@ function completing.complete(done)
   if done.data then record.set(job.jid, 'data', done.data) end
   if job.grace or job.scheduled then record.clear(job.jid, 'grace', 'scheduled') end
   if done.next then return completing.advance(job, done) end
+  if result then results.keep(job, result) end
   return completing.finish(job, done.now)
 end
 
@@ -26,6 +29,7 @@ function completing.advance(job, done)
   events.log({event = 'advanced', jid = job.jid, queue = job.queue, to = done.next})
   history.append_put(job.jid, job, done.now, done.next)
   place.register(done.next, done.now)
+  if done.depends then record.set(job.jid, 'x-after', json.texts(done.depends)) end
   dependency.link(job.jid, done.depends or {})
   local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
   completing.write(job, done.now, state, done.next)

@@ -23,10 +23,11 @@ local FAMILIES = {
   {'hash', '^s:stats:', function(here) return registers.day(here) end},
   {'set', '^x:todo$', function(here) return ties.notes(here) end},
   {'set', '^x:left:(.*)$', function(here, note) return ties.rest(here, note) end},
-  {'string', '^x:request:', function(here) return registers.answer(here) end},
+  {'string', '^x:request:', function(here) return registers.expiring(here, 'answer-forever', 120) end},
   {'hash', '^x:cron:(.+)$', function(here, jid) return turns.of_cron(here, jid) end},
   {'zset', '^x:ticks$', function(here) return turns.ticks(here) end},
   {'zset', '^x:resting$', function(here) return turns.resting(here) end},
+  {'string', '^x:result:', function(here) return registers.expiring(here, 'result-forever', 86400) end},
   {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
 }
 

@@ -33,8 +33,9 @@ function keys.worker(worker) return ns .. ':w:' .. worker end                  -
 function keys.event(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
 
 -- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash: `x-fence`
--- (the number of its latest pop), `x-put` (its `time` before that pop), `x-context` (texts by name that travel with it); in a
--- template's: `x-coalesce` (what was missed counts once), `x-paused` (since when), `x-declared` (when code last declared it).
+-- (the number of its latest pop), `x-put` (its `time` before that pop), `x-context` (texts by name that travel with it), `x-after`
+-- (the jids it was put to wait for), `x-progress` (how far its run says to be); in a template's: `x-coalesce` (what was missed
+-- counts once), `x-paused` (since when), `x-declared` (when code last declared it).
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
@@ -46,5 +47,6 @@ function keys.resting() return ns .. ':x:resting' end                          -
 function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry
 function keys.rules() return ns .. ':x:rules' end                              -- S options that say how long ended jobs of a queue or klass are kept
 function keys.outdated() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
+function keys.result(jid) return ns .. ':x:result:' .. jid end                 -- T what a job's handler returned, behind the number of its run; expires
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker

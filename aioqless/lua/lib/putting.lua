@@ -24,6 +24,7 @@ function putting.put(put)
   record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', json.texts(tags),
     'state', state, 'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries,
     'time', record.time(put.now))
+  if #depends > 0 then record.set(put.jid, 'x-after', json.texts(depends)) end
   if put.context then record.set(put.jid, 'x-context', put.context) end
   place.register(put.queue, put.now)
   events.tracked('put', put.jid)

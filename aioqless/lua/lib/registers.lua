@@ -55,9 +55,9 @@ function registers.day(here)
   return 1
 end
 
-function registers.answer(here)
+function registers.expiring(here, problem, seconds)
   if redis.call('TTL', here.key) == -1 then
-    findings.add('answer-forever', {key = here.key}, function() redis.call('EXPIRE', here.key, 120) end)
+    findings.add(problem, {key = here.key}, function() redis.call('EXPIRE', here.key, seconds) end)
   end
   return 1
 end

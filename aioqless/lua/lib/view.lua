@@ -10,7 +10,7 @@ function view.share(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.m
 -- nil for a job that doesn't exist.
 function view.job(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
-    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context')
+    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress')
   if not f[1] then return nil end
   local parts = {
     '"jid":' .. cjson.encode(jid),
@@ -33,6 +33,7 @@ function view.job(jid)
     view.history(jid, f[14]),
   }
   if f[16] then parts[#parts + 1] = '"context":' .. f[16] end
+  if f[17] then parts[#parts + 1] = '"progress":' .. f[17] end
   return '{' .. table.concat(parts, ',') .. '}'
 end
 

@@ -1,0 +1,90 @@
+"""Follow a job: wait for its end, read what came of it, say and see how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from aioqless import names
+from aioqless.errors import JobFailed
+from aioqless.record import Failure
+from aioqless.scripts import Scripts
+
+if TYPE_CHECKING:
+    from aioqless.jobs import Job
+
+LONGEST_MESSAGE = 1_000  # characters
+
+
+class Followed:
+    """What can be asked about a job by who waits for it, and told by who runs it."""
+
+    __slots__ = ()
+
+    jid: str
+    state: str
+    failure: Failure | None
+    worker: str
+    fence: int
+    expires: float
+    _scripts: Scripts
+
+    async def refresh(self) -> Self:
+        raise NotImplementedError
+
+    async def wait(self, timeout: float | None = None) -> Self:
+        """Wait until it is complete or failed, and read it again. It is told by events, without polling.
+
+        Raises TimeoutError after `timeout` seconds, NoSuchJob when it is cancelled. A job that goes on in another queue, runs again or
+        waits for its retry is not through yet. In a handler this keeps a slot: let jobs depend on each other instead.
+        """
+        await self._scripts.followers.until_through(self.jid, timeout)
+        return await self.refresh()
+
+    async def outcome(self, timeout: float | None = None) -> Any:
+        """Wait for its end; returns its handler's result. Raises JobFailed, NoResult, and what `wait` raises."""
+        await self.wait(timeout)
+        if self.state == "failed" and self.failure is not None:
+            raise JobFailed(self.jid, self.failure.group, self.failure.message)
+        return await self.result()
+
+    async def result(self) -> Any:
+        """What the handler returned, if the job is complete and its handler keeps results: `@job(keep_result=seconds)`. Raises NoResult."""
+        return await self._scripts("result", jid=self.jid)
+
+    async def results(self) -> dict[str, Any]:
+        """The results of the jobs it was last put to wait for, by jid, of those that keep theirs."""
+        found: dict[str, Any] = {}
+        start: int | None = 0
+        while start is not None:
+            page = await self._scripts("dependency_results", jid=self.jid, start=start)
+            found |= page["results"]
+            start = page["next"]
+        return found
+
+    def progress(self, share: float, message: str = "") -> Told:
+        """Tell how much is done, from 0 to 1, and what is being done: who looks at the job sees it, and an event tells it.
+
+        Returns at once, on the loop and in threads; it may be awaited. What is told more often than ten times a second is told with the
+        latest alone. It renews the lock, too. Raises ValueError for a share that is none.
+        """
+        if names.checked_number("share", share, least=0) > 1:
+            raise ValueError(f"share {share!r} must be between 0 and 1")
+        self._scripts.reports.tell(cast("Job[Any]", self), share, names.readable(message)[:LONGEST_MESSAGE])
+        return Told()
+
+    async def track(self, *tags: str) -> None:
+        """Keep an eye on it: its events are published one by one. The tags are put on it as well."""
+        await self._scripts("track", "track", jid=self.jid, tags=tags)
+
+    async def untrack(self) -> None:
+        """Publish its events no longer."""
+        await self._scripts("track", "untrack", jid=self.jid)
+
+
+class Told:
+    """Awaiting it gives the loop a turn."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from asyncio.sleep(0).__await__()

@@ -1,0 +1,22 @@
+-- dependency_results: what is kept of the results of the jobs that a job was last put to wait for.
+--
+-- @arg     jid      string
+-- @option  start    count         how many of those jobs to pass over
+-- @flags   no-writes
+-- @returns json                   {results: {jid: result}, next: where to start the next call, or null when there is no more}
+-- @raises  NOJOB
+
+local MOST_BYTES = 4194304
+
+local job = redis.call('HMGET', keys.job(jid), 'jid', 'x-after')
+if not job[1] then refusal.no_job(jid) end
+local after, found, bytes, at = json.parsed_list(job[2]), {}, 0, start or 0
+while at < #after and bytes < MOST_BYTES do
+  at = at + 1
+  local text = results.read(after[at])
+  if text then
+    found[#found + 1] = cjson.encode(after[at]) .. ':' .. text
+    bytes = bytes + #text
+  end
+end
+return '{"results":{' .. table.concat(found, ',') .. '},"next":' .. (at < #after and at or 'null') .. '}'

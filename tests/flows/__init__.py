@@ -1,0 +1,1 @@
+"""Results, progress, waiting, and jobs that depend on each other."""
