@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from aioqless import Client
+from tests.conftest import Until
 
-from .conftest import Aioqless
+from .conftest import Aioqless, Running, Start
 
 
 async def test_recurring_jobs_are_listed_with_when_they_are_due(client: Client, here: Aioqless) -> None:
@@ -38,3 +42,27 @@ async def test_a_recurring_job_is_paused_resumed_run_and_cancelled(client: Clien
 async def test_one_that_does_not_exist_is_told(here: Aioqless, command: str) -> None:
     ended = await here("recurring", command, "nobody")
     assert (ended.code, ended.err) == (1, "aioqless: there is no recurring job 'nobody'\n")
+
+
+async def test_several_processes_make_one_instance_of_each_tick_and_one_that_is_killed_is_not_missed(
+    client: Client, start: Start, until: Until
+) -> None:
+    def made(*workers: Running) -> list[str]:
+        return [line["jid"] for worker in workers for line in worker.logged("recurring.made")]
+
+    async with start() as first, start() as second, start("--no-scheduler") as third:
+        await client.queue("mail").recur("Slow", cron="* * * * * *", jid="tick")
+        await until(lambda: len(made(first, second)) >= 3)
+        first.process.kill()
+        before = len(made(first, second))
+        await until(lambda: len(made(first, second)) >= before + 2)
+        jids = made(first, second)
+        assert sorted(jids) == sorted(f"tick-{number}" for number in range(1, len(jids) + 1))
+        assert made(third) == []
+
+
+async def test_a_declaration_that_can_never_come_is_refused_at_start_with_the_reason(folder: Path, aioqless: Aioqless) -> None:
+    (folder / "never.py").write_text("import aioqless\n@aioqless.job(cron='0 0 31 2 *')\nasync def never(job): ...\n")
+    ended = await aioqless("worker", "never")
+    assert ended.code == 1
+    assert re.fullmatch(r"aioqless: cron '0 0 31 2 \*' never comes: there is no such day\n", ended.err)

@@ -201,3 +201,26 @@ async def test_a_thread_that_ends_while_redis_is_away_has_its_outcome_stored(
         await until(lambda: lines.of("job.completed", jid="a"))
     done = await away.jobs.get("a")
     assert done and done.data == {"done": True}
+
+
+async def test_a_tick_that_came_while_redis_was_away_is_made_when_it_is_back(
+    own_server: OwnServer, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Tick", cron="* * * * * *", queue="mail")
+    async def tick(job: Job[Any]) -> None: ...
+
+    own_server.kill()
+    async with Client(own_server.url) as client, work(tick, using=client):
+        await until(lambda: lines.of("worker.redis_lost"))
+        assert not lines.of("recurring.declared")
+        await restarted(own_server)
+        await until(lambda: lines.of("recurring.declared"), 20)
+        await until(lambda: lines.of("job.completed", jid="Tick-1"))
+        own_server.kill()
+        await until(lambda: len(lines.of("worker.redis_lost")) == 2)
+        made = len(lines.of("recurring.made"))
+        await restarted(own_server)
+        await until(lambda: len(lines.of("recurring.made")) > made, 20)
+        await until(lambda: lines.of("job.completed", jid=lines.of("recurring.made")[-1]["jid"]))
+    jids = [line["jid"] for line in lines.of("recurring.made")]
+    assert len(set(jids)) == len(jids)

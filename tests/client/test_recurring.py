@@ -1,0 +1,126 @@
+"""Recurring jobs with a cron expression, as callers make, change and stop them; and the list of all."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from aioqless import Client, InvalidArgument, NewJob, NoSuchJob
+
+
+def clock(moment: float | None) -> str:
+    """The time of day in UTC."""
+    assert moment is not None
+    return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S}"
+
+
+async def test_a_job_recurs_at_the_times_of_a_cron_expression(client: Client) -> None:
+    recurring = await client.queue("mail").recur(
+        "Digest", {"day": "x"}, cron="30 9 * * *", timezone="Asia/Tokyo", jid="digest", priority=-2, tags=["x"], retries=1, backlog=3
+    )
+    assert (recurring.cron, recurring.timezone, recurring.interval) == ("30 9 * * *", "Asia/Tokyo", None)
+    assert (recurring.jid, recurring.data, recurring.priority, recurring.tags, recurring.retries) == ("digest", {"day": "x"}, -2, ["x"], 1)
+    assert (recurring.backlog, recurring.coalesce, recurring.paused, recurring.declared, recurring.count) == (3, False, False, None, 0)
+    now = await client.scripts.now()
+    assert clock(recurring.next) == "00:30:00" and recurring.next is not None and now < recurring.next <= now + 86400
+    assert repr(recurring) == "<RecurringJob digest Digest at '30 9 * * *' in Asia/Tokyo into 'mail'>"
+    assert await client.queue("mail").pop() == [], "a pop makes no instance of it"
+
+
+async def test_what_a_new_job_is_like_its_instances_are_like(client: Client) -> None:
+    recurring = await client.queue("mail").recur(NewJob("Digest", [1], priority=2), every=60, jid="digest")
+    assert (recurring.klass, recurring.data, recurring.priority, recurring.interval) == ("Digest", [1], 2, 60)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "why"),
+    [
+        ({}, TypeError, "a recurring job has either every="),
+        ({"cron": "0 0 31 2 *"}, ValueError, "cron '0 0 31 2 *' never comes: there is no such day"),
+        ({"cron": "0 9 * * *", "every": 5}, TypeError, "a recurring job has either every="),
+        ({"cron": "0 9 * * *", "timezone": "Mars"}, ValueError, "timezone 'Mars' is not known here"),
+        ({"cron": "0 9 * * *", "offset": 5}, TypeError, "offset goes with every"),
+        ({"cron": "0 9 * * *", "backlog": 1001}, ValueError, "backlog 1001 is more than 1000"),
+        ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
+        ({"every": 5, "offset": float("nan")}, ValueError, "offset nan"),
+    ],
+)
+async def test_a_schedule_that_cannot_be_is_refused_before_anything_is_sent(
+    client: Client, options: dict[str, Any], kind: type[Exception], why: str
+) -> None:
+    with pytest.raises(kind, match=re.escape(why)):
+        await client.queue("mail").recur("Digest", **options)
+    assert await client.queues() == []
+
+
+async def test_a_cron_expression_can_be_changed_and_so_its_next_time(client: Client) -> None:
+    recurring = await client.queue("mail").recur("Digest", cron="30 9 * * *")
+    await recurring.update(cron="15 6 * * *", queue="slow")
+    assert (clock(recurring.next), recurring.queue) == ("06:15:00", "slow")
+    await recurring.update(timezone="Asia/Tokyo")
+    assert clock(recurring.next) == "21:15:00"
+    with pytest.raises(ValueError, match="never comes"):
+        await recurring.update(cron="0 0 31 2 *")
+    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+        await recurring.update(interval=60)
+    assert (await recurring.refresh()).cron == "15 6 * * *"
+
+
+async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client: Client) -> None:
+    queue = client.queue("mail")
+    hourly = await queue.recur("Digest", every=3600, offset=3600, jid="digest")
+    assert await hourly.run_now() == "digest-1"
+    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+        await hourly.update(cron="0 9 * * *")
+    daily = await queue.recur("Digest", cron="0 9 * * *", jid="digest")
+    assert (daily.interval, daily.cron, daily.count) == (None, "0 9 * * *", 1)
+    assert await daily.run_now() == "digest-2"
+    assert [each.jid async for each in client.recurring()] == ["digest"]
+
+
+@pytest.mark.parametrize("schedule", [{"every": 3600, "offset": 5}, {"cron": "0 9 * * *"}])
+async def test_a_recurring_job_is_paused_and_resumed(client: Client, schedule: dict[str, Any]) -> None:
+    recurring = await client.queue("mail").recur("Digest", **schedule)
+    due = recurring.next
+    await recurring.pause()
+    assert (recurring.paused, recurring.next) == (True, None)
+    assert repr(recurring).endswith(", paused>")
+    assert (await client.queue("mail").recur("Digest", jid=recurring.jid, **schedule)).paused, (
+        "code that runs at each start undoes no pause"
+    )
+    await recurring.resume()
+    assert not recurring.paused
+    now = await client.scripts.now()
+    if recurring.cron:
+        assert recurring.next == due
+    else:
+        assert recurring.next is not None and now + 3590 < recurring.next <= now + 3600, "an interval from now"
+
+
+async def test_an_instance_run_now_is_a_job_like_the_others(client: Client) -> None:
+    recurring = await client.queue("mail").recur("Digest", {"a": []}, cron="0 9 * * *", jid="digest", tags=["x"])
+    due = recurring.next
+    assert (await recurring.run_now(), await recurring.run_now(), recurring.count) == ("digest-1", "digest-2", 2)
+    jobs = await client.queue("mail").pop(5)
+    assert [(job.jid, job.klass, job.raw_data, job.tags) for job in jobs] == [(f"digest-{n}", "Digest", '{"a":[]}', ["x"]) for n in (1, 2)]
+    assert (await recurring.refresh()).next == due
+    await recurring.cancel()
+    for act in (recurring.run_now, recurring.pause, recurring.resume):
+        with pytest.raises(NoSuchJob):
+            await act()
+
+
+async def test_all_recurring_jobs_of_a_namespace_are_listed_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioqless.client.recurring.PAGE", 3)
+    for number in range(8):
+        await client.queue(f"q{number % 2}").recur("Digest", every=60, offset=60 + number, jid=f"every-{number}")
+        await client.queue("mail").recur("Digest", cron=f"{number} 9 * * *", jid=f"cron-{number}")
+    for jid in ("every-0", "cron-0"):
+        paused = await client.jobs.recurring(jid)
+        assert paused is not None
+        await paused.pause()
+    listed = [each async for each in client.recurring()]
+    assert len({each.jid for each in listed}) == len(listed) == 16
+    assert [each.jid for each in listed if each.paused] == ["every-0", "cron-0"]
+    assert [each.jid for each in listed[9:]] == [f"every-{number}" for number in (2, 4, 6, 1, 3, 5, 7)]
