@@ -24,7 +24,7 @@ from tests.conftest import Until
 ROOT = Path(__file__).parents[2]
 
 JOBS = """
-import asyncio, os, structlog, time, aioqless
+import asyncio, os, signal, structlog, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -43,6 +43,10 @@ def apart(job):
     print("apart", os.getpid(), flush=True)
     structlog.get_logger().info("apart.told", process=os.getpid())
     time.sleep(600 if job.data else 0)
+
+@aioqless.job(klass="Kill")
+async def kill(job):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 @aioqless.job(klass="Once")
 async def once(job):

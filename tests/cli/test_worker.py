@@ -83,6 +83,41 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+async def test_a_worker_that_was_suspended_stores_nothing_for_a_job_that_ran_elsewhere_meanwhile(
+    client: Client, start: Start, until: Until
+) -> None:
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+    await client.queue("mail").put("Slow", 1.5, jid="a")
+    async with start() as first:
+        await until(lambda: first.logged("job.started"))
+        first.process.send_signal(signal.SIGSTOP)
+        async with start("--poll", "0.05") as second:
+            await until(lambda: second.logged("job.completed"))
+            first.process.send_signal(signal.SIGCONT)
+            await until(lambda: first.logged("job.lock_lost"))
+    assert not first.logged("job.completed")
+    done = await client.jobs.get("a")
+    assert done and [event["what"] for event in done.events] == ["put", "popped", "timed-out", "popped", "done"]
+
+
+async def test_a_job_that_kills_its_worker_again_and_again_is_set_aside_and_says_whom_it_killed(
+    client: Client, start: Start, until: Until
+) -> None:
+    for option, value in {"heartbeat": 1, "grace-period": 0, "max-lost": 1}.items():
+        await client.config.set(option, value)
+    await client.queue("mail").put("Kill", jid="a")
+    for name in ("ann", "bob"):
+        async with start("--name", name, "--poll", "0.05") as worker:
+            assert await worker.ended() == -signal.SIGKILL
+    async with start("--poll", "0.05") as worker:
+        await until(lambda: client.jobs.failed())
+        assert not worker.logged("job.started")
+    failed = await client.jobs.get("a")
+    assert failed and failed.failure and failed.failure.group == "mail-lost-locks"
+    assert failed.failure.message == 'Lost its lock 2 times in queue "mail", lately by bob, ann'
+
+
 @pytest.mark.parametrize("klass", ["Stay", "Block"])
 async def test_a_second_signal_ends_it_at_once(client: Client, start: Start, until: Until, klass: str) -> None:
     await client.queue("mail").put(klass, jid="a")

@@ -16,6 +16,7 @@ _DEFAULTS = {
     "jobs-history": 604800,
     "max-worker-age": 86400,
     "max-job-history": 100,
+    "max-lost": 5,
 }
 
 

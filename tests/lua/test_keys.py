@@ -13,7 +13,7 @@ KNOWN = [
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|rules|outdated|request:.+|left:.+|result:.+)",
 ]  # fmt: skip
-OURS = {"x-put", "x-fence", "x-after"}
+OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {
     "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
     "spawned_from_jid", "scheduled", "grace",

@@ -236,3 +236,93 @@ async def test_a_grace_flag_that_a_peer_left_behind_costs_the_holder_its_courtes
     await story.change("HSET", "j:a", "grace", "1")
     assert await story.pop(61, worker="bob") == ["a"]
     assert (await story.get("a"))["remaining"] == 4
+
+
+# Lost again and again
+
+
+async def _lost(story: Story, *workers: str, start: float = 1) -> float:
+    """A job that each of these workers pops and never lets hear of again; returns when the last lock has run out."""
+    for worker in workers:
+        assert await story.pop(start, worker=worker) == ["a"]
+        start += 60
+    return start
+
+
+async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_whatever_retries_it_has(story: Story) -> None:
+    await story.configure(grace_period=0, max_lost=2)
+    await story.put("a", 0, retries=25)
+    end = await _lost(story, "ann", "bob", "cid")
+    async with story.heard() as messages:
+        assert await story.pop(end, worker="dan") == []
+    message = 'Lost its lock 3 times in queue "mail", lately by cid, bob, ann'
+    failure = {"group": "mail-lost-locks", "message": message, "when": end, "worker": "cid"}
+    job = await story.get("a")
+    assert (job["state"], job["remaining"], job["failure"]) == ("failed", 22, failure)
+    assert (await story.members("failures"), await story.items("f:mail-lost-locks")) == ({"mail-lost-locks"}, ["a"])
+    assert await story.where("a") == {} and await story.scores("w:cid:jobs") == {}
+    told = {"event": "failed", "jid": "a", "worker": "cid", "group": "mail-lost-locks", "message": message}
+    assert ("log", told) in messages
+    assert await story.day() == {"retries": "3", "failures": "1", "failed": "1"}
+
+
+async def test_five_locks_may_be_lost_where_nobody_says_otherwise(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.put("a", 0, retries=9)
+    end = await _lost(story, *"abcdef")
+    assert await story.pop(end) == []
+    assert (await story.get("a"))["failure"]["message"] == 'Lost its lock 6 times in queue "mail", lately by f, e, d'
+
+
+async def test_zero_lets_a_job_lose_its_lock_as_often_as_it_has_retries(story: Story) -> None:
+    await story.configure(grace_period=0, max_lost=0)
+    await story.put("a", 0, retries=7)
+    end = await _lost(story, *"abcdefgh")
+    assert await story.pop(end) == []
+    assert (await story.get("a"))["failure"]["group"] == "failed-retries-mail"
+
+
+async def test_errors_are_not_counted_as_lost_locks_nor_forgotten_for_them(story: Story) -> None:
+    await story.configure(grace_period=0, max_lost=1)
+    await story.put("a", 0, retries=9)
+    end = await _lost(story, "ann", "bob")
+    for _ in range(3):  # this attempt of bob's ends by errors
+        await story.retry("a", end - 1, worker="bob")
+        assert await story.pop(end - 1, worker="bob") == ["a"]
+    assert await story.pop(end + 60) == []
+    assert (await story.get("a"))["failure"]["group"] == "mail-lost-locks"
+
+
+@pytest.mark.parametrize("how", ["put", "unfail", "complete"])
+async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(story: Story, how: str) -> None:
+    await story.configure(grace_period=0, max_lost=1)
+    await story.put("a", 0, retries=9)
+    end = await _lost(story, "ann", "bob")
+    match how:
+        case "put":
+            await story.put("a", end)
+        case "unfail":
+            await story.fail("a", end, worker="bob")
+            await story.scripts("unfail", queue="mail", group="typo", now=end)
+        case _:
+            await story.complete("a", end, worker="bob", next="mail")
+    assert "x-lost" not in await story.job("a")
+    end = await _lost(story, "ann", "bob", start=end)
+    assert await story.state("a") == "running"
+    assert await story.pop(end) == []
+    assert (await story.get("a"))["failure"]["group"] == "mail-lost-locks"
+
+
+async def test_a_courtesy_that_was_taken_is_no_lost_lock_and_an_operators_timeout_is_none(story: Story) -> None:
+    await _lapsed(story)
+    await story.heartbeat("a", 62)
+    await story.timeout("a", at=63)
+    assert "x-lost" not in await story.job("a")
+
+
+async def test_who_had_a_job_is_told_as_far_as_its_history_reaches(story: Story) -> None:
+    await story.configure(grace_period=0, max_lost=1, max_job_history=1)
+    await story.put("a", 0)
+    end = await _lost(story, "ann", "bob")
+    assert await story.pop(end) == []
+    assert (await story.get("a"))["failure"]["message"] == 'Lost its lock 2 times in queue "mail", lately by bob'

@@ -24,7 +24,7 @@ return found
 """
 
 NUMBERS = {
-    "j": {"priority", "expires", "retries", "remaining", "time", "scheduled", "grace", "x-put", "x-fence"},
+    "j": {"priority", "expires", "retries", "remaining", "time", "scheduled", "grace", "x-put", "x-fence", "x-lost"},
     "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce"},
 }
 JSON = {"tags", "failure"}

@@ -36,6 +36,7 @@ OPTIONS = {
     "a-max-concurrency": ["0", "1", "2"],
     "max-job-history": ["0", "1", "2", "3", "5"],
     "max-worker-age": ["60", "3600"],
+    "max-lost": ["0", "1", "-1", "2.5"],
     "application": ["somebody's"],
 }
 CHANGES = [

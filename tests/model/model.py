@@ -104,6 +104,7 @@ class Model(Views):
         job["remaining"] = job["retries"]
         job.pop("grace", None)
         job.pop("scheduled", None)
+        job.pop("x-lost", None)
         self.append_history(jid, time, "put", {"q": queue})
         self.attach(jid, job["tags"], time)
         self.link(jid, wanted)
@@ -172,16 +173,24 @@ class Model(Views):
                     continue
             job.pop("grace", None)
             job["remaining"] -= 1
-            if job["remaining"] >= 0:
-                taken.append(jid)
+            job["x-lost"] = job.get("x-lost", 0) + 1
+            if 0 < self.option("max-lost") < job["x-lost"]:
+                message = f'Lost its lock {job["x-lost"]} times in queue "{queue}", lately by {", ".join(self._holders(jid)[:3])}'
+                self._give_up(jid, f"{queue}-lost-locks", message, now)
+            elif job["remaining"] < 0:
+                self._give_up(jid, f"failed-retries-{queue}", f'Job exhausted retries in queue "{queue}"', now)
             else:
-                self._exhaust(jid, now)
+                taken.append(jid)
         return taken
 
-    def _exhaust(self, jid: str, now: float) -> None:
+    def _holders(self, jid: str) -> list[str]:
+        """Who had the job, as far as twenty events back, its holder first."""
+        popped = [event[2]["worker"] for event in self.items("j", f"{jid}-history")[-20:] if event[1] == "popped"]
+        return list(dict.fromkeys([self.job(jid)["worker"], *reversed(popped)]))
+
+    def _give_up(self, jid: str, group: str, message: str, now: float) -> None:
         job = self.job(jid)
         holder, queue = job["worker"], job["queue"]
-        group, message = f"failed-retries-{queue}", f'Job exhausted retries in queue "{queue}"'
         self.leave(jid, queue, "work", "locks", "scheduled")
         self.append_history(jid, now, "failed", {"group": group})
         self.file_as_failed(jid, group, message, now, holder)
@@ -316,6 +325,7 @@ class Model(Views):
     def _advance(self, jid: str, left: str, queue: str, now: float, delay: float, depends: Iterable[str]) -> str:
         self.log_event("advanced", jid=jid, queue=left, to=queue)
         self.job(jid)["queue"] = queue
+        self.job(jid).pop("x-lost", None)
         self.append_history(jid, now, "put", {"q": queue})
         self.register_queue(queue, now)
         self.link(jid, depends)
@@ -508,6 +518,7 @@ class Model(Views):
             self.leave_failures(jid)
             job = self.job(jid)
             job.update(worker="", expires=0, queue=queue, remaining=job["retries"], time=time)
+            job.pop("x-lost", None)
             self.append_history(jid, time, "put", {"q": queue})
             self.file_as_waiting(jid, queue, time)
             self.register_queue(queue, time)

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, float | str] = {
     "histogram-history": 7,
     "max-worker-age": 86400,
     "max-job-history": 100,
+    "max-lost": 5,
 }
 
 

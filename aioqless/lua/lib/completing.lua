@@ -31,6 +31,7 @@ function completing.advance(job, done)
   place.register(done.next, done.now)
   if done.depends then record.set(job.jid, 'x-after', json.texts(done.depends)) end
   dependency.link(job.jid, done.depends or {})
+  record.clear(job.jid, 'x-lost')
   local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
   completing.write(job, done.now, state, done.next)
   return state

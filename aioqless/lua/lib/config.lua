@@ -10,10 +10,14 @@ local DEFAULTS = {
   ['jobs-history'] = 604800,
   ['max-worker-age'] = 86400,
   ['max-job-history'] = 100,
+  ['max-lost'] = 5,
 }
 
 -- What the commands go by is read in one call, when the first of it is asked for.
-local NUMBERS = {'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history', 'max-worker-age', 'max-job-history'}
+local NUMBERS = {
+  'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history', 'max-worker-age', 'max-job-history',
+  'max-lost',
+}
 local numbers
 local of_queue = {}
 

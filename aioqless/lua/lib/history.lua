@@ -39,6 +39,20 @@ function history.trim(jid, length)
   end
 end
 
+-- Who had the job, its present holder first, at most so many different ones: their names as one text.
+function history.holders(job, most)
+  local items, met, names = redis.call('LRANGE', keys.history(job.jid), -20, -1), {[job.worker] = true}, {job.worker}
+  for i = #items, 1, -1 do
+    local event = json.parsed_list(items[i])
+    local worker = event[2] == 'popped' and type(event[3]) == 'table' and event[3].worker
+    if type(worker) == 'string' and not met[worker] and #names < most then
+      met[worker] = true
+      names[#names + 1] = worker
+    end
+  end
+  return table.concat(names, ', ')
+end
+
 -- The events of a history as it was stored before 2013: a list of stages within the job's hash.
 function history.converted(text)
   local items = {}

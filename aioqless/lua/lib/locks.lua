@@ -32,7 +32,7 @@ function locks.room(queue, now)
 end
 
 -- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away.
--- Returns the job's record when this call may hand it out, nil when not (grace given, or its retries are used up).
+-- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, or it was lost too often).
 function locks.lapse(queue, jid, now)
   local job = record.read(jid)
   if not job or job.state == 'complete' or job.state == 'failed' then
@@ -54,17 +54,20 @@ function locks.lapse(queue, jid, now)
   end
   record.clear(jid, 'grace')
   job.remaining = job.remaining - 1
-  record.set(jid, 'remaining', job.remaining)
-  if job.remaining < 0 then
-    locks.exhaust(queue, job, now)
-    return nil
+  local lost = (tonumber(redis.call('HGET', keys.job(jid), 'x-lost')) or 0) + 1
+  record.set(jid, 'remaining', job.remaining, 'x-lost', lost)
+  local most = config.number('max-lost')
+  if most > 0 and lost > most then
+    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
+    locks.give_up(queue, job, job.queue .. '-lost-locks', message, now)
+  elseif job.remaining < 0 then
+    locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
+  else
+    return job
   end
-  return job
 end
 
-function locks.exhaust(queue, job, now)
-  local group = 'failed-retries-' .. job.queue
-  local message = 'Job exhausted retries in queue "' .. job.queue .. '"'
+function locks.give_up(queue, job, group, message, now)
   place.leave(queue, job.jid)
   history.append(job.jid, job, now, 'failed', cjson.encode({group = group}))
   events.tracked('failed', job.jid)

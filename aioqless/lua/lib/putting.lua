@@ -61,5 +61,5 @@ function putting.take_out(job, worker, depends)
   end
   if job.state == 'complete' then redis.call('ZREM', keys.completed(), job.jid) end
   if job.state == 'failed' then failing.leave(job) end
-  record.clear(job.jid, 'grace', 'scheduled')
+  record.clear(job.jid, 'grace', 'scheduled', 'x-lost')
 end
