@@ -10,7 +10,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_missing_interpreters = True
 
 # What the plain test command can do without. On the machine that decides, nothing may be missing.
-WANTED = {"redis-server": "a system Redis beside the wheel's"}
+WANTED = {"redis-server": "a system Redis beside the wheel's", "sidekiq": "what its clients push"}
 
 
 def install(session: nox.Session, *groups: str, extras: str = "") -> None:

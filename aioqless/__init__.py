@@ -21,6 +21,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     following.py    what Job offers to those who follow one
     puts.py         NewJob, and how jobs travel in
     queue.py        Queue
+    intake.py       jobs in the format of sidekiq, exq and resque
     config.py       configuration shared through Redis
     pubsub.py       events as they happen
     client/         Client, and its doors to all of these

@@ -37,6 +37,11 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     recurring.made       info     jid recurring late
     recurring.held       warning  error
     recurring.unreadable error    recurring why
+    intake.started       info     source url program data
+    intake.taken         info     source jobs
+    intake.refused       error    key jid why
+    intake.unreadable    error    source what error
+    intake.held          warning  source error
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

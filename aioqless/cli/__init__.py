@@ -3,6 +3,7 @@
 app.py        what all commands share
 worker.py     worker
 jobs.py       put, get
+intake.py     intake
 queues.py     queues, failed, unfail
 recurring.py  recurring
 workers.py    workers, subscribe, unsubscribe, quiet, resume
@@ -16,6 +17,7 @@ import sys
 from redis import exceptions
 
 from aioqless.cli.app import REFUSED, UNREACHABLE, app
+from aioqless.cli.intake import intake
 from aioqless.cli.jobs import get, put
 from aioqless.cli.keep import check, lua
 from aioqless.cli.queues import failed, queues, unfail
@@ -29,6 +31,7 @@ __all__ = [
     "check",
     "failed",
     "get",
+    "intake",
     "lua",
     "main",
     "put",

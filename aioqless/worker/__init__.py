@@ -7,6 +7,7 @@ heartbeater.py  Heartbeater   keeps the heart beating in a thread of its own; st
 finisher.py     Finisher      stores outcomes until Redis has them; owns those that are pending
 listener.py     Listener      hears of ready work and of jobs taken away; owns the subscription
 scheduler.py    Scheduler     makes recurring jobs whose cron expression says now; owns its timer
+intake.py       Intake        takes over what clients of other systems push, if the settings say so; owns when it looks next
 
 orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aioqless import names
+from aioqless.intake import Source
 from aioqless.retrying import NEVER, RetryPolicy
 from aioqless.worker.subscriptions import Order, Subscription, subscriptions
 
@@ -26,6 +27,7 @@ class Settings:
     kill_after: float = 2.0  # a process that was told to stop and hasn't is killed; comes on top of `grace`
     scheduler: bool = True  # declare the handlers' recurring jobs, and make the instances of those with a cron expression
     stuck_after: float = 600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
+    intake: Sequence[Source] = ()  # other systems whose clients' jobs are taken over
     retry: RetryPolicy = NEVER  # for handlers without one of their own
 
     def __post_init__(self) -> None:
@@ -38,6 +40,8 @@ class Settings:
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
         if not isinstance(self.scheduler, bool):
             raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
+        if isinstance(self.intake, Source) or not all(isinstance(each, Source) for each in self.intake):
+            raise TypeError(f"intake must be a list of Source, not {self.intake!r}")
         for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1), ("kill_after", 0)):
             names.checked_number(name, getattr(self, name), least=least)
 

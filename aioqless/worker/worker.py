@@ -15,6 +15,7 @@ from aioqless.worker.declarations import Declarations
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heart import TIMEOUT
 from aioqless.worker.heartbeater import Heartbeater
+from aioqless.worker.intake import Intake
 from aioqless.worker.listener import Listener
 from aioqless.worker.orders import Orders
 from aioqless.worker.outage import Outage
@@ -48,6 +49,7 @@ class Worker:
         self._scheduler = None
         if self.settings.scheduler:
             self._scheduler = Scheduler(scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data), outage)
+        self._intakes = [Intake(scripts, source, outage, self.settings.poll) for source in self.settings.intake]
         self._listener = Listener(client, self.name, self._heartbeater, self._poller, Orders(scripts, self), self._scheduler)
         self._running: asyncio.Task[None] | None = None
 
@@ -113,7 +115,7 @@ class Worker:
             log.info("worker.started", queues=queues, concurrency=settings.concurrency, handlers=len(self.handlers))
             try:
                 async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
-                    parts = (self._finisher, self._heartbeater, self._listener, self._scheduler)
+                    parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)
                     running = [helpers.create_task(part.run()) for part in parts if part is not None]
                     async with self._runner:
                         await self._poller.run()

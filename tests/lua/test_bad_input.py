@@ -58,7 +58,10 @@ WRONG = {
 EMPTY_IS_FINE = {"text", "time"}
 
 # Arguments whose names promise more than their types do.
-NAMED = {"order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600"}
+NAMED = {
+    "order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600",
+    "side": "right",
+}  # fmt: skip
 
 # What is wrong although each argument alone is right: command, keys, arguments.
 TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
@@ -79,6 +82,8 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "jobs: a state that there isn't, and none wanted": ("jobs", [], ["sleeping", 1, "mail", 0, 0]),
     **{f"jobs: {state} of no queue": ("jobs", [], [state, 1]) for state in ("waiting", "running", "stalled", "scheduled", "depends")},
     "pop_many: an order that there isn't": ("pop_many", [], ["ann", 1, 2, "random", 1, "mail", ""]),
+    "intake: an end that a list doesn't have": ("intake", [], ["there:", "", 1, "queue", "mail", "up", 1]),
+    "intake: a queue that can't be one here": ("intake", [], ["there:", "\n", 1, "queue", "mail", "left", 1]),
     "check: another word than resolve": ("check", [], [1, "yes"]),
     "check: a cursor of one's own": ("check", [], [1, "", "12"]),
     "recur update: half a pair": ("recur", [], ["update", "hourly", "priority"]),

@@ -11,7 +11,8 @@ from .story import Story
 KNOWN = [
     r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
-    r"s:(wait|run|stats):\d+:.+", r"x:(fence|ticks|resting|cron:.+|todo|pruned|rules|outdated|request:.+|left:.+|result:.+)",
+    r"s:(wait|run|stats):\d+:.+",
+    r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|pruned|rules|outdated|request:.+|left:.+|result:.+)",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {

@@ -64,6 +64,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("unpause",), {"queues": ["post"]}),
     (("forget",), {"queues": ["mail"]}),
     (("deregister",), {"workers": ["ann"]}),
+    (("intake", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail", "side": "right", "count": 1}),
 ]  # fmt: skip
 
 
@@ -83,6 +84,7 @@ async def world(story: Story) -> Story:
     declared = {"queue": "mail", "klass": "Greet", "data": "{}", "interval": 60}
     await story.scripts("declare", "interval", jid="declared", now=4, next=500, **declared)
     await story.scripts("pause", queues=["post"])
+    await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
     return story
 
 

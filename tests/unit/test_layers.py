@@ -16,7 +16,7 @@ LAYERS = [
     {"calls", "schedules"},
     {"scripts", "pubsub"},
     {"followers", "reports", "following"},
-    {"config", "jobs", "puts"},
+    {"config", "jobs", "puts", "intake"},
     {"recurring"},
     {"queue"},
     {"client"},
@@ -35,12 +35,12 @@ WORKER = [
     {"executors"},
     {"perform"},
     {"runner", "heart"},
-    {"heartbeater", "poller", "orders", "scheduler"},
+    {"heartbeater", "poller", "orders", "scheduler", "intake"},
     {"listener"},
     {"worker"},
     {""},
 ]
-CLI = [{"app"}, {"worker", "workers", "jobs", "queues", "recurring", "keep"}, {""}]
+CLI = [{"app"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake"}, {""}]
 WITHIN = {"worker": WORKER, "cli": CLI}
 
 

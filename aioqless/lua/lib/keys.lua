@@ -51,3 +51,10 @@ function keys.outdated() return ns .. ':x:outdated' end                        -
 function keys.result(jid) return ns .. ':x:result:' .. jid end                 -- T what a job's handler returned, behind the number of its run; expires
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
+function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid
+function keys.refused() return ns .. ':x:refused' end                          -- L what another system's clients pushed and can't be a job, as JSON
+
+-- Another system's, outside of the namespace. `prefix` is empty or ends in a colon.
+function keys.foreign_queues(prefix) return prefix .. 'queues' end             -- S names of its queues
+function keys.foreign_queue(prefix, queue) return prefix .. 'queue:' .. queue end -- L what waits in one
+function keys.foreign_sorted(prefix, name) return prefix .. name end           -- Z `schedule`, `retry`: entries by when they are due

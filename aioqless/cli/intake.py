@@ -1,0 +1,46 @@
+"""`aioqless intake`: jobs of sidekiq's, exq's and resque's clients."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Annotated, cast
+
+import typer
+
+from aioqless import log
+from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.client import Client
+from aioqless.intake import Format, Source
+from aioqless.worker.intake import Intake
+from aioqless.worker.outage import Outage
+
+
+@app.command()
+def intake(
+    format: Annotated[str, typer.Option("--format", help="sidekiq, exq or resque.")],
+    prefix: Annotated[str | None, typer.Option(help="What the keys there begin with; default: nothing, exq, resque.")] = None,
+    queue: Annotated[list[str] | None, typer.Option("-q", "--queue", help="A queue there; repeatable; default: all.")] = None,
+    into: Annotated[str, typer.Option(help="What the queues' names here begin with.")] = "",
+    poll: Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_json: Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")] = None,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Take over jobs that clients of another system push into the same Redis, until SIGTERM or SIGINT."""
+    log.write_to(level=log_level, as_json=log_json)
+    source = Source(format=cast(Format, format), prefix=prefix, queues=tuple(queue or ()), into=into)
+
+    async def act(client: Client) -> None:
+        taking = Intake(client.scripts, source, Outage(), poll)
+        if once:
+            await taking.once()
+            return
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, taking.stop)
+        log.log.info("intake.started", source=str(source), **client.where)
+        await taking.run()
+
+    run(url, namespace, act)

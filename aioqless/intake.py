@@ -1,0 +1,111 @@
+"""Jobs that clients of sidekiq, exq and resque push: where they are, and how they become jobs of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from redis import exceptions
+
+from aioqless import names
+from aioqless.connection import AWAY
+from aioqless.errors import AioqlessError, ScriptError
+from aioqless.log import log
+from aioqless.scripts import Scripts
+
+Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
+
+PREFIXES: dict[str, str] = {"sidekiq": "", "exq": "exq", "resque": "resque"}
+MOST_PER_CALL = 100
+MOST_PAGES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Another system's queues, in the same database of the same Redis. Checked when made; raises ValueError and TypeError.
+
+    `prefix` is what its keys begin with, before a colon; default: that of the format. Without `queues`, all that it has are taken from.
+    A job goes to the queue of the same name, with `into` before it.
+    """
+
+    format: Format
+    prefix: str | None = None
+    queues: Sequence[str] = ()
+    into: str = ""
+
+    def __post_init__(self) -> None:
+        if self.format not in get_args(Format):
+            raise ValueError(f"format must be one of {', '.join(get_args(Format))}, not {self.format!r}")
+        for name in ("prefix", "into"):
+            if value := getattr(self, name):
+                names.checked(name, value)
+        names.checked_list("queues", self.queues)
+
+    @property
+    def keys_begin(self) -> str:
+        """What its keys begin with."""
+        prefix = (PREFIXES[self.format] if self.prefix is None else self.prefix).removesuffix(":")
+        return f"{prefix}:" if prefix else ""
+
+    def __str__(self) -> str:
+        return f"{self.format} {self.keys_begin}{','.join(self.queues) or '*'}"
+
+
+@dataclass
+class Came:
+    """What a look brought: how many jobs, and about each entry that was put aside {why, source, jid}."""
+
+    taken: int
+    refused: list[dict[str, Any]]
+
+
+class Arrivals:
+    """Takes what is there. Owns how far the walks through scheduled entries of others have come."""
+
+    def __init__(self, scripts: Scripts, source: Source) -> None:
+        self._scripts = scripts
+        self._source = source
+        self._passed = {"schedule": 0, "retry": 0}
+        self._told: set[str] = set()
+
+    async def check(self) -> None:
+        """Raises AioqlessError where jobs can't be taken in one step: in a Cluster, where the other system's keys are elsewhere."""
+        if b"cluster_enabled:1" in await self._scripts.connection.execute("INFO", "cluster"):
+            raise AioqlessError(f"jobs of {self._source.format} can't be taken in a Redis Cluster: its keys are on other nodes than ours")
+
+    async def look(self) -> list[Came]:
+        """Take a portion of everything that is there; empty when there is nothing more for now. Raises QueueFull."""
+        queues = list(self._source.queues) or await self._take("queues")
+        answers = [await self._queue(queue) for queue in queues]
+        if self._source.format != "resque":
+            answers += [answer for word in self._passed for answer in await self._sorted(word)]
+        return [Came(answer["taken"], answer["refused"]) for answer in answers if answer["taken"] or answer["refused"]]
+
+    async def _queue(self, queue: str) -> Any:
+        side = "left" if self._source.format == "resque" else "right"
+        return await self._take("queue", queue=queue, side=side, count=MOST_PER_CALL)
+
+    async def _sorted(self, word: str) -> list[Any]:
+        """A walk of some pages, which the next look goes on with."""
+        answers = []
+        for _ in range(MOST_PAGES):
+            answer = await self._take(word, offset=self._passed[word], count=MOST_PER_CALL, queues=self._source.queues)
+            answers.append(answer)
+            self._passed[word] = self._passed[word] + answer["passed"] if answer["more"] else 0
+            if not answer["more"]:
+                break
+        return answers
+
+    async def _take(self, word: str, **arguments: Any) -> Any:
+        """Take from one key. One that isn't what it is taken for, or has a name that no queue here can have, holds up no other."""
+        try:
+            return await self._scripts("intake", word, prefix=self._source.keys_begin, into=self._source.into, **arguments)
+        except AWAY:
+            raise
+        except (ScriptError, exceptions.ResponseError) as wrong:
+            what = arguments.get("queue", word)
+            if what not in self._told:
+                self._told.add(what)
+                log.error("intake.unreadable", source=str(self._source), what=what, error=str(wrong))
+            return [] if word == "queues" else {"taken": 0, "passed": 0, "refused": [], "more": False}

@@ -1,0 +1,82 @@
+-- foreign: jobs in the format that resque began and sidekiq and exq share: `{"class":, "args":, "jid":, "queue":, "retry":, ...}`.
+
+local RETRIES = 25 -- what `"retry": true` means there
+local WANTED = {args = true, tags = true}
+
+local function text_of(value) return type(value) == 'string' and value or nil end
+
+local function number_of(value) return type(value) == 'number' and value == value and math.abs(value) ~= math.huge and value or nil end
+
+-- One entry becomes a job of ours, or goes aside with the reason why it can't; it is the caller's to remove it where it was.
+-- `at` has: `key` and, in a sorted set, `score`: where the entry was; `queue`: where it goes; `now`, `due`.
+-- Returns nil, or the reason as JSON.
+function foreign.take(entry, at)
+  local valid, put = pcall(foreign.read, entry, at)
+  if valid and redis.call('EXISTS', keys.job(put.jid)) == 0 then
+    putting.put(put)
+    if put.failure then record.set(put.jid, 'failure', put.failure) end
+    if put.remaining then record.set(put.jid, 'remaining', put.remaining) end
+    return nil
+  end
+  local why = valid and 'a job with this jid exists' or foreign.why(put)
+  local about = '{"why":' .. cjson.encode(why) .. ',"source":' .. cjson.encode(at.key) .. ',"jid":' .. (valid and cjson.encode(put.jid) or 'null')
+  redis.call('LPUSH', keys.refused(), about .. ',"score":' .. (at.score and cjson.encode(at.score) or 'null') .. ',"when":' .. json.number(at.now)
+    .. ',"entry":' .. cjson.encode(entry) .. '}')
+  return about .. '}'
+end
+
+function foreign.why(caught)
+  local refused = cjson.decode(string.match(refusal.caught(caught).err, '{.*$'))
+  return refused.argument .. ' ' .. refused.why
+end
+
+-- The arguments of put that an entry stands for, checked as theirs are.
+function foreign.read(entry, at)
+  local job = foreign.object(entry)
+  local raw = slices.members(entry, WANTED)
+  if raw.args and string.sub(raw.args, 1, 1) ~= '[' then refusal.argument('args', raw.args, 'is not a list') end
+  local jid = text_of(job.jid) or foreign.new_jid(entry, at.now)
+  local retries = foreign.retries(job.retry)
+  local used = number_of(job.retry_count) -- 0 when the first retry is to come
+  return {
+    jid = args.jid('jid', jid), klass = args.name('class', text_of(job.wrapped) or text_of(job.class)), data = raw.args or '[]',
+    queue = args.name('queue', at.queue(job)), now = at.now, delay = math.max((at.due or 0) - at.now, 0),
+    tags = raw.tags and raw.tags ~= 'null' and args.tags('tags', raw.tags) or nil, retries = retries,
+    remaining = used and math.max((retries or RETRIES) - math.floor(used) - 1, 0), failure = foreign.failure(job, at),
+  }
+end
+
+function foreign.object(entry)
+  local valid, job = pcall(cjson.decode, entry)
+  if not valid then valid, job = pcall(cjson.decode, json.without_surrogates(entry)) end
+  if not valid or type(job) ~= 'table' or not string.find(entry, '^%s*{') then refusal.argument('entry', entry, 'is not a JSON object') end
+  return job
+end
+
+-- The queue that an entry names; nil where it can't be told, and so isn't another's to wait for.
+function foreign.queue(entry)
+  local valid, job = pcall(foreign.object, entry)
+  return valid and text_of(job.queue) or nil
+end
+
+-- What resque pushes has no id. Two entries of the same bytes are two jobs.
+function foreign.new_jid(entry, now)
+  return string.sub(redis.sha1hex(redis.call('INCR', keys.intaken()) .. ':' .. json.number(now) .. ':' .. entry), 1, 32)
+end
+
+-- nil, where nothing is said: our default.
+function foreign.retries(retry)
+  if retry == nil or retry == cjson.null then return nil end
+  if retry == true then return RETRIES end
+  if retry == false then return 0 end
+  return args.count('retry', tostring(retry))
+end
+
+-- What an entry says of its latest failure there; in milliseconds since sidekiq 8.
+function foreign.failure(job, at)
+  local kind = text_of(job.error_class)
+  if not kind then return nil end
+  local when = number_of(job.retried_at) or number_of(job.failed_at) or at.now
+  if when > 1e11 then when = when / 1000 end
+  return failing.failure(string.sub(at.queue(job) .. '-' .. kind, 1, 512), text_of(job.error_message) or '', '', when)
+end
