@@ -13,6 +13,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     data.py         a job's data as JSON
     cron.py         which times a cron expression means
     schedules.py    when a recurring job's instances come
+    scratch.py      a directory for the time of one block
     record.py       what Redis keeps of a job
     jobs.py         Job
     recurring.py    RecurringJob
@@ -31,6 +32,9 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     log.py          what is logged
     worker/         the worker's seven parts
     extras/         what other tools hear of jobs
+    health.py       whether a process is alive and ready, over HTTP
+    sandbox.py      a directory of its own for each process
+    supervisor/     several processes, and one to look after them
     cli/            python -m aioqless
 """
 

@@ -15,6 +15,7 @@ from aioqless import names
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.following import Followed
 from aioqless.record import Failure, History, history_of, progress_of, stages
+from aioqless.scratch import Scratch
 from aioqless.scripts import NoScripts, Scripts
 
 Data = TypeVar("Data", default=Any)
@@ -93,8 +94,7 @@ class Job(Followed, Generic[Data]):
         """
         if self._data is msgspec.UNSET:
             return None
-        shape = data_.shape(self._data)
-        if shape is not None and shape == (self._as_read or data_.shape_of(self._text)):
+        if (shape := data_.shape(self._data)) is not None and shape == (self._as_read or data_.shape_of(self._text)):
             return None
         text = data_.encoded(self._data, self.max_data)
         return text if self._as_read is None else data_.encoded(data_.joined(self._text, self._as_read, text), self.max_data)
@@ -112,7 +112,8 @@ class Job(Followed, Generic[Data]):
         return other
 
     @property
-    def _whole(self) -> History:
+    def whole(self) -> History:
+        """Events, dependencies and dependents with their totals."""
         if self._history is None:
             raise AioqlessError(f"job {self.jid} came without its history, to save time: `await job.refresh()` reads it")
         return self._history
@@ -120,27 +121,22 @@ class Job(Followed, Generic[Data]):
     @property
     def events(self) -> list[dict[str, Any]]:
         """What happened to the job: {when, what, ...}, oldest first. A handler's job has them after `refresh`."""
-        return self._whole.events
+        return self.whole.events
 
     @property
     def history(self) -> list[dict[str, Any]]:
         """The stages the job went through, as the specification has them: {q, put, popped, worker, failed, done}."""
-        return stages(self._whole.events)
+        return stages(self.whole.events)
 
     @property
     def dependencies(self) -> list[str]:
         """The jids it waits for, in no particular order."""
-        return self._whole.dependencies
+        return self.whole.dependencies
 
     @property
     def dependents(self) -> list[str]:
         """The jids that wait for it."""
-        return self._whole.dependents
-
-    @property
-    def whole(self) -> History:
-        """Events, dependencies and dependents with their totals."""
-        return self._whole
+        return self.whole.dependents
 
     async def refresh(self) -> Self:
         """Read the job again, history included. Raises NoSuchJob."""
@@ -149,6 +145,10 @@ class Job(Followed, Generic[Data]):
             raise NoSuchJob("get", "NOJOB", {"jid": self.jid, "why": "there is no such job"})
         self._read(record)
         return self
+
+    def scratch(self) -> Scratch:
+        """A new directory: `with job.scratch() as path:` or `async with`. It is gone when the block is left, and so is what is in it."""
+        return Scratch(self.jid)
 
     # The holder's verbs. Each raises LockLost when another run holds the job by now, WrongState when it doesn't run at all.
 

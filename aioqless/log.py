@@ -17,6 +17,12 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     worker.loop_free     info
     worker.stuck         error    jids where, and jid klass queue or running
     worker.heart_starved warning  seconds where, and jid klass queue or running
+    worker.worn          info     why
+    worker.orphaned      warning
+    worker.not_rolled    warning  why
+    worker.sandboxed     info     directory
+    worker.running       info     jid klass queue seconds stack
+    worker.told          info     running
     worker.redis_lost    error    error
     worker.redis_found   info     seconds
     poller.popped        debug    jobs asked
@@ -45,6 +51,20 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data
+    health.told          info     port
+    supervisor.started   info     processes
+    supervisor.draining  info     processes
+    supervisor.stopped   info     code
+    supervisor.changed   info     files
+    supervisor.rolling   info
+    supervisor.rolled    info
+    supervisor.roll_failed error  process code
+    process.started      info     process pid
+    process.ready        info     process seconds
+    process.ended        info     process code seconds
+    process.replaced     info     process seconds
+    process.died         error    process code seconds pause
+    process.refused      error    process code
 """
 
 from __future__ import annotations
@@ -65,22 +85,23 @@ LEVELS = ("debug", "info", "warning", "error")
 log: structlog.stdlib.BoundLogger = structlog.get_logger("aioqless")
 
 
-def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool | None = None) -> None:
-    """Write events to a stream: for people on a terminal, as JSON when piped or asked. For command lines; whoever embeds a worker
-    configures structlog as they like."""
+def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool | None = None, process: int | None = None) -> None:
+    """Write events to a stream: for people on a terminal, as JSON when piped or asked. Lines of one of several processes say which.
+    For command lines; whoever embeds a worker configures structlog as they like."""
     if level not in LEVELS:
         raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
     global written
-    written = {"level": level, "as_json": as_json}
+    written = {"level": level, "as_json": as_json, "process": process}
     people = not as_json if as_json is not None else bool(getattr(stream, "isatty", lambda: False)())
     shape: list[structlog.typing.Processor] = (
         [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), structlog.dev.ConsoleRenderer(pad_event_to=20)]
         if people
         else [structlog.processors.TimeStamper(fmt="iso"), structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )
+    whose: list[structlog.typing.Processor] = [] if process is None else [lambda _, __, event: {"process": process, **event}]
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, *shape],
+        processors=[structlog.contextvars.merge_contextvars, *whose, structlog.processors.add_log_level, *shape],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(file=stream),  # type: ignore[arg-type]
+        logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]  # a line at once: several processes write
         cache_logger_on_first_use=True,
     )

@@ -1,11 +1,9 @@
-"""`aioqless worker`: the only place that knows of signals."""
+"""`aioqless worker`: what it can be told, and whether this is a process of it or the one that looks after several."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib
-import os
-import signal
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,59 +12,70 @@ from typing import Annotated, Any
 import typer
 
 from aioqless import log
-from aioqless.cli.app import Namespace, Url, app, run
-from aioqless.client import Client
+from aioqless.cli.app import Namespace, Url, app
+from aioqless.cli.process import Process
+from aioqless.cli.processes import command, supervise
 from aioqless.errors import AioqlessError
-from aioqless.worker import Settings, Subscription, Worker
+from aioqless.supervisor import Plan
+from aioqless.worker import Settings, Subscription
 from aioqless.worker.subscriptions import ORDERS
+
+QUEUE = "A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), 'mail-*'; repeatable."
+Queues = Annotated[list[str] | None, typer.Option("-q", "--queue", help=QUEUE)]
+StuckAfter = Annotated[float, typer.Option(help="Seconds of a blocked loop, after which locks are kept no more.")]
+
+
+def bytes_of(size: str) -> int:
+    """The bytes of `512M`, `2G` or a plain number."""
+    if not (found := re.fullmatch(r"([1-9]\d*)([KMG]?)", size)):
+        raise typer.BadParameter(f"{size!r} must be a number of bytes, or of them with K, M or G")
+    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
 
 
 @app.command()
 def worker(
     jobs: Annotated[list[str], typer.Argument(help="Modules with handlers, such as app.jobs.")],
-    queue: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-q", "--queue", help="A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), 'mail-*'; repeatable."
-        ),
-    ] = None,
+    queue: Queues = None,
     concurrency: Annotated[int, typer.Option("-c", "--concurrency", help="Jobs at once.")] = Settings.concurrency,
     order: Annotated[str, typer.Option(help=f"Which queue is asked first: {', '.join(ORDERS)}.")] = Settings.order,
     poll: Annotated[float, typer.Option(help="Seconds between looks at empty queues.")] = Settings.poll,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when told to stop.")] = Settings.grace,
-    stuck_after: Annotated[
-        float, typer.Option(help="Seconds of a blocked loop, after which locks are kept no more.")
-    ] = Settings.stuck_after,
+    stuck_after: StuckAfter = Settings.stuck_after,
     threads: Annotated[int, typer.Option(help="Plain functions at once.")] = Settings.threads,
     processes: Annotated[int, typer.Option(help="Handlers with executor='process' at once; default: the processors.")] = Settings.processes,
     max_jobs_per_process: Annotated[int | None, typer.Option(help="Then another process takes its place; default: never.")] = None,
     kill_after: Annotated[float, typer.Option(help="Seconds until a process that was told to stop is killed.")] = Settings.kill_after,
     scheduler: Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Declare recurring jobs, tick cron.")] = Settings.scheduler,
+    burst: Annotated[bool, typer.Option("--burst", help="Stop when nothing is ready and nothing runs.")] = False,
+    max_jobs: Annotated[int | None, typer.Option(help="Stop after so many jobs; with -w, a fresh process goes on.")] = None,
+    max_memory: Annotated[int | None, typer.Option(parser=bytes_of, help="Stop when it takes more, such as 512M; likewise.")] = None,
+    workers: Annotated[int | None, typer.Option("-w", "--workers", min=1, help="So many of these, and one to look after them.")] = None,
+    reload: Annotated[bool, typer.Option("--reload", help="Begin anew when source files change: for development.")] = False,
+    sandbox: Annotated[Path | None, typer.Option(help="Work in a directory of its own below this one.")] = None,
+    health: Annotated[str | None, typer.Option(help="PORT or HOST:PORT to answer GET /live and /ready at.")] = None,
     name: Annotated[str | None, typer.Option(help="The worker's name; default: host-pid-nonce.")] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     log_json: Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")] = None,
+    number: Annotated[int | None, typer.Option(hidden=True)] = None,
+    line: Annotated[int | None, typer.Option(hidden=True)] = None,
+    paused: Annotated[bool, typer.Option("--paused", hidden=True)] = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
     """Perform jobs. SIGTERM or SIGINT: finish what runs, hand back the rest; a second one: end at once."""
-    log.write_to(level=log_level, as_json=log_json)
-    settings = _settings(locals())
+    given = locals()
+    log.write_to(level=log_level, as_json=log_json, process=number)
+    settings = Settings(queues=tuple(Subscription.read(text) for text in queue or ("default",)), **_named(Settings, given))
+    if number is None and (workers or reload):
+        plan = Plan(command=command, processes=workers or 1, grace=grace, burst=burst, forgiving=reload)
+        raise typer.Exit(supervise(plan, health=health, but=sandbox))
     sys.path.insert(0, str(Path.cwd()))
-    handlers = [_imported(module) for module in jobs]
-
-    async def work(client: Client) -> None:
-        log.log.info("redis.used", **client.where)
-        worker = Worker(client, *handlers, settings=settings, name=name)
-        _obey_signals(worker)
-        await worker.run()
-
-    run(url, namespace, work)
+    Process(settings=settings, **_named(Process, given)).work([_imported(module) for module in jobs])
 
 
-def _settings(given: dict[str, Any]) -> Settings:
-    """What was given on the command line: an option that is named like one of the settings is that one."""
-    queues = tuple(Subscription.read(text) for text in given["queue"] or ("default",))
-    return Settings(queues=queues, **{name: given[name] for name in Settings.__dataclass_fields__ if name in given})
+def _named(kind: type[Settings] | type[Process], given: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given under the name of one of its fields."""
+    return {name: given[name] for name in kind.__dataclass_fields__ if name in given}
 
 
 def _imported(module: str) -> ModuleType:
@@ -77,18 +86,3 @@ def _imported(module: str) -> ModuleType:
         if not f"{module}.".startswith(f"{missing.name}."):
             raise
         raise AioqlessError(f"there is no module {module!r} in {Path.cwd()} nor among those installed") from None
-
-
-def _obey_signals(worker: Worker) -> None:
-    """The first signal drains, the second ends the process: what it held runs elsewhere when its locks expire."""
-    told = False
-
-    def obey(number: signal.Signals) -> None:
-        nonlocal told
-        if told:
-            os._exit(128 + number)
-        told = True
-        worker.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, obey, number)

@@ -13,11 +13,13 @@ class Outage:
     """Owns since when Redis is away. Whatever part calls it says how that went, so an outage is two lines of the log whoever meets it."""
 
     def __init__(self) -> None:
+        self.reached = False  # whether Redis answered last
         self._since: float | None = None
 
     def lost(self, error: Exception) -> float:
         """Redis can't be reached, or can't do anything now; returns the seconds to wait until the next try, which grow."""
         now = asyncio.get_running_loop().time()
+        self.reached = False
         if self._since is None:
             self._since = now
             log.error("worker.redis_lost", error=str(error))
@@ -25,6 +27,7 @@ class Outage:
 
     def found(self) -> None:
         """Redis answered."""
+        self.reached = True
         if self._since is not None:
             log.info("worker.redis_found", seconds=round(asyncio.get_running_loop().time() - self._since, 3))
             self._since = None

@@ -17,6 +17,7 @@ from aioqless.worker.outage import Outage
 from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
+from aioqless.worker.share import Share
 from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
@@ -32,6 +33,7 @@ class Poller:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.stopping = False  # whether it was told to pop no more
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
+        self.share = Share(settings)
         self._scripts = scripts
         self._worker = worker
         self._runner = runner
@@ -80,10 +82,12 @@ class Poller:
         self._runner.vacancy.set()
 
     async def run(self) -> None:
-        """Pop and start jobs until told to stop."""
+        """Pop and start jobs until told to stop, or until there is nothing more to do."""
         while not self.stopping:
             if self.paused:
                 await self._going.wait()
+            elif self.share.done:
+                self.stop()
             elif self._runner.free:
                 await self._sleep(await self._poll())
             else:
@@ -91,8 +95,8 @@ class Poller:
                 await self._runner.vacancy.wait()
 
     def _make_room(self, run: Run) -> None:
-        """A run has ended; a queue that was full may give another."""
-        if run.job.queue in self.subscriptions.full:
+        """A run has ended; a queue that was full may give another, and it may have been the last of a burst."""
+        if self._settings.burst or run.job.queue in self.subscriptions.full:
             self._woken.set()
 
     async def _sleep(self, pause: float) -> None:
@@ -109,15 +113,19 @@ class Poller:
             return away
         # A third of the slots: while one third runs, another is on its way in and the last on its way out, so nobody waits for the other.
         share = max(LEAST_PER_POP, self._settings.concurrency // 3)
-        asked = min(self._runner.free, share, MOST_PER_POP)
+        asked = self.share.most(min(self._runner.free, share, MOST_PER_POP))
+        at_rest = not self._runner.running  # else what runs may put more while the pop is under way
         rows, due, now = await self._pop(asked)
         for row in rows:
             record = record_of_row(row)
             self._runner.start(Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now))
         if not rows:
+            if at_rest and self._settings.burst:
+                self.stop()
             wait = self._settings.poll * random.uniform(1.0, 1.2)
             return min(wait, float(due) + 0.001) if due and float(due) > 0 else wait
         log.debug("poller.popped", jobs=len(rows), asked=asked)
+        self.share.began(len(rows))
         self.subscriptions.took(record["queue"])
         return 0
 

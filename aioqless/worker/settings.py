@@ -29,12 +29,15 @@ class Settings:
     stuck_after: float = 600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
     intake: Sequence[Source] = ()  # other systems whose clients' jobs are taken over
     retry: RetryPolicy = NEVER  # for handlers without one of their own
+    burst: bool = False  # stop when nothing is ready and nothing runs here
+    max_jobs: int | None = None  # stop when so many have begun, and what runs has ended
+    max_memory: int | None = None  # bytes; stop when the process takes more
 
     def __post_init__(self) -> None:
         subscriptions(self.queues, self.order)
-        for name in ("concurrency", "threads", "processes", "max_jobs_per_process"):
+        for name in ("concurrency", "threads", "processes", "max_jobs_per_process", "max_jobs", "max_memory"):
             value = getattr(self, name)
-            if value is None and name == "max_jobs_per_process":
+            if value is None and name.startswith("max_"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")

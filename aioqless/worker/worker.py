@@ -23,6 +23,7 @@ from aioqless.worker.poller import Poller
 from aioqless.worker.runner import Runner
 from aioqless.worker.scheduler import Scheduler
 from aioqless.worker.settings import Settings
+from aioqless.worker.stacks import stack_of
 from aioqless.worker.subscriptions import Subscription
 
 
@@ -41,7 +42,7 @@ class Worker:
         self.handlers = Handlers.collect(*jobs)
         self._surroundings = _surroundings(jobs, self.handlers, client)
         scripts = client.scripts
-        outage = Outage()
+        self._outage = outage = Outage()
         self._finisher = Finisher(scripts, self.name, outage)
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(client.apart("heart", TIMEOUT), scripts, self.name, self._runner, outage, self.settings.stuck_after)
@@ -57,6 +58,16 @@ class Worker:
     def healthy(self) -> bool:
         """Whether it is working."""
         return self._running is not None and not self._running.done()
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes jobs: it reaches Redis, and was told neither to pause nor to stop."""
+        return self._outage.reached and not (self._poller.paused or self._poller.stopping)
+
+    @property
+    def worn(self) -> bool:
+        """Whether it has done its share, by `max_jobs` or `max_memory`."""
+        return self._poller.share.done
 
     @property
     def running(self) -> list[str]:
@@ -106,6 +117,14 @@ class Worker:
         """Hand back what runs without waiting for it."""
         self.stop()
         self._runner.hand_back()
+
+    def tell_running(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Log every run with the lines it has come to. From any thread but the loop's, which may be blocked."""
+        runs = list(self._runner.running.values())
+        with bound(worker=self.name):
+            for run in runs:
+                log.info("worker.running", **run.who, seconds=round(loop.time() - run.started, 3), stack=stack_of(run, loop))
+            log.info("worker.told", running=len(runs))
 
     async def run(self) -> None:
         """Work until told to stop."""

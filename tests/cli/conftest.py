@@ -24,7 +24,7 @@ from tests.conftest import Until
 ROOT = Path(__file__).parents[2]
 
 JOBS = """
-import asyncio, os, signal, structlog, time, aioqless
+import asyncio, os, signal, structlog, tempfile, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -47,6 +47,26 @@ def apart(job):
 @aioqless.job(klass="Kill")
 async def kill(job):
     os.kill(os.getpid(), signal.SIGKILL)
+
+@aioqless.job(klass="Hold")
+async def hold(job):
+    time.sleep(job.data)
+
+@aioqless.job(klass="Die")
+async def die(job):
+    os._exit(7)
+
+@aioqless.job(klass="Where")
+def where(job):
+    with job.scratch() as scratch:
+        job.data = {"cwd": os.getcwd(), "files": os.listdir(), "scratch": str(scratch), "tmp": tempfile.gettempdir()}
+
+@aioqless.job(klass="Litter")
+async def litter(job):
+    open("litter", "w").close()
+    async with job.scratch() as scratch:
+        (scratch / "large").write_bytes(b"0")
+        await asyncio.Event().wait()
 
 @aioqless.job(klass="Once")
 async def once(job):
@@ -82,7 +102,8 @@ class Running:
     async def read(self) -> None:
         assert self.process.stderr
         while line := await self.process.stderr.readline():
-            self.lines.append(json.loads(line))
+            if line.startswith(b"{"):
+                self.lines.append(json.loads(line))
 
 
 Aioqless: TypeAlias = Callable[..., Awaitable[Ended]]
@@ -143,7 +164,7 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
     """`async with start("-q", "mail") as worker`: a worker's process, from when it works; killed if the test leaves it running."""
 
     @asynccontextmanager
-    async def start(*options: str) -> AsyncIterator[Running]:
+    async def start(*options: str, begun: str = "worker.started") -> AsyncIterator[Running]:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "mail", "--namespace", client.namespace, *options,
             cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,
@@ -151,7 +172,7 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
         running = Running(process)
         reading = asyncio.create_task(running.read())
         try:
-            await until(lambda: running.logged("worker.started"), 20)
+            await until(lambda: running.logged(begun), 20)
             yield running
         finally:
             with suppress(ProcessLookupError):

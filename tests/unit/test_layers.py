@@ -11,7 +11,7 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"errors", "log", "names", "record", "header", "connection", "embedded"},
+    {"errors", "log", "names", "record", "header", "connection", "embedded", "scratch"},
     {"data", "compose", "retrying", "cron"},
     {"calls", "schedules"},
     {"scripts", "pubsub"},
@@ -22,6 +22,7 @@ LAYERS = [
     {"client"},
     {"handlers"},
     {"worker"},
+    {"health", "sandbox", "supervisor"},
     {"cli"},
     {"__main__", ""},
     {"extras"},
@@ -29,7 +30,7 @@ LAYERS = [
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
-    {"executors.parcels", "finisher", "pulse", "declarations"},
+    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share"},
     {"executors.child", "executors.inside", "executors.threads"},
     {"executors.processes"},
     {"executors"},
@@ -40,8 +41,9 @@ WORKER = [
     {"worker"},
     {""},
 ]
-CLI = [{"app"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake"}, {""}]
-WITHIN = {"worker": WORKER, "cli": CLI}
+CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake"}, {""}]
+SUPERVISOR = [{"line", "sources"}, {"child"}, {"supervisor"}, {""}]
+WITHIN = {"worker": WORKER, "cli": CLI, "supervisor": SUPERVISOR}
 
 
 def height(layers: list[set[str]], name: str) -> int:

@@ -1,0 +1,51 @@
+"""`--health`: alive and ready, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import pytest
+
+from tests.conftest import Until
+
+from .conftest import Aioqless, Running, Start
+
+
+async def asked(worker: Running, path: str) -> int:
+    """The status that a path is answered with."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", worker.logged("health.told")[0]["port"])
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return int(answer.split()[1])
+
+
+@pytest.mark.parametrize("processes", [[], ["-w", "1"]])
+async def test_it_is_ready_while_it_takes_jobs(start: Start, until: Until, processes: list[str]) -> None:
+    async with start("--health", "127.0.0.1:0", *processes) as worker:
+
+        async def ready() -> bool:
+            return await asked(worker, "/ready") == 200
+
+        async def unready() -> bool:
+            return await asked(worker, "/ready") == 503
+
+        await until(ready)
+        assert await asked(worker, "/live") == 200 and await asked(worker, "/else") == 404
+        worker.process.send_signal(signal.SIGUSR2)
+        await until(unready)
+        assert await asked(worker, "/live") == 200
+
+
+async def test_it_is_alive_but_not_ready_without_redis(start: Start, until: Until) -> None:
+    async with start("--health", "127.0.0.1:0", "--url", "redis://127.0.0.1:1") as worker:
+        await until(lambda: worker.logged("worker.redis_lost"))
+        assert (await asked(worker, "/live"), await asked(worker, "/ready")) == (200, 503)
+
+
+async def test_an_address_that_is_taken_is_refused(aioqless: Aioqless) -> None:
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        ended = await aioqless("worker", "jobs", "--health", f"127.0.0.1:{port}")
+    assert ended.code == 1 and f"health can't be told at 127.0.0.1:{port}" in ended.err

@@ -1,0 +1,177 @@
+"""`aioqless worker -w`: several processes, of which the dead are replaced, and one that only looks after them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import Aioqless, Running, Start
+from .test_worker import state_of
+
+
+def pid_of(worker: Running, number: int) -> int:
+    """The process that has a number now."""
+    return int([line["pid"] for line in worker.logged("process.started") if line["process"] == number][-1])
+
+
+async def test_a_signal_lets_what_runs_in_every_process_finish(client: Client, start: Start, until: Until) -> None:
+    for jid in "ab":
+        await client.queue("mail").put("Slow", 0.5, jid=jid)
+    async with start("-w", "2", "-c", "1") as worker:
+        await until(lambda: len(worker.logged("job.started")) == 2)
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    assert {await state_of(client, jid) for jid in "ab"} == {"complete"}
+    assert {line["process"] for line in worker.logged("job.completed")} == {1, 2}
+    assert [line["code"] for line in worker.logged("process.ended")] == [0, 0]
+
+
+async def test_a_second_signal_kills_every_process(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Block", jid="a")
+    async with start("-w", "2") as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.send_signal(signal.SIGINT)
+        await until(lambda: worker.logged("supervisor.draining"))
+        worker.process.send_signal(signal.SIGINT)
+        assert await worker.ended() == 128 + signal.SIGINT
+    assert await state_of(client, "a") == "running"
+
+
+async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(client: Client, start: Start, until: Until) -> None:
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+    await client.queue("mail").put("Once", jid="a")
+    async with start("-w", "1") as worker:
+        await until(lambda: worker.logged("job.started"))
+        os.kill(pid_of(worker, 1), signal.SIGKILL)
+        await until(lambda: worker.logged("job.completed"))
+        (died,) = worker.logged("process.died")
+        assert (died["process"], died["code"]) == (1, -signal.SIGKILL)
+        worker.process.terminate()
+        assert await worker.ended() == 0
+
+
+async def test_a_process_that_dies_again_and_again_is_replaced_after_growing_pauses(client: Client, start: Start, until: Until) -> None:
+    async with start("-w", "1", "-c", "1") as worker:
+        for number in range(3):
+            await client.queue("mail").put("Die")
+            await until(lambda number=number: len(worker.logged("process.died")) > number)
+        assert [(line["code"], line["pause"]) for line in worker.logged("process.died")] == [(7, 0.1), (7, 0.2), (7, 0.4)]
+
+
+async def test_processes_are_told_apart_by_their_number_and_by_their_names(client: Client, start: Start, until: Until) -> None:
+    async with start("-w", "2", "--name", "mailer") as worker:
+        await until(lambda: len(worker.logged("process.ready")) == 2)
+        assert {each["name"] for each in await client.workers.counts()} == {"mailer-1", "mailer-2"}
+        assert {(line["process"], line["worker"]) for line in worker.logged("worker.started")} == {(1, "mailer-1"), (2, "mailer-2")}
+
+
+async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run_once(client: Client, start: Start, until: Until) -> None:
+    jids = []
+
+    async def put_until_rolled() -> bool:
+        jids.append(await client.queue("mail").put("Slow", 0.02))
+        return bool(worker.logged("supervisor.rolled"))
+
+    async with start("-w", "2") as worker:
+        await until(lambda: len(worker.logged("process.ready")) == 2)
+        former = {pid_of(worker, 1), pid_of(worker, 2)}
+        worker.process.send_signal(signal.SIGHUP)
+        await until(put_until_rolled)
+        assert not former & {line["pid"] for line in worker.logged("process.started")[2:]}
+        await until(lambda: len(worker.logged("job.completed")) == len(jids))
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    assert len(worker.logged("process.started")) == 4 and not worker.logged("process.died")
+    assert sorted(line["jid"] for line in worker.logged("job.started")) == sorted(jids)
+    works = 0  # how many pop at each moment of the roll
+    for line in worker.lines[: worker.lines.index(worker.logged("supervisor.draining")[0])]:
+        works += {"process.ready": 1, "worker.draining": -1}.get(line["event"], 0)
+        assert works >= 1 or not worker.logged("process.ready") or line["event"] in BEFORE
+
+
+BEFORE = ("supervisor.started", "process.started", "redis.used", "worker.started")
+
+
+async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(folder: Path, client: Client, start: Start, until: Until) -> None:
+    async with start("-w", "1") as worker:
+        await until(lambda: worker.logged("process.ready"))
+        (folder / "jobs.py").write_text("import antimatter")
+        worker.process.send_signal(signal.SIGHUP)
+        await until(lambda: worker.logged("supervisor.roll_failed"))
+        await client.queue("mail").put("Slow", jid="a")
+        await until(lambda: worker.logged("job.completed"))
+        assert worker.logged("job.completed")[0]["process"] == 1
+
+
+async def test_processes_finish_what_runs_when_their_supervisor_was_killed(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Slow", 0.5, jid="a")
+    async with start("-w", "2") as worker:
+        await until(lambda: worker.logged("job.started") and len(worker.logged("process.ready")) == 2)
+        worker.process.kill()
+        await until(lambda: len(worker.logged("worker.stopped")) == 2)
+    assert len(worker.logged("worker.orphaned")) == 2 and await state_of(client, "a") == "complete"
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "code", "why"),
+    [
+        ("jobs", ["-c", "0"], 1, "concurrency must be a whole number of 1 or more, not 0"),
+        ("jobz", [], 1, "there is no module 'jobz'"),
+        ("jobs", ["--name", " " * 5000], 1, "name"),
+        ("jobs", ["--health", "here"], 1, "health 'here' must be PORT or HOST:PORT"),
+        ("jobs", ["--max-memory", "much"], 2, "must be a number of bytes"),
+    ],
+)
+async def test_what_no_process_can_start_with_ends_all_with_the_reason(
+    aioqless: Aioqless, module: str, options: list[str], code: int, why: str
+) -> None:
+    ended = await aioqless("worker", module, "-w", "2", *options)
+    assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
+
+
+async def test_a_process_that_has_had_its_jobs_is_replaced_at_once(client: Client, start: Start, until: Until) -> None:
+    async with start("-w", "1", "--max-jobs", "2") as worker:
+        for _ in range(5):
+            await client.queue("mail").put("Slow")
+        await until(lambda: len(worker.logged("job.completed")) == 5)
+        assert len(worker.logged("process.replaced")) == 2 and not worker.logged("process.died")
+        worker.process.terminate()
+        assert await worker.ended() == 0
+
+
+async def test_a_burst_of_several_processes_ends_when_the_queue_is_empty(client: Client, aioqless: Aioqless) -> None:
+    for _ in range(30):
+        await client.queue("mail").put("Slow", 0.01)
+    ended = await aioqless("worker", "jobs", "-q", "mail", "-w", "2", "-c", "1", "--burst")
+    assert ended.code == 0 and ended.err.count("job.completed") == 30
+
+
+async def test_changed_sources_are_taken_up_and_broken_ones_wait_for_the_next_change(
+    folder: Path, client: Client, start: Start, until: Until
+) -> None:
+    async with start("--reload") as worker:
+        await until(lambda: worker.logged("process.ready"))
+        (folder / "jobs.py").write_text("import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job")
+        await until(lambda: worker.logged("supervisor.roll_failed"))
+        (folder / "jobs.py").write_text("import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job) -> None: ...")
+        await until(lambda: worker.logged("supervisor.rolled"))
+        await client.queue("mail").put("New")
+        await until(lambda: worker.logged("job.completed"))
+        assert all(line["files"] == ["jobs.py"] for line in worker.logged("supervisor.changed"))
+
+
+async def test_a_start_that_fails_under_reload_waits_for_the_next_change(
+    folder: Path, environment: dict[str, str], start: Start, until: Until
+) -> None:
+    text = (folder / "jobs.py").read_text()
+    (folder / "jobs.py").write_text("import antimatter")
+    async with start("--reload", begun="process.died") as worker:
+        (folder / "jobs.py").write_text(text)
+        await until(lambda: worker.logged("process.ready"))

@@ -1,0 +1,69 @@
+"""`--sandbox`: each process in a directory of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import Aioqless, Start
+
+
+async def where(client: Client, until: Until) -> dict[str, str]:
+    """Where a job finds itself."""
+    jid = await client.queue("mail").put("Where")
+
+    async def done() -> dict[str, str] | None:
+        job = await client.jobs.get(jid)
+        return job.data if job and job.state == "complete" else None
+
+    found: dict[str, str] = await until(done)
+    return found
+
+
+def exists(path: str) -> bool:
+    return Path(path).exists()
+
+
+async def test_each_process_works_in_a_directory_of_its_own(folder: Path, client: Client, start: Start, until: Until) -> None:
+    async with start("--sandbox", "boxes", "-w", "2") as worker:
+        await until(lambda: len(worker.logged("process.ready")) == 2)
+        boxes = {line["directory"] for line in worker.logged("worker.sandboxed")}
+        assert boxes == {str(folder / "boxes" / name) for name in ("process-1", "process-2")}
+        found = await where(client, until)
+        assert found["cwd"] in boxes and found["tmp"] == found["cwd"] + "/tmp" and found["scratch"].startswith(found["tmp"] + "/aioqless-")
+        assert not exists(found["scratch"])
+
+
+async def test_what_a_killed_process_left_is_gone_when_another_starts(folder: Path, client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Litter")
+    box = folder / "boxes" / "process-1"
+    async with start("--sandbox", "boxes") as worker:
+        await until(lambda: [*box.glob("tmp/*/large")])
+        worker.process.kill()
+        await worker.ended()
+    assert (box / "litter").exists()
+    async with start("--sandbox", "boxes"):
+        found = await where(client, until)
+    assert (found["cwd"], found["files"]) == (str(box), ["tmp"])
+
+
+async def test_a_directory_in_which_somebody_works_is_left_alone(folder: Path, client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Litter")
+    async with start("--sandbox", "boxes") as worker:
+        await until(lambda: worker.logged("job.started"))
+        async with start("--sandbox", "boxes") as other:
+            assert other.logged("worker.sandboxed")[0]["directory"] == str(folder / "boxes" / "process-2")
+            await until((folder / "boxes" / "process-1" / "litter").exists)
+
+
+async def test_without_a_sandbox_a_job_works_where_its_worker_was_started(folder: Path, client: Client, start: Start, until: Until) -> None:
+    async with start():
+        found = await where(client, until)
+    assert found["cwd"] == str(folder) and not exists(found["scratch"])
+
+
+async def test_a_sandbox_that_cannot_be_made_is_refused(aioqless: Aioqless) -> None:
+    ended = await aioqless("worker", "jobs", "--sandbox", "jobs.py")
+    assert ended.code == 1 and "jobs.py can't be a sandbox" in ended.err

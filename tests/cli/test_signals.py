@@ -1,0 +1,77 @@
+"""Signals that ask a worker something, and those that make it pause."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import Start
+from .test_processes import pid_of
+
+
+@pytest.mark.parametrize(
+    ("klass", "where"),
+    [("Stay", "await asyncio.Event().wait()"), ("Block", "time.sleep(600)"), ("Hold", "time.sleep(job.data)")],
+)
+async def test_usr1_tells_the_line_that_every_job_has_come_to(client: Client, start: Start, until: Until, klass: str, where: str) -> None:
+    await client.queue("mail").put(klass, 600, jid="a")
+    async with start() as worker:
+        await until(lambda: worker.logged("job.started"))
+        await asyncio.sleep(0.1)  # the log tells of the start before the handler's first line
+        worker.process.send_signal(signal.SIGUSR1)
+        await until(lambda: worker.logged("worker.told"))
+        (told,) = worker.logged("worker.running")
+        assert (told["jid"], told["klass"], told["queue"]) == ("a", klass, "mail") and told["seconds"] < 10
+        assert where in told["stack"] and told["stack"].startswith('  File "') and "jobs.py" in told["stack"].splitlines()[0]
+
+
+async def test_usr2_lets_a_worker_pop_no_more_until_cont(client: Client, start: Start, until: Until) -> None:
+    async with start() as worker:
+        worker.process.send_signal(signal.SIGUSR2)
+        await until(lambda: worker.logged("worker.paused"))
+        await client.queue("mail").put("Slow")
+        worker.process.send_signal(signal.SIGUSR1)
+        await until(lambda: worker.logged("worker.told"))
+        assert not worker.logged("job.started")
+        worker.process.send_signal(signal.SIGCONT)
+        await until(lambda: worker.logged("job.completed"))
+
+
+async def test_a_process_that_is_started_during_a_pause_is_paused(client: Client, start: Start, until: Until) -> None:
+    async with start("-w", "1") as worker:
+        await until(lambda: worker.logged("process.ready"))
+        worker.process.send_signal(signal.SIGUSR2)
+        await until(lambda: worker.logged("worker.paused"))
+        os.kill(pid_of(worker, 1), signal.SIGKILL)
+        await until(lambda: len(worker.logged("process.ready")) == 2)
+        await client.queue("mail").put("Slow")
+        worker.process.send_signal(signal.SIGUSR1)
+        await until(lambda: worker.logged("worker.told"))
+        assert not worker.logged("job.started")
+        worker.process.send_signal(signal.SIGCONT)
+        await until(lambda: worker.logged("job.completed"))
+
+
+async def test_hup_without_processes_is_answered_and_changes_nothing(client: Client, start: Start, until: Until) -> None:
+    async with start() as worker:
+        worker.process.send_signal(signal.SIGHUP)
+        await until(lambda: worker.logged("worker.not_rolled"))
+        await client.queue("mail").put("Slow")
+        await until(lambda: worker.logged("job.completed"))
+
+
+async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Hold", 600)
+    async with start() as worker:
+        await until(lambda: worker.logged("job.started"))
+        await asyncio.sleep(0.1)  # as above
+        worker.process.terminate()
+        await asyncio.sleep(0.1)  # two signals that come at once are one
+        worker.process.terminate()
+        assert await worker.ended() == 128 + signal.SIGTERM
