@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
 
 from aioqless import data as data_
 from aioqless import names
 from aioqless.cron import Cron
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.puts import NewJob
+from aioqless.puts import NewJob, PutOptions
 from aioqless.schedules import checked_backlog, schedule_of
 from aioqless.scripts import Scripts
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
+
+OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
+    "jid",
+    "priority",
+    "tags",
+    "retries",
+)  # what instances share with what is put
 
 
 class RecurOptions(TypedDict, total=False):
@@ -40,9 +47,9 @@ async def recur(
     schedule = schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = names.checked_number("offset", options.get("offset", 0), least=0)
-    of_put = {name: value for name, value in options.items() if name in ("jid", "priority", "tags", "retries")}
-    new = NewJob.of(job, data, of_put).arguments(max_data)  # type: ignore[arg-type]
-    given = {name: new[name] for name in ("jid", "klass", "data", "priority", "tags", "retries")} | {"queue": queue, "backlog": backlog}
+    of_put = cast(PutOptions, {name: options[name] for name in OF_PUT if name in options})
+    new = NewJob.of(job, data, of_put).arguments(max_data)
+    given = {name: new[name] for name in ("klass", "data", *OF_PUT)} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
             raise TypeError("offset goes with every: a cron expression says its times")

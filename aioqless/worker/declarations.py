@@ -28,8 +28,9 @@ class Declarations:
     async def reconcile(self, scripts: Scripts) -> None:
         """Make, or change, what is declared. Of what was declared before, take off that whose handler is here without a schedule;
         what no handler here claims is another program's, or another version's, and stays."""
+        now = await scripts.now()
         for klass, arguments in self._declared.items():
-            schedule, now = self._schedules[klass], await scripts.now()
+            schedule = self._schedules[klass]
             given = {**arguments, "next": schedule.next(now)}
             if isinstance(schedule, Cron):
                 done = await scripts("declare", "cron", expression=schedule.expression, timezone=schedule.timezone, **given)

@@ -497,6 +497,8 @@ def a_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict[s
     more = {"priority": chance.choice([None, 0, -3]), "tags": chance.choice([None, tags]), "retries": chance.choice([None, 0, 2]),
             "depends": chance.choice([None, None, [other], [other, third]])}  # fmt: skip
     run = {"jid": jid, "worker": worker, "now": at}
+    coming = at // 100 * 100 + 100
+    ticks = range(max(0, int(coming) - 2000), int(at), 100)
     calls: list[tuple[int, tuple[str, ...], dict[str, Any]]] = [
         (12, ("put",), {**put, **more, "queue": queue, "now": at, "delay": delay, "worker": chance.choice([None, worker])}),
         (3, ("requeue",), {**put, **more, "queue": queue, "now": at, "delay": delay}),
@@ -536,6 +538,15 @@ def a_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict[s
         (1, ("recur", "off"), {"jid": "r"}),
         (2, ("recur", "update"), {"jid": "r", "pairs": ["queue", queue, "interval", chance.choice([30, 90])]}),
         (1, ("recur", "tag"), {"jid": "r", "tags": tags or ["x"]}),
+        (3, ("recur", "cron"), {**put, "jid": "r", "queue": queue, "now": at, "expression": "@", "timezone": "UTC", "next": coming,
+                                "tags": tags}),
+        (4, ("tick",), {"now": at, "batch": [{"jid": "r", "tick": tick, "at": at, "next": coming} for tick in ticks]}),
+        (2, ("recur", "pause"), {"jid": "r", "now": at}),
+        (2, ("recur", "resume"), {"jid": "r", "now": at, "next": coming}),
+        (1, ("recur", "run"), {"jid": "r", "now": at}),
+        (2, ("declare", "interval"), {**put, "jid": "r", "queue": queue, "now": at, "next": coming, "interval": 60,
+                                      "anywhere": chance.choice([None, "yes"])}),
+        (1, ("declare", "off"), {"jids": ["r"]}),
     ]  # fmt: skip
     [(_, word, arguments)] = chance.choices(calls, [weight for weight, _, _ in calls])
     return word, arguments

@@ -114,6 +114,22 @@ async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_n
     assert await story.scores("q:mail-work") == {}
 
 
+async def test_an_instance_does_not_take_the_jid_of_a_job_and_no_tick_is_lost_over_it(story: Story) -> None:
+    for number in range(1, 151):
+        await story.put(f"night-{number}", 0)
+    await story.cron("night", 10, next=100)
+    first = await story.tick(100, ("night", 100, 100, 200))
+    assert (first["made"], first["due"][0]["tick"]) == ([""], 100)
+    assert (await story.tick(100, ("night", 100, 100, 200)))["made"] == ["night-151"]
+    assert await story.scores("x:ticks") == {"night": 200}
+
+
+async def test_a_template_that_lacks_what_instances_need_makes_none_and_holds_up_nobody(story: Story) -> None:
+    await story.cron("night", 10, next=100)
+    await story.change("HDEL", "x:cron:night", "klass")
+    assert await story.tick(100, ("night", 100, 100, 200)) == {"now": 100, "made": [""], "due": [], "next": 200}
+
+
 async def test_a_turn_without_a_template_is_dropped_when_it_is_due(story: Story) -> None:
     await story.change("ZADD", "x:ticks", 5, "ghost")
     assert await story.tick(10) == {"now": 10, "next": None, **NOTHING_DUE}

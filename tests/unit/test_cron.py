@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from aioqless.cron import Cron
@@ -65,6 +65,7 @@ def test_the_latest_times_and_all_of_them() -> None:
     assert hourly.all(first, first + 0.5, 9) == [first]
 
 
+@settings(deadline=None)
 @given(some.integers(at("2025-01-01 00:00").__int__(), at("2028-01-01 00:00").__int__()), some.sampled_from([
     "30 2 * * *", "*/7 * * * *", "0 */5 * * *", "0 0 29 2 *", "15 10 * * 5L", "59 23 LW * *", "*/40 30 1-3 * * *",
 ]), some.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Pacific/Apia", "Australia/Lord_Howe"]))  # fmt: skip
@@ -106,6 +107,7 @@ def test_a_time_zone_that_nobody_knows_is_refused(timezone: str) -> None:
         Cron("* * * * *", timezone)
 
 
+@settings(deadline=None)
 @given(some.text(alphabet="0123456789*/,-#LWmonfeb? ", max_size=20))
 def test_no_text_is_refused_in_any_other_way(expression: str) -> None:
     try:

@@ -15,15 +15,19 @@ function cron.tick(each, now)
   return made
 end
 
--- An instance as of `at` of the template whose tick still is this one. Returns its jid, or '' when somebody else was first.
+-- An instance as of `at` of the template whose tick still is this one. Returns its jid; '' when somebody else was first, or when too
+-- many jids are in use: later calls go on, as the tick stays.
 function cron.instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   local key = keys.cron(jid)
   local f = redis.call('HMGET', key, 'klass', 'data', 'priority', 'tags', 'retries', 'queue')
-  redis.call('ZADD', keys.ticks(), next, jid)
-  if not f[1] or not f[6] then return '' end
-  place.register(f[6], now)
-  return recurring.instance(key, jid, f[6], f, at, now) or ''
+  local is_whole, instance = f[1] and f[6], nil
+  if is_whole then
+    place.register(f[6], now)
+    instance = recurring.instance(key, jid, f[6], f, at, now)
+  end
+  if instance or not is_whole then redis.call('ZADD', keys.ticks(), next, jid) end
+  return instance or ''
 end
 
 -- JSON: what is due now, from `offset` on, with all that is needed to reckon it; when the next that isn't due yet will be.
