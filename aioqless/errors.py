@@ -9,7 +9,8 @@
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
     │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
-    │   └── NoSuchWorker       NOWORKER   nobody listens under this name
+    │   ├── NoSuchWorker       NOWORKER   nobody listens under this name
+    │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose outcome was waited for has failed
     ├── NotObeyed              a worker refused an order, or did not answer
     ├── QueueFull              Redis is at its memory limit
@@ -108,6 +109,17 @@ class JobFailed(AioqlessError):
         self.message = message
 
 
+class NameTaken(ScriptError):
+    """Another worker has this stable name, and isn't proven gone: .detail says which process where, and for how long it was silent."""
+
+    def told(self) -> str:
+        where = f"process {self.detail.get('pid')} on {self.detail.get('host')}"
+        return (
+            f"the name {self.detail.get('worker')!r} belongs to {where}, which was heard of {self.detail.get('silent')} s ago: "
+            "end that one, or give this one another name"
+        )
+
+
 class NotObeyed(AioqlessError):
     """A worker refused what it was told, or didn't answer in time; then it may still obey."""
 
@@ -147,6 +159,7 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "REPEATED": StaleRequest,
     "NOWORKER": NoSuchWorker,
     "NORESULT": NoResult,
+    "NAMETAKEN": NameTaken,
 }
 
 

@@ -5,6 +5,8 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
 
     event                level    fields beside those
     worker.started       info     queues concurrency handlers
+    worker.recovered     info     jobs
+    worker.name_lost     error    why
     worker.subscribed    info     worker queue
     worker.unsubscribed  info     worker queue
     worker.paused        info     worker running

@@ -9,6 +9,7 @@ listener.py     Listener      hears of ready work and of jobs taken away; owns t
 scheduler.py    Scheduler     makes recurring jobs whose cron expression says now; owns its timer
 intake.py       Intake        takes over what clients of other systems push, if the settings say so; owns when it looks next
 
+incarnation.py  Incarnation   whose a stable name is
 orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves
 declarations.py Declarations  the recurring jobs that handlers declare

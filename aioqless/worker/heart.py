@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from aioqless.connection import AWAY
@@ -56,6 +56,7 @@ class Heart:
         self._hurry = asyncio.Event()
         self._beating: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
         self._stopping = False
+        self.beside: Callable[[Scripts], Awaitable[None]] | None = None  # done at each look, while locks are kept
 
     def doubt(self, jids: Iterable[str]) -> None:
         """Somebody said that these locks are lost: see at once whether they can still be renewed."""
@@ -111,6 +112,8 @@ class Heart:
         try:
             for start in range(0, len(due), MOST_PER_CALL):
                 await self._renew(due[start : start + MOST_PER_CALL], told)
+            if self.beside is not None:
+                await self.beside(self._scripts)
         except AWAY as error:
             told.away(error)
             self._away_since = self._away_since or time.monotonic()

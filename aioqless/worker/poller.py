@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aioqless.connection import AWAY
@@ -31,6 +32,7 @@ class Poller:
 
     def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage, settings: Settings, max_data: int) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
+        self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
         self.stopping = False  # whether it was told to pop no more
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self.share = Share(settings)
@@ -109,6 +111,9 @@ class Poller:
 
     async def _poll(self) -> float:
         """Pop once; returns the seconds to wait until the next time."""
+        self._woken.clear()
+        if self.may_pop is not None and not await self.may_pop():
+            return self._settings.poll
         if self.subscriptions.has_patterns and asyncio.get_running_loop().time() >= self._look_at and (away := await self._look()):
             return away
         # A third of the slots: while one third runs, another is on its way in and the last on its way out, so nobody waits for the other.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Self
@@ -15,6 +16,7 @@ from aioqless.worker.declarations import Declarations
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heart import TIMEOUT
 from aioqless.worker.heartbeater import Heartbeater
+from aioqless.worker.incarnation import Incarnation
 from aioqless.worker.intake import Intake
 from aioqless.worker.listener import Listener
 from aioqless.worker.orders import Orders
@@ -52,6 +54,10 @@ class Worker:
             self._scheduler = Scheduler(scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data), outage)
         self._intakes = [Intake(scripts, source, outage, self.settings.poll) for source in self.settings.intake]
         self._listener = Listener(client, self.name, self._heartbeater, self._poller, Orders(scripts, self), self._scheduler)
+        self._incarnation = None if name is None else Incarnation(scripts, name, outage, self.stop_at_once, lambda: self._poller.stopping)
+        if self._incarnation is not None:
+            self._heartbeater.do_beside(self._incarnation.renew)
+            self._poller.may_pop = self._incarnation.holds
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -127,23 +133,28 @@ class Worker:
             log.info("worker.told", running=len(runs))
 
     async def run(self) -> None:
-        """Work until told to stop."""
-        settings = self.settings
+        """Work until told to stop. Raises NameTaken for a name that another worker has, or takes while this one can't be heard of."""
         with bound(worker=self.name):
-            queues = tuple(str(each) for each in self.subscriptions)
-            log.info("worker.started", queues=queues, concurrency=settings.concurrency, handlers=len(self.handlers))
             try:
-                async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
-                    parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)
-                    running = [helpers.create_task(part.run()) for part in parts if part is not None]
-                    async with self._runner:
-                        await self._poller.run()
-                    for task in running:  # nothing runs and nothing is pending by now
-                        task.cancel()
+                async with self._incarnation or contextlib.nullcontext():
+                    await self._work()
+                if self._incarnation and self._incarnation.taken:
+                    raise self._incarnation.taken
             except Exception as error:
                 log.error("worker.crashed", error=repr(error))
                 raise
             log.info("worker.stopped")
+
+    async def _work(self) -> None:
+        queues = tuple(str(each) for each in self.subscriptions)
+        log.info("worker.started", queues=queues, concurrency=self.settings.concurrency, handlers=len(self.handlers))
+        async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
+            parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)
+            running = [helpers.create_task(part.run()) for part in parts if part is not None]
+            async with self._runner:
+                await self._poller.run()
+            for task in running:  # nothing runs and nothing is pending by now
+                task.cancel()
 
     async def __aenter__(self) -> Self:
         self._running = asyncio.create_task(self.run(), name=f"aioqless worker {self.name}")

@@ -65,6 +65,9 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("forget",), {"queues": ["mail"]}),
     (("deregister",), {"workers": ["ann"]}),
     (("intake", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail", "side": "right", "count": 1}),
+    (("incarnation", "claim"), {"worker": "bob", "now": 10, "told": '{"id":"2","place":"q"}'}),
+    (("incarnation", "recover"), {"worker": "ann", "now": 10, "id": "1"}),
+    (("incarnation", "leave"), {"worker": "ann", "now": 10, "id": "1"}),
 ]  # fmt: skip
 
 
@@ -85,6 +88,7 @@ async def world(story: Story) -> Story:
     await story.scripts("declare", "interval", jid="declared", now=4, next=500, **declared)
     await story.scripts("pause", queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
+    await story.scripts("incarnation", "claim", worker="ann", now=5, told='{"id":"1","place":"p"}')
     return story
 
 

@@ -21,6 +21,7 @@ from aioqless.errors import HasDependents, InvalidArgument, LockLost, NoSuchJob,
         ("HELD", HasDependents),
         ("REPEATED", errors.StaleRequest),
         ("NOWORKER", errors.NoSuchWorker),
+        ("NAMETAKEN", errors.NameTaken),
         ("NEWCODE", ScriptError),
     ],
 )

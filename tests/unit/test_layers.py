@@ -30,7 +30,7 @@ LAYERS = [
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
-    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share"},
+    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation"},
     {"executors.child", "executors.inside", "executors.threads"},
     {"executors.processes"},
     {"executors"},

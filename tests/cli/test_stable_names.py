@@ -1,0 +1,82 @@
+"""A worker that is restarted under a stable name: real processes, ended and stopped as they are in life."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import Aioqless, Start
+from .test_worker import state_of
+
+NAMED = ("--name", "ann")
+
+
+async def test_what_a_killed_one_held_runs_again_at_once(client: Client, start: Start, until: Until) -> None:
+    for jid in "ab":
+        await client.queue("mail").put("Stay", jid=jid, retries=0)
+    async with start(*NAMED, "-c", "2") as first:
+        await until(lambda: len(first.logged("job.started")) == 2)
+        first.process.kill()
+        await first.process.wait()
+        began = time.monotonic()
+        async with start(*NAMED) as second:
+            await until(lambda: len(second.logged("job.started")) == 2)
+            assert time.monotonic() - began < 20, "a lock lasts 60 seconds"
+            assert second.logged("worker.recovered")[0]["jobs"] == 2
+            again = await client.jobs.get("a")
+            assert again and (again.worker, again.remaining) == ("ann", 0)
+            assert [event["what"] for event in again.events] == ["put", "popped", "released", "popped"]
+
+
+async def test_one_that_was_killed_and_not_yet_buried_counts_as_gone(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Stay", jid="a")
+    async with start(*NAMED) as first:
+        await until(lambda: first.logged("job.started"))
+        os.kill(first.process.pid, signal.SIGKILL)  # nobody waits for it before the next one begins
+        async with start(*NAMED) as second:
+            await until(lambda: second.logged("job.started"))
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_while_one_lives_another_of_its_name_is_refused_even_if_it_is_stopped(
+    client: Client, start: Start, until: Until, aioqless: Aioqless, stopped: bool
+) -> None:
+    await client.queue("mail").put("Stay", jid="a")
+    async with start(*NAMED) as first:
+        await until(lambda: first.logged("job.started"))
+        if stopped:
+            first.process.send_signal(signal.SIGSTOP)
+        ended = await aioqless("worker", "jobs", "-q", "mail", *NAMED)
+        assert ended.code == 1
+        assert (
+            f"the name 'ann' belongs to process {first.process.pid} on " in ended.err
+            and "end that one, or give this one another" in ended.err
+        )
+        assert await state_of(client, "a") == "running"
+
+
+async def test_one_that_ended_as_told_leaves_its_name(client: Client, start: Start, until: Until) -> None:
+    async with start(*NAMED) as first:
+        first.process.terminate()
+        assert await first.ended() == 0
+    assert await client.redis.keys(f"{client.namespace}:x:incarnation:*") == []
+    async with start(*NAMED) as second:
+        assert not second.logged("worker.recovered")
+
+
+async def test_workers_with_names_of_their_own_keep_no_record(client: Client, start: Start, until: Until) -> None:
+    async with start():
+        assert await client.redis.keys(f"{client.namespace}:x:incarnation:*") == []
+
+
+async def test_of_many_that_are_started_at_once_one_works(client: Client, aioqless: Aioqless, start: Start, until: Until) -> None:
+    async with start(*NAMED):
+        refused = await asyncio.gather(*(aioqless("worker", "jobs", *NAMED) for _ in range(3)))
+    assert {ended.code for ended in refused} == {1}
