@@ -15,7 +15,8 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     schedules.py    when a recurring job's instances come
     scratch.py      a directory for the time of one block
     record.py       what Redis keeps of a job
-    jobs.py         Job
+    reading.py      a job as it was read
+    jobs.py         Job: that, and the verbs that change it
     recurring.py    RecurringJob
     followers.py    who waits for the end of a job
     reports.py      progress on its way to Redis

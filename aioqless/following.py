@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from aioqless import names
 from aioqless.errors import JobFailed
-from aioqless.record import Failure
-from aioqless.scripts import Scripts
+from aioqless.reading import Data, ReadJob
 
 if TYPE_CHECKING:
     from aioqless.jobs import Job
@@ -17,21 +16,10 @@ if TYPE_CHECKING:
 LONGEST_MESSAGE = 1_000  # characters
 
 
-class Followed:
+class Followed(ReadJob[Data]):
     """What can be asked about a job by who waits for it, and told by who runs it."""
 
     __slots__ = ()
-
-    jid: str
-    state: str
-    failure: Failure | None
-    worker: str
-    fence: int
-    expires: float
-    _scripts: Scripts
-
-    async def refresh(self) -> Self:
-        raise NotImplementedError
 
     async def wait(self, timeout: float | None = None) -> Self:
         """Wait until it is complete or failed, and read it again. It is told by events, without polling.

@@ -131,7 +131,7 @@ def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form
         case "rest":
             form.rest = _arg(rest[0], rest[1])
         case "batch":
-            form.batch = [_arg(*item.split(":")) for item in rest if ":" in item]
+            form.batch += [_arg(*item.split(":")) for item in rest if ":" in item]
         case "option":
             form.options.append(Arg(rest[0], rest[1], True))
         case "when":

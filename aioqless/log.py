@@ -34,7 +34,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     job.advanced         info     seconds to state
     job.retried          info     seconds delay remaining
     job.failed           warning  seconds group message exhausted
-    job.released         info     seconds
+    job.released         info     seconds delay why
     job.settled          info     seconds error
     job.lock_lost        warning  seconds why
     job.refused          error    seconds why

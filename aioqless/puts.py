@@ -31,14 +31,16 @@ class PutOptions(TypedDict, total=False):
     retries: int | None
     depends: Sequence[str] | None
     context: Mapping[str, str] | None
+    start_within: float | None
 
 
 @dataclass(frozen=True)
 class NewJob:
     """A job to be put. `klass` is a handler, or the name of one that another process or language has.
 
-    `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel
-    with it, such as those of a trace; what is None is the job's own when it exists, else the default.
+    `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel with it, such as those of a trace. It
+    fails in `<queue>-too-late` unless it begins `start_within` seconds from now. What is None is the job's own when it exists, else the
+    default.
     """
 
     klass: str | Handler[...]
@@ -50,6 +52,7 @@ class NewJob:
     retries: int | None = None
     depends: Sequence[str] | None = None
     context: Mapping[str, str] | None = None
+    start_within: float | None = None
 
     @classmethod
     def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
@@ -80,6 +83,7 @@ class NewJob:
             "retries": None if retries is None else names.checked_number("retries", retries, least=0),
             "depends": None if self.depends is None else names.checked_list("depends", self.depends),
             "context": None if self.context is None else data_.encoded(names.checked_texts("context", self.context), LONGEST_CONTEXT),
+            "within": None if self.start_within is None else names.checked_number("start_within", self.start_within, least=0),
         }
 
 

@@ -94,7 +94,7 @@ def history_of(record: Mapping[str, Any]) -> History:
 
 _ROW = (
     "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
-    "spawned_from_jid", "fence", "context",
+    "spawned_from_jid", "fence", "context", "start_by",
 )  # fmt: skip
 
 
@@ -113,6 +113,7 @@ def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     failure = _stored(record["failure"], {})
     record["failure"] = {name: failure.get(name, "") for name in ("group", "message", "when", "worker")} if failure else {}
     record["context"] = _stored(record["context"], {})
+    record["start_by"] = _number(record["start_by"], 0) or None
     record["tracked"] = False
     return record
 

@@ -11,10 +11,11 @@
 -- @option  retries  count         default: the job's, else 5
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
 -- @option  context  object        texts by name that travel with the job, such as those of a trace; default: the job's
+-- @option  within   seconds       how long from now it may begin; a worker fails it that gets it later; default: any time
 -- @option  worker   string        the caller: the holder of a running job is told unless it is the caller
 -- @returns text                   the jid
 
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
-  priority = priority, tags = tags, retries = retries, depends = depends, context = context, worker = worker,
+  priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,
 })

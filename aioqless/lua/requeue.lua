@@ -11,6 +11,7 @@
 -- @option  retries  count
 -- @option  depends  jids
 -- @option  context  object
+-- @option  within   seconds
 -- @option  worker   string
 -- @returns text                   the jid
 -- @raises  NOJOB
@@ -18,5 +19,5 @@
 record.existing(jid)
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
-  priority = priority, tags = tags, retries = retries, depends = depends, context = context, worker = worker,
+  priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,
 })

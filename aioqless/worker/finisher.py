@@ -119,8 +119,8 @@ class Finisher:
                 return self._scripts.prepare("fail", **held, group=group, message=message)
             case Again(delay, group, message):
                 return self._scripts.prepare("retry", **held, queue=job.queue, delay=delay, group=group, message=message)
-            case Release():
-                return self._scripts.prepare("release", **held)
+            case Release(delay):
+                return self._scripts.prepare("release", **held, delay=delay or None)
         raise AssertionError(pending.outcome)
 
 

@@ -92,7 +92,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class Release:
-    """The worker stops: the job goes back to its place, at no cost of a retry."""
+    """The job goes back, at no cost of a retry: to its place, or not before `delay` seconds have passed."""
+
+    delay: float = 0
+    why: str = "the worker stops"
 
 
 class There(Exception):
@@ -102,15 +105,17 @@ class There(Exception):
 Outcome: TypeAlias = Complete | Again | Failed | Release
 
 
-def outcome_of(run: Run, policy: RetryPolicy = NEVER) -> Outcome | None:
+def outcome_of(run: Run, policy: RetryPolicy = NEVER, hand_back: float | None = None) -> Outcome | None:
     """What to store of a run that has ended; None when there is nothing, since the job is not this run's any more.
 
-    `policy` is what holds where the handler has none of its own.
+    `policy` is what holds where the handler has none of its own. A job of an unknown klass is handed back for `hand_back` seconds.
     """
     if run.job.settled or run.stopped_by == "lost":
         return None
     if run.stopped_by == "timeout":  # decided at that moment, whatever its code still does
         return Failed(names.fitted(f"{run.job.queue}-timeout"), f"it ran for longer than {run.timeout} s")
+    if run.stopped_by == "too late":
+        return Failed(names.fitted(f"{run.job.queue}-too-late"), f"it was to begin by {run.job.start_by:.3f}, and was handed out later")
     match run.error:
         case None:
             return Complete(run.result if isinstance(run.result, Next) else None, run.data, run.kept)
@@ -118,6 +123,8 @@ def outcome_of(run: Run, policy: RetryPolicy = NEVER) -> Outcome | None:
             return Again(again.delay, again.group, again.message)
         case Fail(group=str(group)) as failed if group:
             return Failed(group, failed.message)
+        case UnknownKlass() as unknown if hand_back is not None:
+            return Release(hand_back, names.readable(unknown))
         case UnknownKlass() | InvalidData() as known:
             return Failed(group_of(run, known), names.readable(known))
         case _ if run.stopped_by == "shutdown":

@@ -46,6 +46,8 @@ class Runner:
         run = Run(job, started=now, lock=lock, clock=time.monotonic() + lock - job.expires, handler=self._handlers.get(job.klass))
         if self._handing_back:
             run.stop("shutdown")
+        elif job.start_by and job.expires - lock > job.start_by:
+            run.stop("too late")
         former, self.running[job.jid] = self.running.get(job.jid), run
         run.watcher = asyncio.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
         self._watchers.add(run.watcher)
@@ -107,7 +109,7 @@ class Runner:
 
     def _outcome(self, run: Run) -> Outcome | None:
         try:
-            return outcome_of(run, self._settings.retry)
+            return outcome_of(run, self._settings.retry, self._settings.hand_back_unknown)
         except Exception as error:  # a backoff is somebody's function too
             return Failed(group_of(run, error), brief(error))
 
@@ -139,8 +141,8 @@ class Runner:
                 await self._end(log.warning, "job.failed", run, group=group, message=message, exhausted=True)
             case Failed(group, message), _:
                 await self._end(log.warning, "job.failed", run, group=group, message=message, exhausted=False)
-            case Release(), _:
-                await self._end(log.info, "job.released", run)
+            case Release(delay, why), _:
+                await self._end(log.info, "job.released", run, delay=delay, why=why)
 
     async def _end(self, write: Callable[..., Any], end: str, run: Run, **fields: Any) -> None:
         """Log how a run ended, and tell who asked for it."""

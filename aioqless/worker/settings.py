@@ -11,6 +11,8 @@ from aioqless.intake import Source
 from aioqless.retrying import NEVER, RetryPolicy
 from aioqless.worker.subscriptions import Order, Subscription, subscriptions
 
+OPTIONAL = ("max_jobs_per_process", "max_jobs", "max_memory", "hand_back_unknown")  # may be None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -28,6 +30,7 @@ class Settings:
     scheduler: bool = True  # declare the handlers' recurring jobs, and make the instances of those with a cron expression
     stuck_after: float = 600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
     intake: Sequence[Source] = ()  # other systems whose clients' jobs are taken over
+    hand_back_unknown: float | None = None  # for how long a job goes back whose klass is unknown here, for others to take; None: it fails
     retry: RetryPolicy = NEVER  # for handlers without one of their own
     burst: bool = False  # stop when nothing is ready and nothing runs here
     max_jobs: int | None = None  # stop when so many have begun, and what runs has ended
@@ -37,16 +40,15 @@ class Settings:
         subscriptions(self.queues, self.order)
         for name in ("concurrency", "threads", "processes", "max_jobs_per_process", "max_jobs", "max_memory"):
             value = getattr(self, name)
-            if value is None and name.startswith("max_"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if (value is not None or name not in OPTIONAL) and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
         if not isinstance(self.scheduler, bool):
             raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
         if isinstance(self.intake, Source) or not all(isinstance(each, Source) for each in self.intake):
             raise TypeError(f"intake must be a list of Source, not {self.intake!r}")
-        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1), ("kill_after", 0)):
-            names.checked_number(name, getattr(self, name), least=least)
+        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1), ("kill_after", 0), ("hand_back_unknown", 0.1)):
+            if getattr(self, name) is not None or name not in OPTIONAL:
+                names.checked_number(name, getattr(self, name), least=least)
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

@@ -99,7 +99,7 @@ async def test_a_row_has_what_a_worker_needs_as_it_is_stored(story: Story) -> No
     await story.put("a", 0, data="[ 1 ]", priority=-2, retries=3, tags=["x"])
     (row,), _, now = await _ask(story, 5, "ordered", ["mail"], 1)
     assert row == [
-        b"a", b"running", b"ann", b"Greet", b"mail", b"[ 1 ]", b"2", b"3", b"3", b"65", b'["x"]', None, None, b"1", None,
+        b"a", b"running", b"ann", b"Greet", b"mail", b"[ 1 ]", b"2", b"3", b"3", b"65", b'["x"]', None, None, b"1", None, None,
     ]  # fmt: skip
     assert now == "5"
 

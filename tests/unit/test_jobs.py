@@ -14,11 +14,11 @@ from .records import job_of
 
 ROW: list[bytes | None] = [
     b"a", b"running", b"ann", b"Greet", b"mail", b'{"n": 1}', b"3", b"5", b"4", b"61.5", b'["x"]',
-    b'{"group":"typo","message":"m","when":7,"worker":"w"}', b"tick", b"9", b'{"trace": "1"}',
+    b'{"group":"typo","message":"m","when":7,"worker":"w"}', b"tick", b"9", b'{"trace": "1"}', b"99.5",
 ]  # fmt: skip
 FIELDS = [
     "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
-    "spawned_from_jid", "fence", "context",
+    "spawned_from_jid", "fence", "context", "start_by",
 ]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def test_a_row_of_plain_fields_is_a_record() -> None:
     assert row() == {
         "jid": "a", "state": "running", "worker": "ann", "klass": "Greet", "queue": "mail", "data": '{"n": 1}', "priority": -3,
         "retries": 5, "remaining": 4, "expires": 61.5, "tags": ["x"], "spawned_from_jid": "tick", "fence": 9, "tracked": False,
-        "context": {"trace": "1"}, "failure": {"group": "typo", "message": "m", "when": 7, "worker": "w"},
+        "context": {"trace": "1"}, "start_by": 99.5, "failure": {"group": "typo", "message": "m", "when": 7, "worker": "w"},
     }  # fmt: skip
 
 

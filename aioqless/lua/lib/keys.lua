@@ -32,11 +32,18 @@ function keys.log() return ns .. ':log' end                                    -
 function keys.worker(worker) return ns .. ':w:' .. worker end                  -- channel: what a worker's runs must hear of
 function keys.event(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
 
--- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash: `x-fence`
--- (the number of its latest pop), `x-put` (its `time` before that pop), `x-context` (texts by name that travel with it), `x-after`
--- (the jids it was put to wait for), `x-progress` (how far its run says to be), `x-lost` (how often its lock was lost since it came
--- into its queue); in a template's: `x-coalesce` (what was missed counts once), `x-paused` (since when), `x-declared` (when code
--- last declared it).
+-- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash:
+--   x-fence     the number of its latest pop
+--   x-put       its `time` before that pop
+--   x-context   texts by name that travel with it
+--   x-start-by  when a worker that gets it is too late
+--   x-after     the jids it was put to wait for
+--   x-progress  how far its run says to be
+--   x-lost      how often its lock was lost since it came into its queue
+-- and in a template's:
+--   x-coalesce  what was missed counts once
+--   x-paused    since when it is
+--   x-declared  when code last declared it
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls

@@ -25,6 +25,11 @@ function putting.put(put)
     'state', state, 'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries,
     'time', record.time(put.now))
   if #depends > 0 then record.set(put.jid, 'x-after', json.texts(depends)) end
+  if put.within then
+    record.set(put.jid, 'x-start-by', put.now + put.within)
+  elseif job then
+    record.clear(put.jid, 'x-start-by')
+  end
   if put.context then record.set(put.jid, 'x-context', put.context) end
   place.register(put.queue, put.now)
   events.tracked('put', put.jid)

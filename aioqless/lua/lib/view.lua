@@ -10,7 +10,7 @@ function view.share(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.m
 -- nil for a job that doesn't exist.
 function view.job(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
-    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress')
+    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress', 'x-start-by')
   if not f[1] then return nil end
   local parts = {
     '"jid":' .. cjson.encode(jid),
@@ -34,6 +34,7 @@ function view.job(jid)
   }
   if f[16] then parts[#parts + 1] = '"context":' .. f[16] end
   if f[17] then parts[#parts + 1] = '"progress":' .. f[17] end
+  if f[18] then parts[#parts + 1] = '"start_by":' .. json.number(tonumber(f[18]) or 0) end
   return '{' .. table.concat(parts, ',') .. '}'
 end
 
@@ -117,7 +118,7 @@ function view.handed(jids, worker)
   local rows = {}
   for _, jid in ipairs(jids) do
     local row = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority', 'retries',
-      'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context')
+      'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context', 'x-start-by')
     if row[2] == 'running' and row[3] == worker then rows[#rows + 1] = row end
   end
   return rows

@@ -1,0 +1,51 @@
+"""What a worker doesn't run: klasses that others know, and jobs that come too late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aioqless import Client, Job, job
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+ran: list[str] = []
+
+
+@job(klass="Known")
+async def known(job: Job[Any]) -> None:
+    ran.append(job.jid)
+
+
+async def test_a_klass_that_is_unknown_here_is_handed_back_for_a_worker_that_knows_it(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    ran.clear()
+    await client.queue("mail").put(known, jid="new", retries=0)
+    async with work(hand_back_unknown=0.2):
+        await until(lambda: lines.of("job.released", jid="new", delay=0.2))
+        assert "no handler here claims 'Known'" in lines.of("job.released")[0]["why"]
+        async with work(known):
+            await until(lambda: ran == ["new"])
+
+
+async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    ran.clear()
+    mail = client.queue("mail")
+    await mail.put(known, jid="late", start_within=0)
+    await mail.put(known, jid="timely", start_within=600)
+    await mail.put_many([known.data()])
+    async with work(known):
+        await until(lambda: lines.of("job.failed", jid="late", group="mail-too-late"))
+        await until(lambda: len(ran) == 2)
+    assert "timely" in ran and "late" not in ran
+    late = await client.jobs.get("late")
+    assert late and late.failure and late.failure.group == "mail-too-late" and late.start_by
+
+
+async def test_a_job_that_is_put_again_may_begin_at_any_time(client: Client, work: Work, until: Until) -> None:
+    ran.clear()
+    mail = client.queue("mail")
+    await mail.put(known, jid="a", start_within=0)
+    await mail.put(known, jid="a")
+    async with work(known):
+        await until(lambda: ran == ["a"])
