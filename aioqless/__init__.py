@@ -58,7 +58,7 @@ from aioqless.errors import (
     UnknownKlass,
     WrongState,
 )
-from aioqless.handlers import GIVEN, Handler, around, job, on, resource
+from aioqless.handlers import GIVEN, Handler, around, job, on, on_lag, resource
 from aioqless.jobs import Job
 from aioqless.pubsub import Event
 from aioqless.puts import NewJob
@@ -103,6 +103,7 @@ __all__ = [
     "around",
     "job",
     "on",
+    "on_lag",
     "resource",
 ]
 

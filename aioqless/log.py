@@ -40,6 +40,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome
     hook.failed          error    hook end error
+    queue.late           warning  queue seconds
     recurring.declared   info     recurring done
     recurring.dropped    info     recurring
     recurring.made       info     jid recurring late

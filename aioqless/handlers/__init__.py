@@ -7,6 +7,7 @@ recurs.py       Recurs         when a job comes by itself
 declare.py      job            makes a handler of a function; stores nothing
 resources.py    resource       what a worker opens and hands to handlers
 surround.py     around, on     what wraps each run, and who is told how it ended
+lag.py          on_lag         who is told when a queue is late
 collect.py      declared       reads all these from modules when a worker starts
 table.py        Handlers       the table from klass to handler
 
@@ -16,6 +17,7 @@ A klass is looked up in that table alone: nothing is ever imported because Redis
 from aioqless.handlers.collect import Declared, declared
 from aioqless.handlers.declare import job
 from aioqless.handlers.handler import Handler
+from aioqless.handlers.lag import on_lag
 from aioqless.handlers.options import JobOptions
 from aioqless.handlers.resources import Resource, Resources, resource
 from aioqless.handlers.surround import ENDS, Around, Call, Hook, Surroundings, around, on
@@ -39,5 +41,6 @@ __all__ = [
     "declared",
     "job",
     "on",
+    "on_lag",
     "resource",
 ]

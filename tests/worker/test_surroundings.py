@@ -163,6 +163,28 @@ def test_a_hook_for_nothing_or_for_what_never_happens_is_refused(ends: tuple[str
         aioqless.on(*ends)
 
 
+async def test_a_hook_hears_once_that_a_queue_is_late_and_again_after_it_had_caught_up(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @aioqless.on_lag(0.05, "slow", "tick", every=0.02)
+    async def late(queue: str, seconds: float, pool: Pool = GIVEN) -> None:
+        assert seconds > 0.05 and pool.open
+        seen.append(queue)
+
+    slow, tick = client.queue("slow"), client.queue("tick")
+    async with work(late, pool):
+        await slow.put("Greet")
+        await until(lambda: seen == ["slow"])
+        await tick.put("Greet")
+        await until(lambda: "tick" in seen)  # it has looked again
+        assert seen == ["slow", "tick"]
+        await slow.pop()
+        await tick.pop()
+        await slow.put("Greet", delay=0.2)  # by then it has looked at both while they were empty
+        await until(lambda: seen == ["slow", "tick", "slow"])
+    assert len(lines.of("queue.late", queue="slow")) == 2
+
+
 async def test_every_line_of_a_worker_says_its_name(client: Client, work: Work, until: Until, lines: Lines) -> None:
     async with work(blocking, name="ada"):
         await client.queue("mail").put(blocking, jid="a")
