@@ -40,12 +40,17 @@ class Cron:
     def all(self, first: float, until: float, most: int) -> list[float]:
         """`first`, which is one of its times, and those that follow up to `until`: at most so many."""
         ticks = [first]
-        while len(ticks) < most and (tick := self.next(ticks[-1])) <= until:
-            ticks.append(tick)
+        for tick in self._ticks(math.floor(first)):
+            if tick > until or len(ticks) == most:
+                break
+            if tick > ticks[-1]:
+                ticks.append(tick)
         return ticks
 
     def latest(self, first: float, until: float, most: int) -> list[float]:
         """The last so many of its times from `first`, which is one of them, up to `until`."""
+        if len(few := self.all(first, until, most + 1)) <= most:
+            return few
         ticks: list[float] = []
         for tick in self._ticks(math.floor(until) + 1, backwards=True):
             if tick <= first or len(ticks) == most:

@@ -48,6 +48,22 @@ async def put(client: Client) -> None:
     NewJob(resize, {"path": "a.png"}, prority=1)  # wrong: no such option
 
 
+async def recur(client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.recur(resize.data(path="a.png"), cron="0 9 * * mon-fri", timezone="Europe/Paris", jid="nightly")
+    await mail.recur(resize, {"path": "a.png"}, every=3600, backlog=3)
+    await mail.recur(resize.data(path="a.png"), evry=3600)  # wrong: no such option
+    await mail.recur(resize.data(path="a.png"), every="1h")  # wrong: not a number
+
+
+@job(cron="0 9 * * *", timezone="Europe/Paris", data={"path": "a.png"}, queue="mail")
+async def nightly(job: Job[Any], path: str) -> None: ...
+
+
+@job(every="1h")  # wrong: not a number
+async def hourly(job: Job[Any]) -> None: ...
+
+
 @job(timeuot=5)  # wrong: no such option
 async def misspelt(job: Job[Any]) -> None: ...
 

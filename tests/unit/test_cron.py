@@ -65,6 +65,12 @@ def test_the_latest_times_and_all_of_them() -> None:
     assert hourly.all(first, first + 0.5, 9) == [first]
 
 
+def test_what_was_missed_is_reckoned_right_in_the_hour_that_comes_again() -> None:
+    saturday, sunday, now = at("2026-10-24 00:30"), at("2026-10-25 00:30"), at("2026-10-25 01:10")
+    assert HALF_PAST_TWO.latest(saturday, now, 5) == [saturday, sunday]
+    assert HALF_PAST_TWO.latest(sunday, now, 1) == [sunday]
+
+
 @settings(deadline=None)
 @given(some.integers(at("2025-01-01 00:00").__int__(), at("2028-01-01 00:00").__int__()), some.sampled_from([
     "30 2 * * *", "*/7 * * * *", "0 */5 * * *", "0 0 29 2 *", "15 10 * * 5L", "59 23 LW * *", "*/40 30 1-3 * * *",
@@ -77,6 +83,7 @@ def test_the_next_time_is_later_and_none_is_passed_over(now: int, expression: st
     assert cron.next((now + first) / 2) == first
     assert cron.all(first, second, 5) == [first, second]
     assert cron.latest(first, second, 1)[0] in (first, second)
+    assert cron.latest(first, second, 2) == [first, second]
 
 
 @pytest.mark.parametrize(

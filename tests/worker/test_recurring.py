@@ -149,6 +149,26 @@ async def test_instances_overlap_when_one_takes_longer_than_to_the_next_tick(cli
         await until(lambda: len(running) >= 2)
 
 
+async def test_in_a_queue_with_room_for_one_the_next_instance_waits_for_the_former(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    running = most = 0
+
+    @job
+    async def slow(job: Job) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await until(lambda: len(lines.of("recurring.made")) >= 3)
+        running -= 1
+
+    await client.config.set("mail-max-concurrency", 1)
+    await client.queue("mail").recur(slow, cron=A_SECOND, jid="r")
+    async with work(slow, poll=0.05):
+        await until(lambda: len(lines.of("job.completed")) >= 3)
+    assert most == 1
+
+
 async def test_without_cron_templates_an_idle_scheduler_asks_once_a_minute_or_when_told(
     client: Client, redis: Redis, work: Work, idle: Idle
 ) -> None:
