@@ -22,6 +22,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     reports.py      progress on its way to Redis
     following.py    what Job offers to those who follow one
     puts.py         NewJob, and how jobs travel in
+    flows.py        chain, group: jobs that depend on each other
     queue.py        Queue
     intake.py       jobs in the format of sidekiq, exq and resque
     config.py       configuration shared through Redis
@@ -36,7 +37,6 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     health.py       whether a process is alive and ready, over HTTP
     sandbox.py      a directory of its own for each process
     supervisor/     several processes, and one to look after them
-    testing/        for tests of handlers and of what they put
     cli/            python -m aioqless
 """
 
@@ -59,6 +59,7 @@ from aioqless.errors import (
     UnknownKlass,
     WrongState,
 )
+from aioqless.flows import Chain, Flow, Group, Placed, at, chain, group
 from aioqless.handlers import GIVEN, Handler, around, job, on, on_lag, resource
 from aioqless.jobs import Job
 from aioqless.pubsub import Event
@@ -71,10 +72,13 @@ from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 __all__ = [
     "GIVEN",
     "AioqlessError",
+    "Chain",
     "Client",
     "DuplicateKlass",
     "Event",
     "Fail",
+    "Flow",
+    "Group",
     "Handler",
     "HasDependents",
     "InvalidArgument",
@@ -90,6 +94,7 @@ __all__ = [
     "NoSuchJob",
     "NoSuchWorker",
     "NotObeyed",
+    "Placed",
     "Progress",
     "Queue",
     "QueueFull",
@@ -102,6 +107,9 @@ __all__ = [
     "Worker",
     "WrongState",
     "around",
+    "at",
+    "chain",
+    "group",
     "job",
     "on",
     "on_lag",

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from aioqless import data as data_
 from aioqless import names
@@ -21,6 +21,9 @@ LONGEST_CONTEXT = 4_096  # bytes
 MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
 
 
+OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
+
+
 class PutOptions(TypedDict, total=False):
     """The options of put, which are the fields of NewJob behind klass and data."""
 
@@ -32,6 +35,7 @@ class PutOptions(TypedDict, total=False):
     depends: Sequence[str] | None
     context: Mapping[str, str] | None
     start_within: float | None
+    on_failed: OnFailed | None
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class NewJob:
     """A job to be put. `klass` is a handler, or the name of one that another process or language has.
 
     `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel with it, such as those of a trace. It
-    fails in `<queue>-too-late` unless it begins `start_within` seconds from now. What is None is the job's own when it exists, else the
-    default.
+    fails in `<queue>-too-late` unless it begins `start_within` seconds from now. `on_failed` is what becomes of it when one that it
+    depends on fails. What is None is the job's own when it exists, else the default.
     """
 
     klass: str | Handler[...]
@@ -53,6 +57,7 @@ class NewJob:
     depends: Sequence[str] | None = None
     context: Mapping[str, str] | None = None
     start_within: float | None = None
+    on_failed: OnFailed | None = None
 
     @classmethod
     def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
@@ -73,6 +78,8 @@ class NewJob:
         else:
             klass, retries = self.klass.klass, self.klass.retries if self.retries is None else self.retries
             self.klass.check(text)
+        if self.on_failed not in (None, *get_args(OnFailed)):
+            raise ValueError(f"on_failed must be one of {', '.join(get_args(OnFailed))}, not {self.on_failed!r}")
         return {
             "jid": secrets.token_hex(16) if self.jid is None else names.checked_jid(self.jid),
             "klass": klass,
@@ -84,6 +91,7 @@ class NewJob:
             "depends": None if self.depends is None else names.checked_list("depends", self.depends),
             "context": None if self.context is None else data_.encoded(names.checked_texts("context", self.context), LONGEST_CONTEXT),
             "within": None if self.start_within is None else names.checked_number("start_within", self.start_within, least=0),
+            **({"on_failed": self.on_failed} if self.on_failed else {}),
         }
 
 
@@ -101,6 +109,9 @@ class Puts:
 
     async def put(self, queue: str, arguments: dict[str, Any]) -> str:
         """Put one job; returns its jid. Raises what the script refuses it with. If the caller is cancelled, it is put nevertheless."""
+        if "on_failed" in arguments:
+            (jid,) = await self._scripts("put_flow", batch=[{"queue": queue, **arguments}])
+            return str(jid)
         loop = asyncio.get_running_loop()
         put = _Put(arguments, loop.create_future())
         if queue in self._gathered:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from aioqless import names
+from aioqless.flows import Flow, Step, check_size, plan
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, PutOptions, Puts, batches
+from aioqless.puts import NewJob, OnFailed, PutOptions, Puts, batches
 from aioqless.recurring import RecurOptions, RecurringJob, recur
 from aioqless.scripts import Scripts
 
@@ -45,10 +46,24 @@ class Queue:
         queue = names.checked("queue", self.name)
         answers: list[Any] = []
         for batch in batches([self._arguments(job) for job in jobs]):
-            answers += await self._scripts("put_many", queue=queue, batch=batch)
+            if any("on_failed" in each for each in batch):
+                answers += await self._scripts("put_flow", batch=[{"queue": queue, **each} for each in batch])
+            else:
+                answers += await self._scripts("put_many", queue=queue, batch=batch)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
         return answers
+
+    async def put_flow(self, flow: Step, *, on_failed: OnFailed | None = None) -> Flow:
+        """Put jobs that depend on each other in one step: all of them, or none. Those that `at` doesn't place elsewhere come here;
+        `on_failed` is the choice of those that have none of their own.
+
+        Raises ValueError for more than 1,000 jobs or 10,000 dependencies, and what `put` raises.
+        """
+        rows, put = plan(flow, names.checked("queue", self.name), on_failed)
+        check_size(batch := [{"queue": queue, **self._arguments(job)} for queue, job in rows])
+        await self._scripts("put_flow", batch=batch)
+        return put
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job that must exist. Raises NoSuchJob."""

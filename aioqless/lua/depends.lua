@@ -18,10 +18,14 @@ if #jids == 0 then refusal.argument('jids', nil, 'name at least one job') end
 if word == 'on' then
   dependency.check(jid, jids)
   dependency.link(jid, jids)
+  local choice = redis.call('HGET', keys.job(jid), 'x-on-failed')
+  if choice then cascade.choose(jid, choice) end
 elseif jids[1] == 'all' and #jids == 1 then
   dependency.drop_all(jid)
 else
   dependency.unlink(jid, jids)
 end
-dependency.release(jid, now or args.time('now'))
+now = now or args.time('now')
+dependency.release(jid, now)
+cascade.upkeep(now)
 return '1'

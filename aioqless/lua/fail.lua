@@ -24,15 +24,8 @@ else
   dependency.drop_all(jid)
 end
 
-events.log({event = 'failed', jid = jid, worker = worker, group = group, message = message})
-events.tracked('failed', jid)
-history.append(jid, job, now, 'failed', cjson.encode({worker = worker, group = group}))
-stats.count(job.queue, now, 'failures', 1)
-stats.count(job.queue, now, 'failed', 1)
-place.leave(job.queue, jid)
-if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), jid) end
 if data then record.set(jid, 'data', data) end
-record.clear(jid, 'grace', 'scheduled')
-failing.store(job, group, message, worker, now)
+failing.fail(job, group, message, worker, now)
+cascade.upkeep(now)
 retention.prune_failed(now, 20)
 return jid

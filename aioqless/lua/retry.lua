@@ -34,4 +34,5 @@ events.log({event = 'failed', jid = jid, worker = worker, group = into, message 
 stats.count(queue, now, 'failures', 1)
 stats.count(queue, now, 'failed', 1)
 failing.store(job, into, why, worker, now)
+cascade.upkeep(now)
 return json.number(remaining)

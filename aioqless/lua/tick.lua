@@ -1,4 +1,5 @@
 -- tick: instances of cron templates whose time has come, as the caller reckoned it; then, what is due.
+-- Besides, it goes on with what failures left.
 --
 -- @arg     now      time
 -- @arg     offset   count?        how many of those due to leave out of the reply: the caller can't reckon them
@@ -7,4 +8,5 @@
 -- @returns json                   {now, made: [the instances' jids; '' where another was faster], next,
 --                                 due: [{jid, tick, cron, timezone, backlog}]}; backlog null: what was missed counts once
 
+cascade.upkeep(now)
 return cron.tick(each, now)

@@ -34,7 +34,7 @@ TOO_MANY = json.dumps([str(number) for number in range(1001)])
 # A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
 SAMPLES = {
     "string": "a", "text": "some text", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post", "data": "[1]",
-    "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "tags": '["x"]',
+    "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "share": "0.5", "tags": '["x"]',
     "jids": '["b"]', "request": "line:1",
 }  # fmt: skip
 WRONG = {
@@ -50,6 +50,7 @@ WRONG = {
     "seconds": NO_SECONDS,
     "interval": [*NO_SECONDS, "0", "-0"],
     "count": NO_COUNTS,
+    "share": [*NO_NUMBERS, "-0.1", "1.1"],
     "priority": [*NO_NUMBERS, "1.1e9", "-1.1e9"],
     "tags": [*NO_LISTS, TOO_MANY, *(json.dumps([name]) for name in NO_NAMES)],
     "jids": [*NO_LISTS, TOO_MANY],
@@ -60,7 +61,7 @@ EMPTY_IS_FINE = {"text", "time"}
 # Arguments whose names promise more than their types do.
 NAMED = {
     "order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600",
-    "side": "right",
+    "side": "right", "on_failed": "fail", "result": "60 {}",
 }  # fmt: skip
 
 # What is wrong although each argument alone is right: command, keys, arguments.
@@ -70,6 +71,18 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "complete: a delay without a next queue": ("complete", [], ["a", "ann", "mail", 2, "", "delay", 5]),
     "complete: dependencies without a next queue": ("complete", [], ["a", "ann", "mail", 2, "", "depends", '["b"]']),
     "complete: a job that waits for itself": ("complete", [], ["a", "ann", "mail", 2, "", "next", "post", "depends", '["a"]']),
+    **{
+        f"complete: {text!r} is no result": ("complete", [], ["a", "ann", "mail", 2, "", "result", text])
+        for text in ("", "60", "60 ", " {}", "0 {}", "-1 {}", "1.5 {}", "60 {", "60 1, 2", "60 1] [2", "12345678901 {}")
+    },
+    "complete: a result of a job that goes on": ("complete", [], ["a", "ann", "mail", 2, "", "next", "post", "result", "60 {}"]),
+    "heartbeat: a message without progress": ("heartbeat", [], ["a", "ann", 2, "", "message", "page 1"]),
+    "heartbeat: a long message": ("heartbeat", [], ["a", "ann", 2, "", "progress", "0.1", "message", "x" * 4001]),
+    "put_flow: a job that waits for itself": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", ""]),
+    "put_flow: a choice that there isn't": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", "", "", "explode"]),
+    "put_flow: a bad one behind a good one": (
+        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 7), *("mail", "g", "K", "{", *[""] * 7)]
+    ),
     "depends: a job that waits for itself": ("depends", [], ["held", "on", "held"]),
     "depends on: nobody": ("depends", [], ["held", "on"]),
     "depends off: nobody": ("depends", [], ["held", "off"]),
@@ -279,7 +292,7 @@ async def test_what_was_wrong_was_wrong_for_that_reason(town: Story, name: str) 
     for option in spoken.form.options:
         for options in ([option.name, sample(option)], [option.name, sample(option)] * 2):
             reply = await call(town, spoken.command.name, spoken.keys, spoken.argv(options=options))
-            assert not isinstance(reply, tuple) or reply[0] != "BADARG" or "without next" in reply[1]["why"], reply
+            assert not isinstance(reply, tuple) or reply[0] != "BADARG" or "cannot be used without" in reply[1]["why"], reply
 
 
 @pytest.mark.parametrize("name", [name for name, spoken in FORMS.items() if spoken.form.batch])

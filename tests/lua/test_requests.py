@@ -22,6 +22,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("put",), {**_JOB, "jid": "a", "now": 10}),
     (("requeue",), {**_JOB, "jid": "idle", "now": 10}),
     (("put_many",), {"queue": "mail", "now": 10, "batch": [{"jid": "new", **_ROW, "data": "1"}, {"jid": "no", **_ROW, "data": "{"}]}),
+    (("put_flow",), {"now": 10, "batch": [{"queue": "mail", "jid": "new", **_ROW, "data": "1", "depends": ["a"], "on_failed": "fail"}]}),
     (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 10}),
     (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 1000}),
     (("pop",), {"queue": "nothing", "worker": "ann", "count": 9, "now": 10}),

@@ -61,7 +61,7 @@ def test_no_body_reads_arguments_or_spells_keys(name: str) -> None:
 
 def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() -> None:
     denied = {name for name in command_names() if not set(read_command(name).flags) & {"no-writes", "allow-oom"}}
-    assert denied == {"put", "put_many", "requeue", "recur", "declare", "tick", "intake"}
+    assert denied == {"put", "put_many", "put_flow", "requeue", "recur", "declare", "tick", "intake"}
 
 
 # Headers, one directive at a time

@@ -18,7 +18,7 @@ LAYERS = [
     {"followers", "reports", "reading"},
     {"following"},
     {"config", "jobs", "puts", "intake"},
-    {"recurring"},
+    {"recurring", "flows"},
     {"queue"},
     {"client"},
     {"handlers"},
@@ -26,7 +26,7 @@ LAYERS = [
     {"health", "sandbox", "supervisor"},
     {"cli"},
     {"__main__", ""},
-    {"extras", "testing"},
+    {"extras"},
 ]
 WORKER = [
     {"subscriptions"},

@@ -22,6 +22,7 @@ local FAMILIES = {
   {'set', '^failures$', function(here) return groups.names(here) end},
   {'hash', '^s:stats:', function(here) return registers.day(here) end},
   {'set', '^x:todo$', function(here) return ties.notes(here) end},
+  {'set', '^x:fallen$', function(here) return ties.notes(here) end},
   {'set', '^x:left:(.*)$', function(here, note) return ties.rest(here, note) end},
   {'string', '^x:request:', function(here) return registers.expiring(here, 'answer-forever', 120) end},
   {'hash', '^x:cron:(.+)$', function(here, jid) return turns.of_cron(here, jid) end},

@@ -8,6 +8,19 @@ function failing.failure(group, message, worker, now)
     .. string.format('%.0f', math.floor(now)) .. ',"worker":' .. cjson.encode(worker) .. '}'
 end
 
+-- A job fails, wherever it is.
+function failing.fail(job, group, message, worker, now)
+  events.log({event = 'failed', jid = job.jid, worker = worker, group = group, message = message})
+  events.tracked('failed', job.jid)
+  history.append(job.jid, job, now, 'failed', cjson.encode({worker = worker, group = group}))
+  stats.count(job.queue, now, 'failures', 1)
+  stats.count(job.queue, now, 'failed', 1)
+  place.leave(job.queue, job.jid)
+  if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), job.jid) end
+  record.clear(job.jid, 'grace', 'scheduled')
+  failing.store(job, group, message, worker, now)
+end
+
 -- The job is failed from now on, in its group.  Leaving queue and locks is the caller's part.
 function failing.store(job, group, message, worker, now)
   record.set(job.jid, 'state', 'failed', 'worker', '', 'expires', '',
@@ -15,6 +28,10 @@ function failing.store(job, group, message, worker, now)
   redis.call('SADD', keys.failures(), group)
   redis.call('LPUSH', keys.group(group), job.jid)
   retention.note_failed(job, now)
+  if redis.call('HEXISTS', keys.job(job.jid), 'x-cascade') == 1 then
+    cascade.note('failed', job.jid, keys.dependents(job.jid))
+    redis.call('PUBLISH', keys.retimed(), '')
+  end
 end
 
 -- A failed job leaves its group. The record stays with the job until it completes.

@@ -38,6 +38,8 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-context   texts by name that travel with it
 --   x-start-by  when a worker that gets it is too late
 --   x-after     the jids it was put to wait for
+--   x-on-failed what becomes of it when one of these fails
+--   x-cascade   that it matters to somebody when it fails
 --   x-progress  how far its run says to be
 --   x-lost      how often its lock was lost since it came into its queue
 -- and in a template's:
@@ -52,7 +54,8 @@ function keys.pruned() return ns .. ':x:pruned' end                            -
 function keys.cron(jid) return ns .. ':x:cron:' .. jid end                     -- H a recurring job with a cron expression
 function keys.ticks() return ns .. ':x:ticks' end                              -- Z such jobs by when their next instance is due
 function keys.resting() return ns .. ':x:resting' end                          -- Z paused templates by since when
-function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry
+function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry, or `x:fallen` has some
+function keys.fallen() return ns .. ':x:fallen' end                            -- S such notes on what failures come to
 function keys.rules() return ns .. ':x:rules' end                              -- S options that say how long ended jobs of a queue or klass are kept
 function keys.outdated() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
 function keys.result(jid) return ns .. ':x:result:' .. jid end                 -- T what a job's handler returned, behind the number of its run; expires

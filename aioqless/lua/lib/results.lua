@@ -4,7 +4,7 @@
 function results.parse(text)
   local seconds, value = string.match(text, '^(%d+) (.+)$')
   if not value or #seconds > 10 or tonumber(seconds) == 0 then refusal.argument('result', text, 'is not of the form seconds json') end
-  if not pcall(cjson.decode, '[' .. json.without_surrogates(value) .. ']') then refusal.argument('result', value, 'is not JSON') end
+  if not pcall(cjson.decode, json.without_surrogates(value)) then refusal.argument('result', value, 'is not JSON') end
   return {seconds = seconds, value = value}
 end
 

@@ -42,6 +42,8 @@ function ties.dependency(jid, state, other, now)
   local others = ties.state(other)
   if not state then
     problem = 'dependency-without-job'
+  elseif not others and ties.noted('canceled', other, jid) then
+    return
   elseif other == jid or (not others or others == 'complete') and not ties.noted('release', other, jid) then
     problem = 'dependency-satisfied'
   elseif others and others ~= 'complete' and redis.call('SISMEMBER', keys.dependents(other), jid) == 0 and not ties.noted('release', other, jid) then
@@ -82,8 +84,11 @@ end
 function ties.rest(here, note)
   if not ties.readable(note) then
     findings.add('rest-without-note', {note = note}, function() redis.call('UNLINK', here.key) end)
-  elseif redis.call('SISMEMBER', keys.todo(), note) == 0 then
-    findings.add('rest-without-note', {note = note}, function() redis.call('SADD', keys.todo(), note) end)
+  else
+    local notes = (string.find(note, '^failed:') or string.find(note, '^canceled:')) and keys.fallen() or keys.todo()
+    if redis.call('SISMEMBER', notes, note) == 0 then
+      findings.add('rest-without-note', {note = note}, function() redis.call('SADD', notes, note) end)
+    end
   end
   return 1
 end

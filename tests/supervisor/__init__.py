@@ -1,1 +1,0 @@
-"""The supervisor alone, with processes that do next to nothing."""
