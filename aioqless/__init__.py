@@ -37,6 +37,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     health.py       whether a process is alive and ready, over HTTP
     sandbox.py      a directory of its own for each process
     supervisor/     several processes, and one to look after them
+    testing/        for tests of handlers and of what they put
     cli/            python -m aioqless
 """
 

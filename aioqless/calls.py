@@ -89,6 +89,13 @@ def lay_out(namespace: str, command: str, word: str | None, arguments: dict[str,
 
 
 @cache
+def times(command: str, word: str | None) -> tuple[str, ...]:
+    """The arguments of a command that are points in time, which may be left to Redis' clock."""
+    header = read_command(command)
+    return tuple(arg.name for arg in (*header.lead.args, *_form_of(header, word).args) if arg.type == "time")
+
+
+@cache
 def _composed(command: str, namespace: str) -> tuple[Script, str]:
     script = compose(command, namespace)
     return script, hashlib.sha1(script.text.encode(), usedforsecurity=False).hexdigest()

@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from redis import exceptions
 
 from aioqless import errors
-from aioqless.calls import Call, lay_out
+from aioqless.calls import Call, lay_out, times
 from aioqless.connection import AWAY, Connection
 from aioqless.header import read_command
 
@@ -29,18 +29,21 @@ class Scripts:
 
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent again, `attempts` times in all: reads
     as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
-    it twice.
+    it twice. The scripts go by Redis' clock, or by `clock` where one is given.
     """
 
     followers: Followers  # these two are there when a client has made them
     reports: Reports
 
-    def __init__(self, connection: Connection, namespace: str = "ql", *, attempts: int = 3) -> None:
+    def __init__(
+        self, connection: Connection, namespace: str = "ql", *, attempts: int = 3, clock: Callable[[], float] | None = None
+    ) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
             raise ValueError(f"namespace {namespace!r} must be a printable name without ':', which separates the parts of a key")
         self.connection = connection
         self.namespace = namespace
         self.attempts = attempts
+        self._clock = clock
         self._lines = _Lines()
 
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
@@ -60,6 +63,8 @@ class Scripts:
 
     def prepare(self, command: str, word: str | None = None, /, **arguments: Any) -> Call:
         """Lay out a command to be sent by `pipeline`. Raises TypeError for a wrong or missing name of an argument."""
+        if self._clock is not None:
+            arguments = dict.fromkeys(times(command, word), self._clock()) | arguments
         return lay_out(self.namespace, command, word, arguments)
 
     async def pipeline(self, calls: Sequence[Call]) -> list[Any]:
@@ -77,7 +82,9 @@ class Scripts:
         return [call.read_or_error(reply) for call, reply in zip(calls, replies, strict=True)]
 
     async def now(self) -> float:
-        """What time it is by Redis' clock, in seconds since 1970."""
+        """What time it is by the clock that scripts go by, in seconds since 1970."""
+        if self._clock is not None:
+            return self._clock()
         seconds, microseconds = await self.connection.execute("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
 

@@ -34,7 +34,8 @@ class Client:
 
     Without a URL: AIOQLESS_URL, else REDIS_URL, else a private server shared by all that run without one on this machine
     (aioqless[embedded]). `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer
-    than `timeout` seconds is given up; data of more than `max_data` bytes are refused.
+    than `timeout` seconds is given up; data of more than `max_data` bytes are refused. Everything goes by Redis' clock; `clock` is another
+    one, for tests.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class Client:
         timeout: float = 30.0,
         max_data: int = data.LIMIT,
         name: str | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL")
         self.namespace = namespace
         self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
+        self._clock = clock
         self._timeout = names.checked_number("timeout", timeout, least=0.001)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
@@ -68,7 +71,7 @@ class Client:
 
     def _scripts(self, name: str, timeout: float) -> Scripts:
         before = self._ensure_private if self._private else None
-        return Scripts(Connection(self.url or "", timeout=timeout, name=name, before=before), self.namespace)
+        return Scripts(Connection(self.url or "", timeout=timeout, name=name, before=before), self.namespace, clock=self._clock)
 
     def apart(self, name: str, timeout: float) -> Scripts:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows it as `<name of the client>.<name>`.

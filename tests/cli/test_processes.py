@@ -43,6 +43,17 @@ async def test_a_second_signal_kills_every_process(client: Client, start: Start,
     assert await state_of(client, "a") == "running"
 
 
+async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Slow", 0.5, jid="a")
+    async with start("-w", "1") as worker:
+        await until(lambda: worker.logged("job.started"))
+        os.kill(pid_of(worker, 1), signal.SIGTERM)  # as from who stops a whole group of processes
+        await until(lambda: worker.logged("worker.draining"))
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    assert await state_of(client, "a") == "complete"
+
+
 async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(client: Client, start: Start, until: Until) -> None:
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)

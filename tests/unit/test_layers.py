@@ -26,7 +26,7 @@ LAYERS = [
     {"health", "sandbox", "supervisor"},
     {"cli"},
     {"__main__", ""},
-    {"extras"},
+    {"extras", "testing"},
 ]
 WORKER = [
     {"subscriptions"},

@@ -32,6 +32,8 @@ def test_settings_do_not_change() -> None:
         ({"concurrency": 1.5}, "concurrency must be a whole number"),
         ({"concurrency": True}, "concurrency must be a whole number"),
         ({"threads": 0}, "threads must be a whole number"),
+        ({"max_jobs": 0}, "max_jobs must be a whole number of 1 or more"),
+        ({"max_memory": 0.5}, "max_memory must be a whole number"),
         ({"processes": 0}, "processes must be a whole number of 1 or more"),
         ({"max_jobs_per_process": 0}, "max_jobs_per_process must be a whole number of 1 or more"),
         ({"kill_after": -1}, "kill_after -1 must be finite"),

@@ -1,0 +1,85 @@
+"""Perform a handler with no Redis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, cast
+
+from aioqless.data import LIMIT
+from aioqless.errors import AioqlessError
+from aioqless.handlers import Around, Handlers, Resources, Surroundings
+from aioqless.jobs import Job
+from aioqless.puts import NewJob
+from aioqless.retrying import NEVER, RetryPolicy
+from aioqless.scripts import Scripts
+from aioqless.worker.outcome import Outcome, outcome_of
+from aioqless.worker.perform import perform as performed
+from aioqless.worker.run import Run
+
+LOCK = 60.0
+
+
+@dataclass(frozen=True)
+class Performed:
+    """What came of a run. `outcome` is what a worker would have stored (Complete, Again, Failed: of aioqless.worker.outcome), None if the
+    handler itself completed, failed, retried or released the job. `said` are the commands that it gave, with their arguments."""
+
+    outcome: Outcome | None
+    result: Any
+    error: BaseException | None
+    job: Job
+    said: list[tuple[str, dict[str, Any]]]
+
+
+@dataclass
+class _NoRedis:
+    """Answers what a handler's job may ask of its lock; whatever else would need Redis is refused."""
+
+    said: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
+        answers = {"heartbeat": time.time() + LOCK, "complete": "complete", "fail": None, "retry": 0, "release": "waiting", "log": None}
+        if command not in answers:
+            raise AioqlessError(f"perform() has no Redis to {command} on; test this with a client of aioqless_client")
+        self.said.append((command, arguments))
+        return answers[command]
+
+
+async def perform(
+    new: NewJob,
+    *,
+    resources: Mapping[Any, Any] = MappingProxyType({}),
+    around: Sequence[Around] = (),
+    retry: RetryPolicy = NEVER,
+    **fields: Any,
+) -> Performed:
+    """Run a new job, `await perform(resize.data(path="a.png"), resources={Pool: fake})`, as a worker would that has these resources by
+    type, this middleware, and this retry policy for handlers without one. `fields` are what the job has beside: queue, jid, remaining,
+    tags, ...
+
+    What the handler raises is not raised, but in `error` and decides the outcome. Raises InvalidData for data that it can't take.
+    """
+    if isinstance(new.klass, str):
+        raise TypeError(f"perform takes a job for a handler, which @job makes of a function, not for the klass {new.klass!r}")
+    arguments = new.arguments(LIMIT)
+    retries = 5 if arguments["retries"] is None else arguments["retries"]
+    record: dict[str, Any] = {
+        "jid": arguments["jid"], "klass": arguments["klass"], "queue": "default", "state": "running", "worker": "test",
+        "priority": arguments["priority"] or 0, "tags": arguments["tags"] or [], "retries": retries, "remaining": retries,
+        "expires": time.time() + LOCK, "tracked": False, "failure": {}, "spawned_from_jid": None, "fence": 1,
+        "data": arguments["data"].decode(), "context": new.context, **fields,
+    }  # fmt: skip
+    redis = _NoRedis()
+    now = time.monotonic()
+    run = Run(Job(cast(Scripts, redis), record), started=now, lock=LOCK, clock=now - time.time(), handler=new.klass)
+    given = Resources(there=resources)
+    given.check(new.klass.fn, new.klass.takes.given)
+    try:
+        run.result = await performed(run, Handlers([new.klass]), Surroundings(around, (), given))
+        run.data = run.job.changed_data()
+    except Exception as error:
+        run.error = error
+    return Performed(outcome_of(run, retry), run.result, run.error, run.job, redis.said)

@@ -1,0 +1,36 @@
+"""A Redis that ends with the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError as NotConnected
+from redis.retry import Retry
+
+from aioqless.embedded import find_program
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """The url of a server of its own, on a socket in a directory that goes with it. It writes nothing to disk.
+
+    It is the one of `aioqless[embedded]`, else a redis-server on PATH. Raises aioqless.embedded.NoServer.
+    """
+    with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
+        socket = Path(folder) / "redis.sock"
+        options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", folder, "--enable-debug-command", "yes"]
+        process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
+        try:
+            patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
+            with Redis(unix_socket_path=str(socket), retry=patience) as redis:
+                redis.ping()
+            yield f"unix://{socket}"
+        finally:
+            process.terminate()
+            process.wait()

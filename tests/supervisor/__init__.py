@@ -1,0 +1,1 @@
+"""The supervisor alone, with processes that do next to nothing."""

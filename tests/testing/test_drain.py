@@ -1,0 +1,78 @@
+"""What is ready is worked off, in order; time moves when it is told to; what happens is waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioqless import GIVEN, Client, Job, Retry, Worker, job
+from aioqless.testing import Clock, drain, heard
+
+order: list[str] = []
+
+
+@job(klass="Step")
+async def step(job: Job[Any], name: str, then: str | None = None, client: Client = GIVEN) -> None:
+    order.append(name)
+    if name == "flaky" and job.remaining == job.retries:
+        raise Retry(delay=60)
+    if then:
+        await client.queue("default").put(step.data(name=then))
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    order.clear()
+
+
+async def test_jobs_are_drained_one_after_the_other_with_those_they_put(aioqless_client: Client) -> None:
+    async with aioqless_client as client:
+        queue = client.queue("default")
+        await queue.put(step.data(name="a", then="d"))
+        await queue.put(step.data(name="b"))
+        await queue.put(step.data(name="c"), priority=-1)
+        await drain(client, step)
+        assert order == ["c", "a", "b", "d"]
+        assert await queue.length() == 0
+
+
+async def test_what_is_delayed_runs_when_the_clock_has_moved(aioqless_client: Client, aioqless_clock: Clock) -> None:
+    async with aioqless_client as client:
+        await client.queue("default").put(step.data(name="later"), delay=3600)
+        await client.queue("default").put(step.data(name="flaky"))
+        await drain(client, step)
+        assert order == ["flaky"]
+        aioqless_clock.move(60)
+        await drain(client, step)
+        assert order == ["flaky", "flaky"]
+        aioqless_clock.move(3540)
+        await drain(client, step)
+        assert order == ["flaky", "flaky", "later"]
+
+
+async def test_a_recurring_job_comes_as_often_as_the_clock_says(aioqless_client: Client, aioqless_clock: Clock) -> None:
+    async with aioqless_client as client:
+        await client.queue("default").recur(step, {"name": "tick"}, every=60)
+        for _ in range(3):
+            await drain(client, step)
+            aioqless_clock.move(60)
+    assert order == ["tick"] * 3
+
+
+async def test_a_lock_lapses_by_that_clock(aioqless_client: Client, aioqless_clock: Clock) -> None:
+    async with aioqless_client as client:
+        jid = await client.queue("default").put(step.data(name="a"))
+        await client.config.set("grace-period", 0)
+        await client.queue("default").pop(worker="dead")
+        assert await client.queue("default").pop(worker="other") == []
+        aioqless_clock.move(60)
+        assert [job.jid for job in await client.queue("default").pop(worker="other")] == [jid]
+
+
+async def test_what_happens_is_waited_for(aioqless_client: Client) -> None:
+    async with aioqless_client as client, heard(client) as events, Worker(client, step):
+        jid = await client.queue("default").put(step.data(name="a"))
+        assert (await events.of("completed", jid)).more["queue"] == "default"
+        with pytest.raises(AssertionError, match=f"no failed .* what happened was put {jid}, completed {jid}"):
+            await events.of("failed", patience=0.05)

@@ -1,0 +1,79 @@
+"""A handler performed with no Redis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioqless import GIVEN, AioqlessError, Fail, InvalidData, Job, Next, Retry, job
+from aioqless.retrying import RetryPolicy, fixed
+from aioqless.testing import perform
+from aioqless.worker.outcome import Again, Complete, Failed
+
+
+class Pool:
+    name = "fake"
+
+
+@job(klass="Charge", retries=2)
+async def charge(job: Job[Any], invoice: int, pool: Pool = GIVEN) -> Next | None:
+    match invoice:
+        case 1:
+            job.data["receipt"] = pool.name
+            await job.heartbeat()
+            await job.log("paid", by=pool.name)
+            return Next("mail", delay=5)
+        case 2:
+            raise Retry(30)
+        case 3:
+            raise Fail("refused", "no money")
+        case 4:
+            await job.complete()
+        case 5:
+            await job.move("elsewhere")
+    raise ConnectionError("bank closed")
+
+
+async def test_a_run_comes_to_what_a_worker_would_store() -> None:
+    ended = await perform(charge.data(invoice=1), resources={Pool: Pool()})
+    assert ended.outcome == Complete(Next("mail", delay=5), None)
+    assert ended.job.data == {"invoice": 1, "receipt": "fake"}
+    assert [command for command, _ in ended.said] == ["heartbeat", "log"]
+
+
+@pytest.mark.parametrize(
+    ("invoice", "outcome"),
+    [(2, Again(30)), (3, Failed("refused", "no money")), (4, None)],
+)
+async def test_what_a_handler_decides_is_the_outcome(invoice: int, outcome: object) -> None:
+    assert (await perform(charge.data(invoice=invoice), resources={Pool: Pool()})).outcome == outcome
+
+
+async def test_an_error_fails_the_job_or_is_retried_by_the_policy() -> None:
+    ended = await perform(charge.data(invoice=6), resources={Pool: Pool()}, queue="bank")
+    assert isinstance(ended.outcome, Failed) and ended.outcome.group == "bank-ConnectionError"
+    assert isinstance(ended.error, ConnectionError)
+    policy = RetryPolicy(on=(ConnectionError,), backoff=fixed(7))
+    again = (await perform(charge.data(invoice=6), resources={Pool: Pool()}, retry=policy)).outcome
+    assert isinstance(again, Again) and again.delay == 7
+
+
+async def test_a_plain_function_is_performed_too() -> None:
+    @job
+    def double(job: Job[int]) -> int:
+        return job.data * 2
+
+    assert (await perform(double.data(21))).result == 42
+
+
+async def test_what_needs_redis_says_so() -> None:
+    ended = await perform(charge.data(invoice=5), resources={Pool: Pool()})
+    assert isinstance(ended.error, AioqlessError) and "has no Redis to requeue on" in str(ended.error)
+
+
+async def test_what_is_missing_is_refused() -> None:
+    with pytest.raises(AioqlessError, match="charge takes a Pool as pool"):
+        await perform(charge.data(invoice=1))
+    with pytest.raises(InvalidData):
+        await perform(charge.data(invoice="one"), resources={Pool: Pool()})  # type: ignore[arg-type]
