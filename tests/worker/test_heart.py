@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -115,6 +116,25 @@ async def test_the_neighbours_of_a_handler_that_blocks_keep_their_locks_too(
             end.set()
             await until(lambda: lines.of("job.completed", klass="Stay"))
         assert rival.got == []
+
+
+async def test_a_task_that_a_handler_started_is_named_as_the_handler(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @job(klass="Hog")
+    async def hog(job: Job[Any]) -> None:
+        async def part() -> None:
+            time.sleep(1.5)  # noqa: ASYNC251
+
+        await asyncio.gather(part(), asyncio.sleep(0))
+
+    jid = await client.queue("mail").put(hog)
+    async with work(hog):
+        told = (await until(lambda: lines.of("worker.loop_blocked")))[0]
+        await until(lambda: lines.of("job.completed"))
+    assert "part" in told["where"]
+    if sys.version_info >= (3, 12):  # before, a task can't be asked for its context
+        assert (told["jid"], told["klass"]) == (jid, "Hog")
+    else:
+        assert told["running"] == ["Hog"]
 
 
 async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_it_is_refused(
