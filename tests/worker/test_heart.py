@@ -159,10 +159,11 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(clie
 
     @job(klass="Catastrophe")
     async def catastrophe(job: Job[Any]) -> None:
-        size, began = 18, time.monotonic()
-        while time.monotonic() < began + 1.5:  # which makes one of about 1.5 s, however fast the machine is
-            size += 1
+        size, took = 18, 0.0
+        while took < 1.5:  # each more letter doubles it
+            size, began = size + (1 if took > 0.5 else 2), time.monotonic()
             re.match(r"(a+)+$", "a" * size + "b")
+            took = time.monotonic() - began
 
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe):
