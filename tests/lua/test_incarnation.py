@@ -91,6 +91,19 @@ async def test_what_the_former_one_held_goes_back_to_its_place_at_no_cost_of_a_r
     assert await story.state("other") == "running"
 
 
+async def test_a_job_that_ended_its_worker_too_often_fails_instead_of_ending_it_again(story: Story) -> None:
+    await story.configure(max_lost=1)
+    await story.running("a")
+    await _claim(story, 6)
+    assert await _recover(story, 7, "1") == 1
+    assert await story.pop(8) == ["a"]
+    assert (await _recover(story, 9, "1"), await _recover(story, 9, "1")) == (1, 0)
+    job = await story.get("a")
+    assert (job["state"], job["remaining"], job["failure"]["group"]) == ("failed", 5, "mail-lost-locks")
+    assert job["failure"]["message"] == 'Lost its lock 2 times in queue "mail", lately by ann'
+    assert await story.where("a") == {} and await story.scores("w:ann:jobs") == {}
+
+
 async def test_a_lock_that_ran_out_unnoticed_is_taken_back_too(story: Story) -> None:
     await story.running("a", 0, 1)
     await _claim(story, 500)

@@ -54,17 +54,24 @@ function locks.lapse(queue, jid, now)
   end
   record.clear(jid, 'grace')
   job.remaining = job.remaining - 1
-  local lost = (tonumber(redis.call('HGET', keys.job(jid), 'x-lost')) or 0) + 1
-  record.set(jid, 'remaining', job.remaining, 'x-lost', lost)
-  local most = config.number('max-lost')
-  if most > 0 and lost > most then
-    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
-    locks.give_up(queue, job, job.queue .. '-lost-locks', message, now)
-  elseif job.remaining < 0 then
+  record.set(jid, 'remaining', job.remaining)
+  if locks.lost_too_often(queue, job, now) then return nil end
+  if job.remaining < 0 then
     locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
-  else
-    return job
+    return nil
   end
+  return job
+end
+
+-- A job whose worker is gone: counted, and failed when that has happened too often.  Returns whether it was.
+function locks.lost_too_often(queue, job, now)
+  local lost = (tonumber(redis.call('HGET', keys.job(job.jid), 'x-lost')) or 0) + 1
+  record.set(job.jid, 'x-lost', lost)
+  local most = config.number('max-lost')
+  if most <= 0 or lost <= most then return false end
+  local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
+  locks.give_up(queue, job, job.queue .. '-lost-locks', message, now)
+  return true
 end
 
 function locks.give_up(queue, job, group, message, now)

@@ -19,15 +19,15 @@ function releasing.release(job, now, delay)
   return 'waiting'
 end
 
--- The next jobs that a worker holds, at most so many; returns how many.
+-- The next jobs that a worker which is gone holds, at most so many; returns how many.  One that was lost too often fails: it may be
+-- what ended the worker.
 function releasing.release_held(worker, now, most)
   local jids = redis.call('ZRANGE', keys.held(worker), 0, most - 1)
   for _, jid in ipairs(jids) do
     local job = record.read(jid)
-    if job and job.state == 'running' and job.worker == worker then
+    redis.call('ZREM', keys.held(worker), jid)
+    if job and job.state == 'running' and job.worker == worker and not locks.lost_too_often(job.queue, job, now) then
       releasing.release(job, now)
-    else
-      redis.call('ZREM', keys.held(worker), jid)
     end
   end
   return #jids
