@@ -78,10 +78,10 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "complete: a result of a job that goes on": ("complete", [], ["a", "ann", "mail", 2, "", "next", "post", "result", "60 {}"]),
     "heartbeat: a message without progress": ("heartbeat", [], ["a", "ann", 2, "", "message", "page 1"]),
     "heartbeat: a long message": ("heartbeat", [], ["a", "ann", 2, "", "progress", "0.1", "message", "x" * 4001]),
-    "put_flow: a job that waits for itself": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", ""]),
-    "put_flow: a choice that there isn't": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", "", "", "explode"]),
+    "put_flow: a job that waits for itself": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", "", ""]),
+    "put_flow: a choice that there isn't": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", "", "", "", "explode"]),
     "put_flow: a bad one behind a good one": (
-        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 7), *("mail", "g", "K", "{", *[""] * 7)]
+        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 8), *("mail", "g", "K", "{", *[""] * 8)]
     ),
     "depends: a job that waits for itself": ("depends", [], ["held", "on", "held"]),
     "depends on: nobody": ("depends", [], ["held", "on"]),

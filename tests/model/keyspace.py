@@ -27,7 +27,7 @@ NUMBERS = {
     "j": {"priority", "expires", "retries", "remaining", "time", "scheduled", "grace", "x-put", "x-fence", "x-lost"},
     "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce"},
 }
-JSON = {"tags", "failure"}
+JSON = {"tags", "failure", "x-after"}
 
 
 def keyspace(redis: Redis, name: str) -> dict[str, Any]:

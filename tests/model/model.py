@@ -108,6 +108,8 @@ class Model(Views):
         self.append_history(jid, time, "put", {"q": queue})
         self.attach(jid, job["tags"], time)
         self.link(jid, wanted)
+        if wanted:
+            job["x-after"] = wanted
         self.file(jid, queue, time, after)
         self.register_queue(queue, time)
         self.tell_trackers("put", jid)
@@ -329,6 +331,8 @@ class Model(Views):
         self.append_history(jid, now, "put", {"q": queue})
         self.register_queue(queue, now)
         self.link(jid, depends)
+        if depends:
+            self.job(jid)["x-after"] = list(depends)
         return self.file(jid, queue, now, delay)
 
     def _prune(self, now: float) -> None:
