@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import threading
 import time
 from contextvars import ContextVar
@@ -39,6 +40,16 @@ def resize(job: Job[Any], path: str, width: int = 100) -> Next:
 @job(klass="Ignore", executor="process")
 def ignore(job: Job[Any]) -> None:
     began(job)
+    time.sleep(600)
+
+
+@job(klass="Start", executor="process")
+def starts(job: Job[Any]) -> None:
+    program = subprocess.Popen(["sleep", "600"])
+    (Path(job.data["folder"]) / "program").write_text(str(program.pid))
+    began(job)
+    if job.data.get("dies"):
+        os.abort()
     time.sleep(600)
 
 

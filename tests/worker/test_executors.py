@@ -47,6 +47,11 @@ def files_of(folder: Path, jid: str) -> list[Path]:
     return sorted(folder.glob(f"{jid}-began-*"))
 
 
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, although perhaps nobody has asked how."""
+    return not is_alive(pid) or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 @pytest.fixture
 def began(tmp_path: Path, until: Until) -> Began:
     """`await began("a", 2)`: until the second run of job a has begun; returns the pid of its process. Handlers are told of the folder."""
@@ -300,6 +305,17 @@ async def test_a_process_that_ignores_the_shutdown_is_killed_and_its_job_handed_
         pid = await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining) == ("waiting", 5) and not is_alive(pid)
+
+
+@pytest.mark.parametrize("dies", [True, False])
+async def test_what_a_job_has_started_ends_with_its_process(
+    client: Client, work: Work, until: Until, began: Began, tmp_path: Path, dies: bool
+) -> None:
+    await client.queue("mail").put(in_processes.starts, {"folder": str(tmp_path), "dies": dies}, jid="a")
+    async with work(in_processes.starts, grace=0, kill_after=0.1):
+        await began("a")
+        program = int((tmp_path / "program").read_text())
+    await until(lambda: is_gone(program))
 
 
 async def test_a_process_that_makes_the_best_of_being_stopped_completes(client: Client, work: Work, began: Began, tmp_path: Path) -> None:

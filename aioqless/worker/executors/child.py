@@ -57,7 +57,10 @@ class Child:
             arguments = [str(theirs.fileno()), repr(log.written), repr(self._modules), *sys.path]
             flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # -O, -X, -W: as multiprocessing does
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *flags, "-c", PROGRAM, *arguments, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+                *(sys.executable, *flags, "-c", PROGRAM, *arguments),
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # a group of its own: it is killed with all that its job has started
             )
         self._death = asyncio.ensure_future(self._process.wait())
         self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
@@ -77,12 +80,11 @@ class Child:
             self._writer.write(frame(Stop(reason)))
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it at once, and what its job has started."""
         self._usable = False
-        if self._process and not (self._death and self._death.done()):
+        if self._process:
             with contextlib.suppress(ProcessLookupError):
-                # Not by the process' own method, which may reap it, so that asyncio finds no exit code.
-                os.kill(self._process.pid, signal.SIGKILL)
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     async def end(self, patience: float) -> None:
         """Let it end by itself, as it does when nobody talks to it any more; kill it after `patience` seconds."""
@@ -90,7 +92,8 @@ class Child:
         if self._writer and self._death:
             self._writer.close()
             await asyncio.wait([self._death], timeout=patience)
-            self.kill()
+            if not self._death.done():
+                self.kill()
             await self._ended()
 
     async def _ended(self) -> int:

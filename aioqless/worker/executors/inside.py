@@ -1,6 +1,6 @@
 """A process of the pool, from inside. Its main thread performs jobs, one at a time; another listens to the worker.
 
-When the worker is gone, so is the process at once, whatever it does: the job runs elsewhere when its lock expires.
+When the worker is gone, so is the process at once, with all that its job has started: the job runs elsewhere when its lock expires.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from aioqless.worker.executors.variables import unpack
 
 def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]) -> None:
     """Perform what comes through the socket until it is closed."""
-    # Ctrl-C and a service's stop reach all processes of a group: the worker decides what they mean. Not SIG_IGN, which programs that
-    # handlers start would inherit.
+    # A service's stop may reach all of its processes: the worker decides what that means. Not SIG_IGN, which programs that handlers start
+    # would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     os.set_inheritable(descriptor, False)
@@ -77,7 +77,7 @@ class Process:
                 yield
         finally:
             if self._job:
-                os._exit(1)
+                os.killpg(0, signal.SIGKILL)
             self._orders.put(None)
 
     def work(self) -> None:
