@@ -7,7 +7,6 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, Self, TypeAlias, cast
 
-import msgspec
 from typing_extensions import TypeVar
 
 from aioqless import data as data_
@@ -54,14 +53,14 @@ class ReadJob(Generic[Data]):
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self.stopped: Reason | None = None  # why the worker wants this run to end, in whatever it runs
         self._text: str = record["data"]
-        self._data: Any = msgspec.UNSET
+        self._data: Any = data_.Unread
         self._as_read: bytes | None = None  # what a type of the handler's made of the text
         self._history: History | None = history_of(record) if "history" in record else None
 
     @property
     def data(self) -> Data:
         """The job's data; what is changed in it is stored when the job completes or by `heartbeat`. Raises InvalidData."""
-        if self._data is msgspec.UNSET:
+        if self._data is data_.Unread:
             self._data = data_.decoded(self._text)
         return cast(Data, self._data)
 
@@ -85,7 +84,7 @@ class ReadJob(Generic[Data]):
 
         Keys that a type of the handler's doesn't know are other stages': they stay beside those it changed.
         """
-        if self._data is msgspec.UNSET:
+        if self._data is data_.Unread:
             return None
         shape = data_.shape(self._data)
         if shape is not None and shape == (self._as_read or data_.shape_of(self._text)):

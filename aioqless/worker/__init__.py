@@ -18,6 +18,7 @@ heart.py        Heart         renews every running job's lock, on a loop and a c
 pulse.py        Pulse         whether the worker's loop answers, and whose code keeps it from that
 run.py          Run           one attempt of one job
 perform.py                    calls a handler
+executors/      Executors     where it runs, when that isn't the loop: threads and processes
 outcome.py                    what a run came to: `outcome_of` decides, without any I/O
 """
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from aioqless.handlers import Handlers, Surroundings
-from aioqless.worker.executors import Executors
+from aioqless.worker.executors import Executors, Threads
 from aioqless.worker.run import Run
 
 ALONE = Surroundings()
@@ -16,19 +16,21 @@ ALONE = Surroundings()
 async def perform(run: Run, handlers: Handlers, surroundings: Surroundings = ALONE, executors: Executors | None = None) -> Any:
     """Find the job's handler and call it within what surrounds it; returns and raises what they do, UnknownKlass and InvalidData besides.
 
-    Coroutines run on the loop, plain functions in a thread, and what asks for it in a process. It returns when the code has stopped.
+    Coroutines run on the loop, plain functions in a thread, and what asks for it in a process of the executors'; without executors
+    nothing does. It returns when the code has stopped.
     """
-    return await surroundings.around(run.job, partial(_called, run, handlers, surroundings, executors or Executors(handlers)))
+    return await surroundings.around(run.job, partial(_called, run, handlers, surroundings, executors))
 
 
-async def _called(run: Run, handlers: Handlers, surroundings: Surroundings, executors: Executors) -> Any:
+async def _called(run: Run, handlers: Handlers, surroundings: Surroundings, executors: Executors | None) -> Any:
     job = run.job
     handler = handlers.find(job.klass)
-    if handler.executor == "process":
+    if executors is not None and handler.executor == "process":
         return await executors.processes.perform(run, handler)
     call, arguments = handler.bound(job)
     arguments |= surroundings.resources.filled(handler.takes.given)
     if inspect.iscoroutinefunction(call):
         return await call(job, **arguments)
-    result = await executors.threads.perform(run, partial(call, job, **arguments))
+    threads = executors.threads if executors is not None else Threads()
+    result = await threads.perform(run, partial(call, job, **arguments))
     return await result if inspect.isawaitable(result) else result

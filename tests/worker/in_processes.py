@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from aioqless import Job, Next, Retry, job
+from aioqless import Job, Next, ProcessDied, Retry, job
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
 UNSENT: ContextVar[Any] = ContextVar("unsent", default="nothing")
@@ -90,13 +90,16 @@ async def awaits(job: Job[Any]) -> None:
         ended(job)
 
 
-@job(klass="Die", executor="process")
-def die(job: Job[Any]) -> None:
+def dies(job: Job[Any]) -> None:
     began(job)
     if "signal" in job.data:
         os.kill(os.getpid(), job.data["signal"])
         time.sleep(600)
     os._exit(job.data["code"])
+
+
+die = job(klass="Die", executor="process")(dies)
+die_again = job(klass="DieAgain", executor="process", retry_on=(ProcessDied,), backoff=lambda used: 60)(dies)
 
 
 @job(klass="Pid", executor="process")

@@ -361,6 +361,14 @@ async def test_a_process_that_dies_fails_its_own_job_alone(
     assert (await found(client, "other")).state == "waiting"
 
 
+async def test_a_death_may_be_transient(client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path) -> None:
+    jid = await client.queue("mail").put(in_processes.die_again, {"folder": str(tmp_path), "code": 3})
+    async with work(in_processes.die_again):
+        await until(lambda: lines.of("job.retried", delay=60, remaining=4))
+    job = await found(client, jid)
+    assert job.state == "scheduled" and job.failure and job.failure.group == "mail-ProcessDied"
+
+
 async def test_a_process_that_dies_while_it_has_no_job_costs_none(client: Client, work: Work, until: Until, lines: Lines) -> None:
     pids = []
     async with work(in_processes.pid, processes=1):

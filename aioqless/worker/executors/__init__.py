@@ -17,12 +17,13 @@ from aioqless.worker.executors.processes import Processes
 from aioqless.worker.executors.threads import Threads
 from aioqless.worker.settings import Settings
 
+__all__ = ["Executors", "Threads"]
+
 
 class Executors:
     """Owns the threads and the processes of one worker. Raises ValueError for a handler that can't run in a process."""
 
-    def __init__(self, handlers: Handlers, settings: Settings | None = None) -> None:
-        settings = settings or Settings()
+    def __init__(self, handlers: Handlers, settings: Settings) -> None:
         self.threads = Threads(settings.threads)
         self.processes = Processes(handlers, settings)
 
