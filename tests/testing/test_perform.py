@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -77,3 +78,11 @@ async def test_what_is_missing_is_refused() -> None:
         await perform(charge.data(invoice=1))
     with pytest.raises(InvalidData):
         await perform(charge.data(invoice="one"), resources={Pool: Pool()})  # type: ignore[arg-type]
+
+
+async def test_a_handler_for_processes_runs_in_the_process_of_its_test() -> None:
+    @job(executor="process")
+    def tell(job: Job[Any]) -> int:
+        return os.getpid()
+
+    assert (await perform(tell.data())).result == os.getpid()
