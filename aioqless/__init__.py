@@ -12,6 +12,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     names.py        what may be a name or a number
     data.py         a job's data as JSON
     cron.py         which times a cron expression means
+    terms.py        uniqueness, limits and rates of jobs
     schedules.py    when a recurring job's instances come
     scratch.py      a directory for the time of one block
     record.py       what Redis keeps of a job
@@ -28,8 +29,6 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     config.py       configuration shared through Redis
     pubsub.py       events as they happen
     client/         Client, and its doors to all of these
-    blocking.py     Client for code without an event loop
-    outbox.py       jobs that are put when a transaction of SQLAlchemy is committed
     embedded/       a Redis when there is none
     handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself
@@ -46,6 +45,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
 from aioqless.client import Client
 from aioqless.errors import (
     AioqlessError,
+    AlreadyThere,
     DuplicateKlass,
     HasDependents,
     InvalidArgument,
@@ -76,6 +76,7 @@ from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 __all__ = [
     "GIVEN",
     "AioqlessError",
+    "AlreadyThere",
     "Chain",
     "Client",
     "DuplicateKlass",

@@ -6,6 +6,7 @@
     │   ├── LockLost           LOCKLOST   another run holds the job
     │   ├── WrongState         BADSTATE
     │   ├── InvalidArgument    BADARG
+    │   ├── AlreadyThere       EXISTS     put: there is a job with this jid or unique key
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
     │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
@@ -83,6 +84,10 @@ class InvalidArgument(ScriptError):
         return f"{self.detail.get('argument')} {'' if value is None else repr(value) + ' '}{self.detail.get('why')}"
 
 
+class AlreadyThere(ScriptError):
+    """There is a job with this jid or unique key already, `.jid`, and put was told to raise; nothing was put."""
+
+
 class HasDependents(ScriptError):
     """The job can't be cancelled while .detail["dependent"] waits for it: cancel both in one call."""
 
@@ -155,6 +160,7 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "LOCKLOST": LockLost,
     "BADSTATE": WrongState,
     "BADARG": InvalidArgument,
+    "EXISTS": AlreadyThere,
     "HELD": HasDependents,
     "REPEATED": StaleRequest,
     "NOWORKER": NoSuchWorker,

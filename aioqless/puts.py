@@ -6,11 +6,15 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import msgspec
 
 from aioqless import data as data_
 from aioqless import names
 from aioqless.scripts import Scripts
+from aioqless.terms import NOTHING, Key, TermOptions, Terms
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
@@ -24,7 +28,7 @@ MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
 OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
 
 
-class PutOptions(TypedDict, total=False):
+class PutOptions(TermOptions, total=False):
     """The options of put, which are the fields of NewJob behind klass and data."""
 
     jid: str | None
@@ -36,6 +40,7 @@ class PutOptions(TypedDict, total=False):
     context: Mapping[str, str] | None
     start_within: float | None
     on_failed: OnFailed | None
+    if_exists: Literal["keep", "raise"] | None
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,10 @@ class NewJob:
     `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel with it, such as those of a trace. It
     fails in `<queue>-too-late` unless it begins `start_within` seconds from now. `on_failed` is what becomes of it when one that it
     depends on fails. What is None is the job's own when it exists, else the default.
+    fails in `<queue>-too-late` unless it begins `start_within` seconds from now. What is None is the job's own when it exists, else the
+    default.
+    `if_exists` says what to do if its jid or its unique key is taken: `keep` that job, or `raise` AlreadyThere. The other options are
+    those of TermOptions.
     """
 
     klass: str | Handler[...]
@@ -58,6 +67,13 @@ class NewJob:
     context: Mapping[str, str] | None = None
     start_within: float | None = None
     on_failed: OnFailed | None = None
+    if_exists: Literal["keep", "raise"] | None = None
+    unique: Key | None = None
+    unique_until: Literal["started", "done"] | None = None
+    unique_for: float | None = None
+    limit_key: Key | None = None
+    limit: int | None = None
+    rate: tuple[int, float] | None = None
 
     @classmethod
     def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
@@ -92,7 +108,24 @@ class NewJob:
             "context": None if self.context is None else data_.encoded(names.checked_texts("context", self.context), LONGEST_CONTEXT),
             "within": None if self.start_within is None else names.checked_number("start_within", self.start_within, least=0),
             **({"on_failed": self.on_failed} if self.on_failed else {}),
+            "terms": self._terms(klass, text),
         }
+
+    def _terms(self, klass: str, text: bytes) -> bytes | None:
+        handler = None if isinstance(self.klass, str) else self.klass
+        declared = handler.terms if handler else None
+        own = (self.unique, self.unique_until, self.unique_for, self.limit_key, self.limit, self.rate)
+        if declared is None and self.if_exists is None and own == NOTHING:
+            return None
+        if self.if_exists not in (None, "keep", "raise"):
+            raise ValueError(f"if_exists must be 'keep' or 'raise', not {self.if_exists!r}")
+        values = partial(handler.values, text) if handler else partial(_values, text)
+        return Terms(*own).checked().over(declared).drawn(klass, values, self.if_exists)
+
+
+def _values(text: bytes) -> dict[str, Any]:
+    data = msgspec.json.decode(text)
+    return data if isinstance(data, dict) else {}
 
 
 class Puts:

@@ -33,7 +33,8 @@ class Queue:
         """Put one job; returns its jid. `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path": "a.png"})`
         and, for a handler that is elsewhere, `put("app.jobs.resize", {...})` only when they are called.
 
-        A jid that exists is moved here with what it is given anew. Raises QueueFull when Redis has no memory left.
+        A jid that exists is moved here with what it is given anew, unless `if_exists` says otherwise. If another job has its `unique`
+        key, nothing is put, and that one's jid is returned, or AlreadyThere raised. Raises QueueFull when Redis has no memory left.
         """
         return await self._puts.put(names.checked("queue", self.name), self._arguments(NewJob.of(job, data, options)))
 

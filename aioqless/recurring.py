@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
 
 from aioqless import data as data_
@@ -17,9 +16,12 @@ from aioqless.scripts import Scripts
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
 
-# What a recurring job's instances have of what a job can be put with.
-OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = ("jid", "priority", "tags", "retries")
-SHARED = ("klass", "data", *OF_PUT)
+OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
+    "jid",
+    "priority",
+    "tags",
+    "retries",
+)  # what instances share with what is put
 
 
 class RecurOptions(TypedDict, total=False):
@@ -46,11 +48,8 @@ async def recur(
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = names.checked_number("offset", options.get("offset", 0), least=0)
     of_put = cast(PutOptions, {name: options[name] for name in OF_PUT if name in options})
-    template = NewJob.of(job, data, of_put)
-    if astray := [each.name for each in fields(template) if each.name not in SHARED and getattr(template, each.name) != each.default]:
-        raise TypeError(f"a recurring job has no {', '.join(astray)}: that is for one job that is put")
-    new = template.arguments(max_data)
-    given = {name: new[name] for name in SHARED} | {"queue": queue, "backlog": backlog}
+    new = NewJob.of(job, data, of_put).arguments(max_data)
+    given = {name: new[name] for name in ("klass", "data", "terms", *OF_PUT)} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
             raise TypeError("offset goes with every: a cron expression says its times")

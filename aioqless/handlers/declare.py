@@ -10,7 +10,7 @@ from typing_extensions import ParamSpec, Unpack
 
 from aioqless import data, names
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.options import JobOptions, checked, policy_of
+from aioqless.handlers.options import JobOptions, checked, policy_of, terms_of
 from aioqless.handlers.recurs import recurs_of
 from aioqless.handlers.takes import Takes, takes
 from aioqless.jobs import Job
@@ -60,6 +60,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             executor=options.get("executor"),
             recurs=recurs_of(options, taken),
             takes=taken,
+            terms=terms_of(options, taken),
         )
         if handler.recurs:
             handler.check(data.encoded(handler.recurs.data))

@@ -15,6 +15,7 @@ from aioqless.handlers.takes import Takes
 from aioqless.jobs import Job
 from aioqless.puts import NewJob
 from aioqless.retrying import RetryPolicy
+from aioqless.terms import Terms
 
 METHODS = ("process", "perform")
 
@@ -35,6 +36,7 @@ class Handler(Generic[P]):
     recurs: Recurs | None = None  # None: it comes only when it is put
     keep_result: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
+    terms: Terms | None = None  # on which its jobs are put
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
@@ -49,6 +51,10 @@ class Handler(Generic[P]):
     def check(self, text: bytes) -> None:
         """Whether the function takes these data. Raises InvalidData."""
         self.takes.arguments(self.klass, text)
+
+    def values(self, text: bytes) -> dict[str, Any]:
+        """The data by the names of their fields, with the function's defaults for those that are missing. Raises InvalidData."""
+        return self.takes.values(self.klass, text)
 
     def bound(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
         """What to call with the job, and the arguments filled from its data. Raises InvalidData, UnknownKlass for a class without

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from aioqless import names
+from aioqless.handlers.takes import Takes
 from aioqless.retrying import Backoff, RetryPolicy, exponential
+from aioqless.terms import TermOptions, Terms
 
 
-class JobOptions(TypedDict, total=False):
-    """The options of `@job`; all may be left out. Times are in seconds."""
+class JobOptions(TermOptions, total=False):
+    """The options of `@job`, beside those of TermOptions; all may be left out. Times are in seconds."""
 
     klass: str  # the name its jobs have in Redis; by default `module.function`
     aliases: Iterable[str]  # former klasses: to rename a handler, keep its old name here until no job of that name is left
@@ -50,3 +52,15 @@ def checked(options: JobOptions) -> JobOptions:
 def policy_of(options: JobOptions) -> RetryPolicy | None:
     """The retry policy that the options say; None for the worker's."""
     return RetryPolicy(options["retry_on"], options.get("backoff") or exponential()) if "retry_on" in options else None
+
+
+def terms_of(options: JobOptions, takes: Takes) -> Terms | None:
+    """The terms that the options say. Raises TypeError and ValueError, also for a key drawn from what the function doesn't take."""
+    terms = Terms.of(options)
+    if terms is None:
+        return None
+    terms.drawn("", lambda: dict.fromkeys(terms.fields))
+    known = takes.parameters.__struct_fields__ if takes.parameters else None
+    if known is not None and (wrong := terms.fields - set(known)):
+        raise ValueError(f"a key is drawn from {', '.join(sorted(wrong))}, but the function takes {', '.join(known)}")
+    return terms

@@ -55,6 +55,11 @@ class Takes:
             return {}
         return {name: getattr(value, name) for name in value.__struct_fields__}
 
+    def values(self, klass: str, text: bytes) -> dict[str, Any]:
+        """The data by the names of their fields, parameters with their defaults included. Raises InvalidData."""
+        data = msgspec.json.decode(text)
+        return (data if isinstance(data, dict) else {}) | self.arguments(klass, text)
+
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The data of which `arguments` would make these. Raises TypeError."""
         if self.signature is not None:

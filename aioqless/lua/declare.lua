@@ -10,6 +10,7 @@
 -- @arg     interval interval
 -- @option  retries  count         default 5
 -- @option  backlog  count         as in recur
+-- @option  terms    object        as in recur
 -- @option  anywhere string        the queue is a guess: one that exists stays where it is
 -- @returns text                   made, retimed, or kept: there was one of this schedule
 -- @when    cron
@@ -23,6 +24,7 @@
 -- @arg     timezone name
 -- @option  retries  count
 -- @option  backlog  count
+-- @option  terms    object
 -- @option  anywhere string
 -- @returns text                   as above
 -- @when    off
@@ -32,5 +34,5 @@
 if word == 'off' then return templates.drop(jids) end
 return templates.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone, next = next,
-  retries = retries, backlog = backlog, anywhere = anywhere, declared = true,
+  retries = retries, backlog = backlog, terms = terms, anywhere = anywhere, declared = true,
 })

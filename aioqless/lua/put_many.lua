@@ -3,18 +3,17 @@
 -- @key     queue    new_queue
 -- @arg     now      time
 -- @batch   jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count? depends:jids? context:object?
--- @batch   within:seconds?
--- @option  existing string       anything: a job that exists stays as and where it is, and counts as put
--- @returns list                   a jid or a refusal for each
+-- @batch   within:seconds? terms:object?
+-- @returns list                   a jid, as of put, or a refusal for each
+-- @raises  EXISTS
 
 -- A microsecond apart, so that they are handed out in this order: equal scores would be told apart by jid.
 local before = 0
-return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within)
+return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within, terms)
   local at = now + before * 0.000001
   before = before + 1
-  if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return jid end
   return putting.put({
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,
-    priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within,
+    priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, terms = terms,
   })
 end)

@@ -13,6 +13,7 @@
 -- @option  tags     tags
 -- @option  retries  count         default 5
 -- @option  backlog  count         how many missed instances to make up for, 0: all; absent: one for all that were missed
+-- @option  terms    object        of its instances; one whose key is had when it is due is left out
 -- @returns text                   the jid
 -- @when    cron                   instances are made by `tick`, which callers call
 -- @arg     queue    name
@@ -27,6 +28,7 @@
 -- @option  tags     tags
 -- @option  retries  count         default 5
 -- @option  backlog  count         as above
+-- @option  terms    object
 -- @returns text                   the jid
 -- @when    off
 -- @arg     jid      string
@@ -65,7 +67,7 @@
 if word == 'on' or word == 'cron' then
   templates.put({
     queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone,
-    next = next or now + offset, priority = priority, tags = tags, retries = retries, backlog = backlog,
+    next = next or now + offset, priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms,
   })
   return jid
 end

@@ -12,12 +12,14 @@
 -- @option  depends  jids
 -- @option  context  object
 -- @option  within   seconds
+-- @option  terms    object
 -- @option  worker   string
 -- @returns text                   the jid
--- @raises  NOJOB
+-- @raises  NOJOB EXISTS
 
 record.existing(jid)
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,
+  terms = terms,
 })

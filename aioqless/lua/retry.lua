@@ -17,6 +17,7 @@ if job.queue ~= queue then refusal.state(job, 'the job runs in another queue') e
 local remaining = job.remaining - 1
 record.clear(jid, 'grace')
 place.leave(queue, jid)
+if job.terms then limits.leave(job, now) end
 redis.call('ZREM', keys.held(worker), jid)
 if remaining >= 0 then
   if group and message then record.set(jid, 'failure', failing.failure(group, message, worker, now)) end

@@ -14,6 +14,7 @@ end
 for _, job in ipairs(jobs) do
   history.append(job.jid, job, now, 'timed-out')
   place.leave(job.queue, job.jid)
+  if job.terms then limits.leave(job, now) end
   if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), job.jid) end
   place.wait(job.queue, job.jid, '+inf')
   record.clear(job.jid, 'grace')

@@ -49,5 +49,5 @@ def _arguments(handler: Handler, queue: str | None, max_data: int) -> dict[str, 
     if recurs.queue is None and queue is None:
         raise ValueError(f"{handler.klass} recurs into no queue: say queue= beside it, since this worker serves patterns only")
     new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data)
-    given = {name: new[name] for name in ("jid", "klass", "data", "retries")}
+    given = {name: new[name] for name in ("jid", "klass", "data", "retries", "terms")}
     return given | {"queue": recurs.queue or queue, "backlog": recurs.backlog, "anywhere": None if recurs.queue else "yes"}

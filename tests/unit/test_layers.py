@@ -13,7 +13,7 @@ from .source import FILES, PACKAGE, name_of, tree_of
 LAYERS = [
     {"errors", "log", "names", "record", "header", "connection", "embedded", "scratch"},
     {"data", "compose", "retrying", "cron"},
-    {"calls", "schedules"},
+    {"calls", "schedules", "terms"},
     {"scripts", "pubsub"},
     {"followers", "reports", "reading"},
     {"following"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"recurring", "flows"},
     {"queue"},
     {"client"},
-    {"handlers", "blocking", "outbox"},
+    {"handlers"},
     {"worker"},
     {"health", "sandbox", "supervisor"},
     {"cli"},
@@ -42,7 +42,7 @@ WORKER = [
     {"worker"},
     {""},
 ]
-CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"}, {""}]
+CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake"}, {""}]
 SUPERVISOR = [{"line", "sources"}, {"child"}, {"supervisor"}, {""}]
 WITHIN = {"worker": WORKER, "cli": CLI, "supervisor": SUPERVISOR}
 

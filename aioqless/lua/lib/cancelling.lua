@@ -42,6 +42,10 @@ function cancelling.delete(job)
     events.worker(job.worker, event)
   end
   place.leave(job.queue, jid)
+  if job.terms then
+    clauses.end_of(job, true)
+    limits.leave(job, args.time('now'))
+  end
   dependency.drop_all(jid)
   redis.call('UNLINK', keys.dependents(jid))
   if job.state == 'failed' then failing.leave(job) end

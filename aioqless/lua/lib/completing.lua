@@ -17,6 +17,7 @@ function completing.complete(done)
   stats.add('run', job.queue, done.now, done.now - (job.time or done.now))
   events.tracked('completed', job.jid)
   if done.data then record.set(job.jid, 'data', done.data) end
+  if job.terms then limits.leave(job, done.now) end
   if job.grace or job.scheduled then record.clear(job.jid, 'grace', 'scheduled') end
   if done.next then return completing.advance(job, done) end
   if result then results.keep(job, result) end
@@ -40,6 +41,7 @@ end
 function completing.finish(job, now)
   events.log({event = 'completed', jid = job.jid, queue = job.queue})
   completing.write(job, now, 'complete', '')
+  if job.terms then clauses.end_of(job) end
   left[job.queue] = left[job.queue] or {}
   table.insert(left[job.queue], job.jid)
   ended[#ended + 1] = retention.completed_at(job, now)

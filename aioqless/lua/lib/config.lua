@@ -35,10 +35,11 @@ end
 function config.queue(queue)
   if not of_queue[queue] then
     -- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
-    local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue, 'heartbeat', queue .. '-max-concurrency')
+    local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue, 'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit')
     of_queue[queue] = {
       heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3]) or DEFAULTS.heartbeat,
       max_concurrency = tonumber(values[4]) or 0,
+      rate = values[5] and rates.parsed(values[5]),
     }
   end
   return of_queue[queue]

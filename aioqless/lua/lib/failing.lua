@@ -16,6 +16,7 @@ function failing.fail(job, group, message, worker, now)
   stats.count(job.queue, now, 'failures', 1)
   stats.count(job.queue, now, 'failed', 1)
   place.leave(job.queue, job.jid)
+  if job.terms then limits.leave(job, now) end
   if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), job.jid) end
   record.clear(job.jid, 'grace', 'scheduled')
   failing.store(job, group, message, worker, now)

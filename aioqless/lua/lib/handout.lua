@@ -1,6 +1,8 @@
 -- handout: which jobs a worker gets, and the locks on them.
 
 local MOST = 1000
+local MOST_HELD_BACK = 50
+local cut_short
 
 -- Make ready what has become due in a queue.
 function handout.refresh(queue, now, wanted)
@@ -13,18 +15,42 @@ end
 function handout.pop(queue, worker, count, now)
   if count <= 0 or redis.call('SISMEMBER', keys.paused(), queue) == 1 then return {} end
   handout.seen(worker, now)
-  count = math.min(count, MOST, locks.room(queue, now))
+  count = math.min(count, MOST, handout.room(queue, now))
   local jobs = {}
   for _, jid in ipairs(locks.lapsed(queue, now, count)) do
-    jobs[#jobs + 1] = locks.lapse(queue, jid, now)
+    local job = locks.lapse(queue, jid, now)
+    if job and handout.may_start(queue, job, precedence.score(job.priority, job.put or now), now) then jobs[#jobs + 1] = job end
   end
-  if #jobs < count then
-    handout.refresh(queue, now, count - #jobs)
-    local top = redis.call('ZPOPMAX', keys.work(queue), count - #jobs)
-    for i = 1, #top, 2 do jobs[#jobs + 1] = record.read(top[i]) end
-  end
+  local held_back = 0
+  repeat
+    local wanted = count - #jobs
+    if wanted > 0 then handout.refresh(queue, now, wanted) end
+    local top = wanted > 0 and redis.call('ZPOPMAX', keys.work(queue), wanted) or {}
+    for i = 1, #top, 2 do
+      local job = record.read(top[i])
+      if job and handout.may_start(queue, job, top[i + 1], now) then jobs[#jobs + 1] = job elseif job then held_back = held_back + 1 end
+    end
+    local more = #top == 2 * wanted and #jobs < count
+    cut_short = cut_short or more and held_back >= MOST_HELD_BACK
+  until not more or held_back >= MOST_HELD_BACK
   return handout.lock(queue, jobs, worker, now)
 end
+
+-- How many may start in a queue now.
+function handout.room(queue, now)
+  local rate = config.queue(queue).rate
+  return math.min(locks.room(queue, now), rate and rates.room('q:' .. queue, rate, now) or math.huge)
+end
+
+-- Whether the next in line may be handed out; what may not is held back, behind nobody's way.
+function handout.may_start(queue, job, score, now)
+  if not job.terms or limits.admit(job, queue, score, now) then return true end
+  redis.call('ZREM', keys.locks(queue), job.jid)
+  return false
+end
+
+-- Whether some queue may have more to give than this call had the time to find.
+function handout.was_cut_short() return cut_short end
 
 function handout.lock(queue, jobs, worker, now)
   if #jobs == 0 then return {} end
@@ -43,6 +69,8 @@ function handout.lock(queue, jobs, worker, now)
   end
   redis.call('ZADD', keys.locks(queue), unpack(locked))
   redis.call('ZADD', keys.held(worker), unpack(locked))
+  local rate = config.queue(queue).rate
+  if rate then rates.note('q:' .. queue, rate, jids, now) end
   return jids
 end
 

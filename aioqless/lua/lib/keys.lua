@@ -42,10 +42,12 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-cascade   that it matters to somebody when it fails
 --   x-progress  how far its run says to be
 --   x-lost      how often its lock was lost since it came into its queue
+--   x-terms     what it is alone in, and how many of its kind may run
 -- and in a template's:
 --   x-coalesce  what was missed counts once
 --   x-paused    since when it is
 --   x-declared  when code last declared it
+--   x-terms     its instances'
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
@@ -60,6 +62,10 @@ function keys.rules() return ns .. ':x:rules' end                              -
 function keys.outdated() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
 function keys.result(jid) return ns .. ':x:result:' .. jid end                 -- T what a job's handler returned, behind the number of its run; expires
 function keys.incarnation(worker) return ns .. ':x:incarnation:' .. worker end  -- H which process has a stable name; expires
+function keys.unique(key) return ns .. ':x:unique:' .. key end                 -- T when it ends by itself, if ever, and the jid that has a key alone
+function keys.holding(key) return ns .. ':x:holding:' .. key end               -- Z running jobs of a key by when they are to be looked at again
+function keys.held_back(key) return ns .. ':x:held:' .. key end                -- Z jobs held back in `-scheduled` by their place in `-work`
+function keys.starts(of) return ns .. ':x:starts:' .. of end                   -- Z what of a key (`k:`) or queue (`q:`) started, by when; expires
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
 function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid

@@ -53,6 +53,7 @@ function locks.lapse(queue, jid, now)
     end
   end
   record.clear(jid, 'grace')
+  if job.terms then limits.leave(job, now) end
   job.remaining = job.remaining - 1
   record.set(jid, 'remaining', job.remaining)
   if locks.lost_too_often(queue, job, now) then return nil end

@@ -48,10 +48,10 @@ function place.move_due(queue, now, most)
   if most <= 0 then return end
   local due = redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, jid in ipairs(due) do
-    local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority')
+    local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-terms')
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
-      place.wait(queue, jid, precedence.score(tonumber(job[2]) or 0, now))
+      place.wait(queue, jid, job[3] and limits.former_place(job[3], jid) or precedence.score(tonumber(job[2]) or 0, now))
       record.set(jid, 'state', 'waiting')
     end
   end

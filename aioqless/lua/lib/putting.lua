@@ -6,6 +6,9 @@ local MOST_DEPENDENCIES = 1000
 -- `put` has the arguments of the command put, checked; what is absent is kept from the job there is.
 function putting.put(put)
   local job = record.find(put.jid)
+  local terms = put.terms and clauses.checked(put.terms)
+  local other = terms and clauses.obstacle(terms, job, put.now)
+  if other then return other end
   local depends = put.depends or {}
   dependency.check(put.jid, depends)
   if job and #depends > 0 and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
@@ -17,7 +20,7 @@ function putting.put(put)
 
   events.log_put(put.jid, put.queue)
   history.append_put(put.jid, job, put.now, put.queue)
-  if job then putting.take_out(job, put.worker or '', depends) end
+  if job then putting.take_out(job, put.worker or '', depends, put.now) end
   tagging.attach(put.jid, tags, put.now)
   dependency.link(put.jid, depends)
   local state = putting.place(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
@@ -31,6 +34,7 @@ function putting.put(put)
     record.clear(put.jid, 'x-start-by')
   end
   if put.context then record.set(put.jid, 'x-context', put.context) end
+  if terms then clauses.take(put.jid, put.terms, terms, job and job.terms, put.now) end
   place.register(put.queue, put.now)
   events.tracked('put', put.jid)
   return put.jid
@@ -48,7 +52,7 @@ function putting.place(jid, queue, priority, delay, now, may_depend)
 end
 
 -- Out of everything that held the job as it was.
-function putting.take_out(job, worker, depends)
+function putting.take_out(job, worker, depends, now)
   tagging.detach(job.jid, json.parsed_list(job.tags))
   if #depends > 0 then
     local wanted = {}
@@ -60,6 +64,7 @@ function putting.take_out(job, worker, depends)
     dependency.unlink(job.jid, dropped)
   end
   if job.queue ~= '' then place.leave(job.queue, job.jid) end
+  if job.terms then limits.leave(job, now) end
   if job.worker ~= '' then
     redis.call('ZREM', keys.held(job.worker), job.jid)
     if job.worker ~= worker then events.lock_lost(job.worker, job.jid) end

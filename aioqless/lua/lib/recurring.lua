@@ -34,14 +34,20 @@ function recurring.spawn_from(queue, jid, tick, now, most)
   return made
 end
 
--- An instance of the template with this hash, which has these fields, as of `tick`. Returns its jid; nil if none could be made.
+-- An instance of the template with this hash, which has these fields, as of `tick`. Returns its jid; where its terms say that
+-- there is such a job already, that one's; nil if none could be made.
 function recurring.instance(key, template, queue, f, tick, now)
+  local terms = redis.call('HGET', key, 'x-terms')
+  local alone = clauses.read(terms).unique
+  local other = alone and uniqueness.holder(alone, now)
+  if other then return other end
   local jid = recurring.free_jid(key, template)
   if not jid then return nil end
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parsed_list(f[4])
   record.set(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.time(tick),
     'spawned_from_jid', template)
+  if terms then clauses.take(jid, terms, clauses.read(terms), nil, now) end
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
   place.wait(queue, jid, precedence.score(priority, tick))

@@ -6,6 +6,7 @@ function releasing.release(job, now, delay)
   history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
   record.clear(jid, 'grace')
   place.leave(job.queue, jid)
+  if job.terms then limits.leave(job, now) end
   redis.call('ZREM', keys.held(job.worker), jid)
   record.set(jid, 'worker', '', 'expires', 0)
   if delay and delay > 0 then

@@ -62,6 +62,7 @@ end
 -- Seconds until something of the queues becomes due without anybody's doing: a delay, an interval, a lock. '' for nothing.
 -- What is due already in a queue that gives nothing waits for more than time.
 function rotation.next_due(each, now)
+  if handout.was_cut_short() then return '0.001' end
   local first = math.huge
   for _, queue in ipairs(rotation.queues(each)) do
     local from = rotation.is_shut(queue.name, now) and '(' .. json.number(now) or '-inf'
@@ -69,6 +70,8 @@ function rotation.next_due(each, now)
       local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
       first = math.min(first, tonumber(due) or math.huge)
     end
+    local rate = config.queue(queue.name).rate
+    if rate and rates.room('q:' .. queue.name, rate, now) == 0 then first = math.min(first, rates.next('q:' .. queue.name, rate, 0, now)) end
   end
   if first == math.huge then return '' end
   return json.number(math.max(0, first - now))
@@ -76,5 +79,5 @@ end
 
 -- Whether a queue gives nothing now, whatever it holds.
 function rotation.is_shut(queue, now)
-  return redis.call('SISMEMBER', keys.paused(), queue) == 1 or locks.room(queue, now) == 0
+  return redis.call('SISMEMBER', keys.paused(), queue) == 1 or handout.room(queue, now) == 0
 end

@@ -26,6 +26,7 @@ end
 -- A template that exists keeps its count, and stays paused if it is; its clock starts again.
 -- One that the code declares keeps its clock too, unless its schedule changed, and its queue where the code names none.
 function templates.put(recur)
+  if recur.terms then clauses.checked(recur.terms) end
   local jid, former = recur.jid, templates.find(recur.jid)
   local key = recur.cron and keys.cron(jid) or keys.template(jid)
   if former and recur.anywhere then recur.queue = former.queue end
@@ -45,6 +46,7 @@ function templates.put(recur)
     redis.call('HSET', key, 'type', 'interval', 'interval', recur.interval)
   end
   redis.call('HSETNX', key, 'count', 0)
+  if recur.terms then redis.call('HSET', key, 'x-terms', recur.terms) else redis.call('HDEL', key, 'x-terms') end
   if recur.backlog then redis.call('HDEL', key, 'x-coalesce') else redis.call('HSET', key, 'x-coalesce', 1) end
   if recur.declared then redis.call('HSET', key, 'x-declared', recur.now) else redis.call('HDEL', key, 'x-declared') end
   if former and not (former.turns == turns and former.due == due) then redis.call('ZREM', former.turns, jid) end

@@ -1,0 +1,38 @@
+-- uniqueness: keys that one job at a time has.
+-- A key is had by the state of the job that its entry names, so a crash leaves none behind: an entry whose job no longer has it, whatever
+-- became of that job, counts for nothing. Only those for a period count by themselves; they expire.
+
+local HAD = {
+  started = {waiting = true, scheduled = true, depends = true, stalled = true},
+  done = {waiting = true, scheduled = true, depends = true, stalled = true, running = true},
+}
+
+-- When an entry ends by itself, if ever, and the jid that it names.
+function uniqueness.entry(key)
+  local ends, jid = string.match(redis.call('GET', keys.unique(key)) or '', '^([%d%.]*):(.+)$')
+  return tonumber(ends), jid
+end
+
+-- The jid of the job that has a key; nil when none has.
+function uniqueness.holder(key, now)
+  local ends, jid = uniqueness.entry(key)
+  if not jid or ends then return jid and ends > now and jid or nil end
+  local job = redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
+  local own = clauses.read(job[2])
+  local had = own.unique == key and HAD[own['until']]
+  return had and had[job[1]] and jid or nil
+end
+
+function uniqueness.claim(own, jid, now)
+  local seconds = own['for']
+  if seconds then
+    redis.call('SET', keys.unique(own.unique), string.format('%.6f:', now + seconds) .. jid, 'PX', string.format('%.0f', math.max(1, seconds * 1000)))
+  else
+    redis.call('SET', keys.unique(own.unique), ':' .. jid)
+  end
+end
+
+function uniqueness.release(key, jid)
+  local _, named = uniqueness.entry(key)
+  if named == jid then redis.call('DEL', keys.unique(key)) end
+end

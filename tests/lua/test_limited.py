@@ -1,0 +1,306 @@
+"""limit and rate: how many jobs of a key run at once, and how often one starts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument
+
+from .story import Story, score
+
+
+def limited(limit: int = 1, key: str = "k") -> dict[str, str]:
+    return {"terms": json.dumps({"key": key, "limit": limit})}
+
+
+def rated(many: int, seconds: float, key: str = "k") -> dict[str, str]:
+    return {"terms": json.dumps({"key": key, "rate": [many, seconds]})}
+
+
+ONE = limited()
+
+
+async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> str:
+    """When pop_many, which found too little, says to ask again."""
+    batch = [{"queue": queue} for queue in queues or ("mail",)]
+    due = (await story.scripts("pop_many", worker=worker, count=100, now=at, order="ordered", batch=batch))[1]
+    return str(due)
+
+
+# How many at once
+
+
+async def test_one_of_a_key_runs_at_a_time_and_those_behind_it_go_on(story: Story) -> None:
+    for jid in ("a", "b", "c"):
+        await story.put(jid, 0, **ONE)
+    await story.put("other", 1)
+    await story.put("else", 1, **limited(key="x"))
+    assert set(await story.pop(2, count=9)) == {"c", "other", "else"}
+    assert await story.pop(3, count=9) == []
+    assert (await story.state("a"), await story.state("b")) == ("scheduled", "scheduled")
+
+
+async def test_a_limit_holds_across_queues_and_workers(story: Story) -> None:
+    for n in range(5):
+        await story.put(f"a{n}", n, queue=f"q{n}", **limited(2))
+    assert [len(await story.pop(9, queue=f"q{n}", worker=f"w{n}")) for n in range(5)] == [1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("end", ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"])
+async def test_however_a_run_ends_the_next_of_its_key_may_start(story: Story, end: str) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.put("c", 3, **ONE)
+    assert await story.pop(4, count=9) == []
+    match end:
+        case "complete":
+            await story.complete("a", 5)
+        case "advance":
+            await story.complete("a", 5, next="post")
+        case "fail":
+            await story.fail("a", 5)
+        case "retry":
+            await story.retry("a", 5, delay=100)
+        case "release":
+            await story.release("a", 5, delay=100)
+        case "cancel":
+            await story.cancel("a")
+        case "timeout":
+            await story.timeout("a", at=5)
+            await story.cancel("a")
+        case "put":
+            await story.put("a", 5, queue="post")
+        case _:
+            await story.scripts("complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}])
+    assert (await story.state("b"), await story.state("c")) == ("waiting", "scheduled")
+    assert await story.pop(6, count=9) == ["b"]
+
+
+async def test_those_held_back_keep_their_place_in_line(story: Story) -> None:
+    await story.running("first", **ONE)
+    for at, (jid, priority) in enumerate((("b", 0), ("a", 0), ("urgent", -5), ("c", 0)), 2):
+        await story.put(jid, at, priority=priority, **ONE)
+    served = ["first"]
+    for at in range(10, 14):
+        assert await story.pop(at, count=9) == []
+        await story.complete(served[-1], at)
+        served += await story.pop(at, count=9)
+    assert served == ["first", "urgent", "b", "a", "c"]
+
+
+async def test_a_held_back_job_whose_priority_changes_changes_its_place(story: Story) -> None:
+    await story.running("first", **ONE)
+    await story.put("a", 2, **ONE)
+    await story.put("b", 3, **ONE)
+    await story.pop(4, count=9)
+    await story.scripts("priority", jid="b", priority=-1)
+    await story.complete("first", 5)
+    assert await story.pop(6, count=9) == ["b"]
+    assert await story.scores("x:held:k") == {"a": score(0, 2)}
+
+
+async def test_a_waking_is_told_to_idle_workers(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.pop(3)
+    async with story.heard("log") as messages:
+        await story.complete("a", 4)
+    assert ("x:ready", "mail") in messages
+
+
+async def test_the_job_of_a_dead_worker_frees_its_key_when_its_lock_has_run_out(story: Story) -> None:
+    await story.running("a", queue="left", **ONE)
+    await story.put("b", 2, **ONE)
+    assert await story.pop(3, count=9) == []
+    assert await _due(story, 3) == "68"
+    assert await story.pop(70, worker="bob") == []
+    assert await story.pop(71, worker="bob") == ["b"]
+
+
+async def test_a_holder_that_goes_on_renewing_its_lock_keeps_its_key(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.pop(3)
+    await story.heartbeat("a", 50)
+    assert await story.pop(71, worker="bob") == []
+    assert await _due(story, 72) == "38"  # the lock of a, which is due before b
+    assert await story.where("b") == {"scheduled": 120}
+
+
+async def test_a_dead_workers_job_is_run_again_within_its_limit(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    assert await story.pop(61, worker="bob") == []
+    assert await story.pop(72, worker="bob") == ["a"]
+    assert await story.scores("x:holding:k") == {"a": 142}
+    await story.complete("a", 73, worker="bob")
+    assert await story.pop(74, worker="bob") == ["b"]
+
+
+async def test_a_lapsed_job_whose_key_was_taken_is_held_back(story: Story) -> None:
+    await story.running("a", queue="post", **ONE)
+    await story.put("b", 2, **ONE)
+    assert await story.pop(61, worker="bob", queue="post") == []
+    assert await story.pop(71, worker="bob") == ["b"]
+    assert await story.pop(72, worker="bob", queue="post") == []
+    assert await story.where("a", "post") == {"scheduled": 141}
+    await story.complete("b", 73, worker="bob")
+    assert await story.pop(74, worker="bob", queue="post") == ["a"]
+
+
+async def test_a_running_job_that_other_hands_took_away_is_found_out(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.pop(3)
+    for key in ("j:a", "q:mail-locks", "w:ann:jobs"):
+        await story.change("DEL", key)
+    assert await story.pop(72, worker="bob") == ["b"]
+
+
+async def test_one_held_back_that_is_gone_is_passed_over(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.put("c", 3, **ONE)
+    await story.pop(4, count=9)
+    await story.change("ZREM", "q:mail-scheduled", "b")
+    await story.complete("a", 5)
+    assert await story.pop(6, count=9) == ["c"]
+
+
+async def test_cancelling_one_held_back_leaves_no_trace(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.pop(3)
+    await story.cancel("b")
+    assert not await story.exists("x:held:k")
+    await story.complete("a", 4)
+    assert not await story.exists("x:holding:k")
+
+
+async def test_one_held_back_in_a_queue_can_be_moved_and_then_waits_there(story: Story) -> None:
+    await story.running("a", **ONE)
+    await story.put("b", 2, **ONE)
+    await story.pop(3)
+    await story.put("b", 4, queue="post")
+    assert await story.pop(5, queue="post") == []
+    await story.complete("a", 6)
+    assert await story.pop(7, queue="post") == ["b"]
+
+
+async def test_a_call_looks_at_so_many_and_the_next_goes_on(story: Story) -> None:
+    await story.running("holder", **ONE)
+    for n in range(120):
+        await story.put(f"a{n:03}", n, **ONE)
+    await story.put("free", 200)
+    popped = [await story.pop(300 + n, count=1, worker="bob") for n in range(4)]
+    assert popped.index(["free"]) > 0
+
+
+async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> None:
+    await story.configure(heartbeat=5000)
+    await story.running("holder", **ONE)
+    for n in range(120):
+        await story.put(f"a{n:03}", n + 2, **ONE)
+    batch = [{"queue": "mail"}]
+    rows, due, _ = await story.scripts("pop_many", worker="bob", count=1, now=300, order="ordered", batch=batch)
+    assert (rows, due) == ([], "0.001")
+    assert (await story.counts(300))["waiting"] == 70
+
+
+# Rates of keys
+
+
+async def test_so_many_of_a_key_start_within_a_period_and_the_next_when_there_is_room_again(story: Story) -> None:
+    for n in range(5):
+        await story.put(f"a{n}", n, **rated(2, 60))
+    assert await story.pop(10, count=1) == ["a0"]
+    assert await story.pop(20, count=9) == ["a1"]
+    assert await story.scores("q:mail-scheduled") == {"a2": 70, "a3": 80, "a4": 130}
+    assert await _due(story, 21) == "49"
+    assert await story.pop(69, count=9, worker="bob") == []
+    assert await story.pop(70, count=9, worker="bob") == ["a2"]
+
+
+async def test_over_any_period_no_more_than_so_many_start(story: Story) -> None:
+    for n in range(30):
+        await story.put(f"a{n:02}", 0, **rated(3, 10))
+    starts: list[float] = []
+    for half in range(200):
+        starts += [half / 2] * len(await story.pop(half / 2, count=9, worker=f"w{half}"))
+    assert len(starts) == 30
+    assert all(later - earlier >= 10 for earlier, later in zip(starts, starts[3:], strict=False))
+    assert starts[-1] == 90
+
+
+async def test_a_retry_counts_as_another_start(story: Story) -> None:
+    await story.running("a", popped=1, **rated(1, 30))
+    await story.retry("a", 2)
+    assert await story.pop(3) == []
+    assert await story.where("a") == {"scheduled": 31}
+    assert await story.pop(31) == ["a"]
+
+
+async def test_a_rate_and_a_limit_hold_together(story: Story) -> None:
+    both = {"terms": json.dumps({"key": "k", "limit": 1, "rate": [1, 30]})}
+    await story.running("a", popped=1, **both)
+    await story.put("b", 2, **both)
+    assert await story.pop(3) == []
+    await story.complete("a", 10)
+    assert await story.pop(11) == []
+    assert await story.where("b") == {"scheduled": 31}
+    assert await story.pop(31) == ["b"]
+
+
+# Rates of queues
+
+
+async def test_a_queue_gives_so_many_within_a_period_and_says_when_there_is_more(story: Story) -> None:
+    await story.configure(mail_rate_limit="3/60")
+    for n in range(5):
+        await story.put(f"a{n}", n)
+    assert await story.pop(10, count=2) == ["a0", "a1"]
+    assert await story.pop(20, count=9) == ["a2"]
+    assert (await story.pop(30), await story.counts(30)) == ([], {"waiting": 2, "running": 3})
+    assert await _due(story, 30) == "40"
+    assert await story.pop(70, count=9, worker="bob") == ["a3", "a4"]
+
+
+@pytest.mark.parametrize("order", ["ordered", "rotation"])
+async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, order: str) -> None:
+    await story.configure(A_rate_limit="1/60")
+    for n in range(2):
+        await story.put(f"a{n}", n, queue="A")
+        await story.put(f"b{n}", n, queue="B")
+    batch = [{"queue": "A"}, {"queue": "B"}]
+    rows, _, _ = await story.scripts("pop_many", worker="ann", count=3, now=10, order=order, batch=batch)
+    assert sorted(row[0] for row in rows) == [b"a0", b"b0", b"b1"]
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ({"key": "k"}, "key"),
+        ({"key": 7, "limit": 1}, "key"),
+        ({"limit": 1}, "key"),
+        ({"key": "k", "limit": 0}, "limit"),
+        ({"key": "k", "limit": 1.5}, "limit"),
+        ({"key": "k", "limit": 5000}, "limit"),
+        ({"key": "k", "rate": 5}, "rate"),
+        ({"key": "k", "rate": [0, 60]}, "rate"),
+        ({"key": "k", "rate": [5, 0]}, "rate"),
+        ({"key": "k", "rate": [5]}, "rate"),
+    ],
+)
+async def test_limits_that_cannot_be_are_refused_by_name(story: Story, given: dict[str, Any], argument: str) -> None:
+    async with story.refused(InvalidArgument, argument=argument):
+        await story.put("a", 0, terms=json.dumps(given))
+
+
+@pytest.mark.parametrize("value", ["0/60", "5", "5/0", "many/60", "-1/60", "5/", "99999/1"])
+async def test_a_queues_rate_that_cannot_be_is_refused(story: Story, value: str) -> None:
+    async with story.refused(InvalidArgument, argument="mail-rate-limit", value=value):
+        await story.configure(mail_rate_limit=value)

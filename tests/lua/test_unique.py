@@ -1,0 +1,217 @@
+"""unique: a key that one job has alone, by its state or for a time; and jids that are left alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless.errors import AlreadyThere, InvalidArgument
+
+from .story import Story
+
+
+def terms(**given: Any) -> dict[str, str]:
+    return {"terms": json.dumps({name.rstrip("_"): value for name, value in given.items()})}
+
+
+UNIQUE = terms(unique="k", until="done")
+UNTIL_STARTED = terms(unique="k", until="started")
+FOR_A_MINUTE = terms(unique="k", for_=60)
+
+
+async def test_a_put_whose_key_is_had_puts_nothing_and_names_the_job_that_has_it(story: Story) -> None:
+    assert await story.put("a", 0, **UNIQUE) == "a"
+    async with story.unchanged():
+        assert await story.put("b", 1, **UNIQUE) == "a"
+    assert await story.put("c", 1, **terms(unique="other", until="done")) == "c"
+
+
+async def test_it_is_had_while_its_job_waits_is_delayed_is_held_runs_or_stalls(story: Story) -> None:
+    await story.put("first", 0, queue="post")
+    await story.put("a", 0, depends=["first"], delay=5, **UNIQUE)
+    assert await story.put("b", 1, **UNIQUE) == "a"
+    await story.pop(1, queue="post")
+    await story.complete("first", 2, queue="post")
+    assert (await story.state("a"), await story.put("b", 2, **UNIQUE)) == ("scheduled", "a")
+    assert await story.pop(10) == ["a"]
+    assert await story.put("b", 11, **UNIQUE) == "a"
+    await story.timeout("a", at=12)
+    assert (await story.state("a"), await story.put("b", 12, **UNIQUE)) == ("stalled", "a")
+
+
+async def test_a_job_that_goes_on_in_another_queue_keeps_its_key(story: Story) -> None:
+    await story.running("a", **UNIQUE)
+    await story.complete("a", 2, next="post")
+    assert await story.put("b", 3, **UNIQUE) == "a"
+
+
+@pytest.mark.parametrize("end", ["complete", "fail", "cancel"])
+async def test_the_end_of_its_job_frees_a_key(story: Story, end: str) -> None:
+    await story.running("a", **UNIQUE)
+    match end:
+        case "complete":
+            await story.complete("a", 2)
+        case "fail":
+            await story.fail("a", 2)
+        case _:
+            await story.cancel("a")
+    assert await story.put("b", 3, **UNIQUE) == "b"
+    assert await story.put("c", 3, **UNIQUE) == "b"
+
+
+@pytest.mark.parametrize("end", ["complete", "cancel"])
+async def test_an_ended_job_leaves_no_key_behind(story: Story, end: str) -> None:
+    await story.running("a", **UNIQUE)
+    await (story.complete("a", 2) if end == "complete" else story.cancel("a"))
+    assert not await story.exists("x:unique:k")
+
+
+async def test_a_job_whose_worker_died_has_its_key_until_it_has_ended_after_all(story: Story) -> None:
+    await story.running("a", retries=0, **UNIQUE)
+    assert await story.put("b", 1000, **UNIQUE) == "a"
+    await story.pop(1001, worker="bob")
+    assert await story.pop(1012, worker="bob") == []
+    assert await story.state("a") == "failed"
+    assert await story.put("b", 1013, **UNIQUE) == "b"
+
+
+@pytest.mark.parametrize("gone", [("DEL", "j:a"), ("HSET", "j:a", "state", "complete"), ("HDEL", "j:a", "x-terms")])
+async def test_an_entry_whose_job_is_gone_by_other_hands_blocks_nobody(story: Story, gone: tuple[str, ...]) -> None:
+    await story.put("a", 0, **UNIQUE)
+    await story.change(*gone)
+    assert await story.exists("x:unique:k")
+    assert await story.put("b", 1, **UNIQUE) == "b"
+
+
+async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_took_it(story: Story) -> None:
+    await story.failed("a", **UNIQUE)
+    await story.scripts("unfail", queue="mail", group="typo", now=3)
+    assert await story.put("b", 4, **UNIQUE) == "a"
+
+
+async def test_a_retry_keeps_the_key(story: Story) -> None:
+    await story.running("a", **UNIQUE)
+    await story.retry("a", 2, delay=50)
+    assert await story.put("b", 3, **UNIQUE) == "a"
+
+
+async def test_until_started_the_key_is_free_while_the_job_runs_and_had_again_while_it_waits_for_a_retry(story: Story) -> None:
+    await story.put("a", 0, **UNTIL_STARTED)
+    assert await story.put("b", 0, **UNTIL_STARTED) == "a"
+    await story.pop(1)
+    await story.retry("a", 2, delay=5)
+    assert await story.put("b", 2, **UNTIL_STARTED) == "a"
+    await story.pop(10)
+    assert await story.put("b", 11, **UNTIL_STARTED) == "b"
+    await story.complete("a", 12)
+    assert await story.put("c", 13, **UNTIL_STARTED) == "b"
+
+
+async def test_for_a_time_the_key_is_had_whatever_becomes_of_the_job(story: Story) -> None:
+    await story.configure(jobs_history=0)
+    await story.completed("a", **FOR_A_MINUTE)
+    assert await story.get("a") is None
+    assert await story.put("b", 59.5, **FOR_A_MINUTE) == "a"
+    assert await story.put("b", 60, **FOR_A_MINUTE) == "b"
+    assert await story.put("c", 119, **FOR_A_MINUTE) == "b"
+
+
+async def test_for_a_time_the_same_jid_is_not_put_again_either(story: Story) -> None:
+    await story.completed("a", **FOR_A_MINUTE)
+    async with story.unchanged():
+        assert await story.put("a", 30, **FOR_A_MINUTE) == "a"
+
+
+async def test_a_key_for_a_time_expires_and_goes_with_a_cancelled_job(story: Story) -> None:
+    await story.put("a", 0, **FOR_A_MINUTE)
+    assert 0 < await story.ask("PTTL", story.key("x:unique:k")) <= 60_000
+    await story.cancel("a")
+    assert await story.put("b", 1, **FOR_A_MINUTE) == "b"
+
+
+async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_have_another(story: Story) -> None:
+    await story.put("a", 0, **UNIQUE)
+    await story.put("a", 1, queue="post")
+    assert await story.put("b", 2, **UNIQUE) == "a"
+    await story.put("a", 3, **terms(unique="other", until="done"))
+    assert await story.put("b", 4, **UNIQUE) == "b"
+
+
+async def test_in_a_batch_the_first_of_a_key_is_put(story: Story) -> None:
+    batch = [{"jid": jid, "klass": "K", "data": "1", **UNIQUE} for jid in "abc"]
+    assert await story.scripts("put_many", queue="mail", now=0, batch=batch) == ["a", "a", "a"]
+    assert await story.counts(0) == {"waiting": 1}
+
+
+# What exists
+
+
+async def test_told_to_raise_a_put_is_refused_with_the_jid_of_what_is_there(story: Story) -> None:
+    await story.put("a", 0, **UNIQUE)
+    async with story.refused(AlreadyThere, jid="a"):
+        await story.put("b", 1, **terms(unique="k", until="done", exists="raise"))
+    async with story.refused(AlreadyThere, jid="a"):
+        await story.put("a", 1, **terms(exists="raise"))
+
+
+@pytest.mark.parametrize("state", ["running", "complete"])
+async def test_a_jid_that_exists_can_be_left_alone_in_whatever_state(story: Story, state: str) -> None:
+    await (story.running("a") if state == "running" else story.completed("a"))
+    async with story.unchanged():
+        assert await story.put("a", 3, **terms(exists="keep")) == "a"
+    assert await story.put("b", 3, **terms(exists="keep")) == "b"
+    assert "x-terms" not in await story.job("b")
+
+
+async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> None:
+    await story.put("a", 0, **UNIQUE)
+
+    def flow(**second: Any) -> list[dict[str, Any]]:
+        return [{"queue": "mail", "jid": jid, "klass": "K", "data": "1", **more} for jid, more in (("b", {}), ("c", second))]
+
+    async with story.refused(AlreadyThere, jid="a"):
+        await story.scripts("put_flow", now=1, batch=flow(**UNIQUE))
+    await story.cancel("a")
+    async with story.refused(AlreadyThere, jid="b"):
+        await story.scripts("put_flow", now=1, batch=[{**each, **UNIQUE} for each in flow()])
+    assert await story.scripts("put_flow", now=1, batch=flow(**UNIQUE)) == ["b", "c"]
+
+
+# Recurring jobs
+
+
+async def test_an_instance_whose_key_is_had_is_left_out(story: Story) -> None:
+    await story.recur("r", 0, interval=60, **UNIQUE)
+    assert await story.pop(1) == ["r-1"]
+    assert await story.pop(70, worker="bob", queue="mail", count=0) == []
+    assert await story.heartbeat("r-1", 59) == 119
+    assert await story.pop(70, worker="bob", count=5) == []
+    assert await story.scores("q:mail-recur") == {"r": 120}
+    await story.complete("r-1", 75)
+    assert await story.pop(121, worker="bob") == ["r-2"]
+
+
+async def test_an_instance_run_out_of_turn_is_the_one_that_has_the_key(story: Story) -> None:
+    await story.recur("r", 0, offset=60, **UNIQUE)
+    assert await story.scripts("recur", "run", jid="r", now=1) == "r-1"
+    assert await story.scripts("recur", "run", jid="r", now=2) == "r-1"
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ({"unique": ""}, "unique"),
+        ({"unique": 7}, "unique"),
+        ({"unique": "k"}, "until"),
+        ({"unique": "k", "until": "never"}, "until"),
+        ({"unique": "k", "for": 0}, "for"),
+        ({"unique": "k", "for": [1]}, "for"),
+        ({"exists": "move"}, "exists"),
+    ],
+)
+async def test_terms_that_cannot_be_are_refused_by_name(story: Story, given: dict[str, Any], argument: str) -> None:
+    async with story.refused(InvalidArgument, argument=argument):
+        await story.put("a", 0, terms=json.dumps(given))
