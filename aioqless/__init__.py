@@ -42,7 +42,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     cli/            python -m aioqless
 """
 
-from aioqless.client import Client
+from aioqless.client import Client, redis_url
 from aioqless.errors import (
     AioqlessError,
     AlreadyThere,
@@ -119,6 +119,7 @@ __all__ = [
     "job",
     "on",
     "on_lag",
+    "redis_url",
     "resource",
 ]
 

@@ -39,6 +39,8 @@ def worker(
     concurrency: Annotated[int, typer.Option("-c", "--concurrency", help="Jobs at once.")] = Settings.concurrency,
     order: Annotated[str, typer.Option(help=f"Which queue is asked first: {', '.join(ORDERS)}.")] = Settings.order,
     poll: Annotated[float, typer.Option(help="Seconds between looks at empty queues.")] = Settings.poll,
+    reconnect: Annotated[float, typer.Option(help="Seconds before Redis is tried again; growing.")] = Settings.reconnect,
+    reconnect_max: Annotated[float, typer.Option(help="The longest such pause.")] = Settings.reconnect_max,
     grace: Annotated[float, typer.Option(help="Seconds to finish in when told to stop.")] = Settings.grace,
     stuck_after: StuckAfter = Settings.stuck_after,
     threads: Annotated[int, typer.Option(help="Plain functions at once.")] = Settings.threads,

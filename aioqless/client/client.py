@@ -15,6 +15,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from aioqless import data, names
+from aioqless.client import address
 from aioqless.client.jobs import Jobs
 from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
@@ -28,14 +29,17 @@ from aioqless.recurring import RecurringJob
 from aioqless.reports import Reports
 from aioqless.scripts import Scripts
 
+TIMEOUT = 30.0
+
 
 class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
-    Without a URL: AIOQLESS_URL, else REDIS_URL, else a private server shared by all that run without one on this machine
-    (aioqless[embedded]). `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer
-    than `timeout` seconds is given up; data of more than `max_data` bytes are refused. Everything goes by Redis' clock; `clock` is another
-    one, for tests.
+    Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB, else a private server shared by all that
+    run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
+    AIOQLESS_PASSWORD. `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer than
+    `timeout` seconds (else the URL's socket_timeout, else 30) is given up; data of more than `max_data` bytes are refused. Everything
+    goes by Redis' clock; `clock` is another one, for tests.
     """
 
     def __init__(
@@ -43,18 +47,19 @@ class Client:
         url: str | None = None,
         *,
         namespace: str = "ql",
-        timeout: float = 30.0,
+        timeout: float | None = None,
         max_data: int = data.LIMIT,
         name: str | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL")
+        self.url = address.found(url)
         self.namespace = namespace
         self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
         self._clock = clock
-        self._timeout = names.checked_number("timeout", timeout, least=0.001)
+        timeout = address.timeout_of(self.url) if timeout is None else timeout
+        self._timeout = names.checked_number("timeout", TIMEOUT if timeout is None else timeout, least=0.001)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
 
@@ -65,7 +70,7 @@ class Client:
         if self._private:
             await scripts.connection.execute("PING")  # the private server goes when nobody is connected
         # For subscriptions. No blind retries and no time-outs: a subscription waits for as long as nothing happens.
-        redis = Redis.from_url(self.url or "", retry=Retry(NoBackoff(), 0), socket_timeout=None)
+        redis = Redis.from_url(address.without_timeout(self.url or ""), retry=Retry(NoBackoff(), 0), socket_timeout=None)
         self._doors = _Doors(redis, scripts, self)
         return self
 

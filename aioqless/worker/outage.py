@@ -6,13 +6,13 @@ import asyncio
 
 from aioqless.log import log
 
-LONGEST_PAUSE = 5.0
-
 
 class Outage:
     """Owns since when Redis is away. Whatever part calls it says how that went, so an outage is two lines of the log whoever meets it."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: float = 0.1, most: float = 5.0) -> None:
+        self._first = first
+        self._most = most
         self.reached = False  # whether Redis answered last
         self._since: float | None = None
 
@@ -23,7 +23,7 @@ class Outage:
         if self._since is None:
             self._since = now
             log.error("worker.redis_lost", error=str(error))
-        return min(0.1 + (now - self._since) / 2, LONGEST_PAUSE)
+        return min(self._first + (now - self._since) / 2, self._most)
 
     def found(self) -> None:
         """Redis answered."""

@@ -22,6 +22,8 @@ class Settings:
     order: Order = "ordered"  # or round-robin, shuffled, weighted: which queue is asked first
     concurrency: int = 20  # runs at once; also the most that a pop asks for
     poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
+    reconnect: float = 0.1  # when Redis is away, the first pause before it is tried again; later ones grow
+    reconnect_max: float = 5.0  # up to this one
     grace: float = 25.0  # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
     threads: int = 20  # plain functions at once
     processes: int = os.cpu_count() or 1  # handlers with executor="process" at once
@@ -46,7 +48,15 @@ class Settings:
             raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
         if isinstance(self.intake, Source) or not all(isinstance(each, Source) for each in self.intake):
             raise TypeError(f"intake must be a list of Source, not {self.intake!r}")
-        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1), ("kill_after", 0), ("hand_back_unknown", 0.1)):
+        for name, least in (
+            ("poll", 0.01),
+            ("reconnect", 0.001),
+            ("reconnect_max", self.reconnect),
+            ("grace", 0),
+            ("stuck_after", 1),
+            ("kill_after", 0),
+            ("hand_back_unknown", 0.1),
+        ):
             if getattr(self, name) is not None or name not in OPTIONAL:
                 names.checked_number(name, getattr(self, name), least=least)
 

@@ -44,7 +44,7 @@ class Worker:
         self.handlers = Handlers.collect(*jobs)
         self._surroundings = _surroundings(jobs, self.handlers, client)
         scripts = client.scripts
-        self._outage = outage = Outage()
+        self._outage = outage = Outage(self.settings.reconnect, self.settings.reconnect_max)
         self._finisher = Finisher(scripts, self.name, outage)
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(client.apart("heart", TIMEOUT), scripts, self.name, self._runner, outage, self.settings.stuck_after)

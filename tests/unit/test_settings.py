@@ -40,6 +40,8 @@ def test_settings_do_not_change() -> None:
         ({"poll": 0}, "poll 0 must be finite and no less than 0.01"),
         ({"poll": math.nan}, "poll nan must be finite"),
         ({"poll": math.inf}, "poll inf must be finite"),
+        ({"reconnect": 0}, "reconnect 0 must be finite and no less than 0.001"),
+        ({"reconnect": 2, "reconnect_max": 1}, "reconnect_max 1 must be finite and no less than 2"),
         ({"grace": -1}, "grace -1 must be finite and no less than 0"),
     ],
 )

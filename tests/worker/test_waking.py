@@ -237,6 +237,13 @@ async def test_a_slot_that_another_worker_frees_in_a_limited_queue_wakes_it(clie
         await until(lambda: ran == ["b", "c"], SOON)  # and its own free one as well
 
 
+async def test_after_a_pop_that_brought_something_it_pops_again_at_once(client: Client, work: Work, until: Until) -> None:
+    await client.queue("mail").put_many(NewJob(note) for _ in range(95))  # three pops of a third of the slots
+    async with work(note, concurrency=90) as worker:
+        worker._poller.wake = lambda queue=None: None  # type: ignore[method-assign]
+        await until(lambda: len(ran) == 95, SOON)
+
+
 # What costs nothing
 
 

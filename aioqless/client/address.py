@@ -1,0 +1,61 @@
+"""Where Redis is: as a URL, or in parts."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from aioqless import names
+
+
+def redis_url(
+    host: str = "localhost", port: int = 6379, db: int = 0, *, username: str | None = None, password: str | None = None, tls: bool = False
+) -> str:
+    """The URL for a Redis that is known in parts; whatever characters a password has. Raises ValueError and TypeError."""
+    for what, value, most in (("port", port, 65535), ("db", db, 2**31)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise ValueError(f"{what} must be a whole number from 0 to {most}, not {value!r}")
+    names.checked("host", host)
+    who = _who(username, password)
+    return f"{'rediss' if tls else 'redis'}://{who}{f'[{host}]' if ':' in host else host}:{port}/{db}"
+
+
+def found(url: str | None) -> str | None:
+    """The URL that holds: the one given, else AIOQLESS_URL, REDIS_URL, or that of AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB; None
+    without any. Where it has no password, AIOQLESS_USERNAME and AIOQLESS_PASSWORD are added."""
+    url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL") or _in_parts()
+    password = os.environ.get("AIOQLESS_PASSWORD")
+    if not url or not password or urlsplit(url).password:
+        return url
+    parts = urlsplit(url)
+    username = parts.username or quote(os.environ.get("AIOQLESS_USERNAME", ""), safe="")
+    return urlunsplit(parts._replace(netloc=f"{username}:{quote(password, safe='')}@{parts.netloc.rpartition('@')[2]}"))
+
+
+def timeout_of(url: str | None) -> float | None:
+    """The seconds of a URL's `socket_timeout`."""
+    said = dict(parse_qsl(urlsplit(url or "").query)).get("socket_timeout")
+    try:
+        return None if said is None else float(said)
+    except ValueError:
+        raise ValueError(f"socket_timeout {said!r} in the URL of Redis must be a number of seconds") from None
+
+
+def without_timeout(url: str) -> str:
+    """The URL for connections on which silence is no fault."""
+    base, _, query = url.partition("?")
+    kept = urlencode([each for each in parse_qsl(query) if each[0] != "socket_timeout"])
+    return f"{base}?{kept}" if kept else base
+
+
+def _in_parts() -> str | None:
+    parts = {part: value for part in ("host", "port", "db") if (value := os.environ.get(f"AIOQLESS_{part.upper()}"))}
+    for part in ("port", "db"):
+        if part in parts and not parts[part].isdecimal():
+            raise ValueError(f"AIOQLESS_{part.upper()} must be a whole number, not {parts[part]!r}")
+    return redis_url(parts.get("host", "localhost"), int(parts.get("port", 6379)), int(parts.get("db", 0))) if parts else None
+
+
+def _who(username: str | None, password: str | None) -> str:
+    who = quote(username or "", safe="") + (f":{quote(password, safe='')}" if password else "")
+    return f"{who}@" if who else ""

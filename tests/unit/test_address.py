@@ -1,0 +1,111 @@
+"""Where Redis is: a URL, its parts, the environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from redis.asyncio.connection import parse_url
+
+from aioqless import Client, redis_url
+
+VARIABLES = ("URL", "HOST", "PORT", "DB", "USERNAME", "PASSWORD")
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("REDIS_URL", *(f"AIOQLESS_{each}" for each in VARIABLES)):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("parts", "url"),
+    [
+        ({}, "redis://localhost:6379/0"),
+        ({"host": "redis.internal", "port": 6380, "db": 2}, "redis://redis.internal:6380/2"),
+        ({"host": "::1"}, "redis://[::1]:6379/0"),
+        ({"password": "s3cret", "tls": True}, "rediss://:s3cret@localhost:6379/0"),
+        ({"username": "ann", "password": "a:b/c@d?e#f%"}, "redis://ann:a%3Ab%2Fc%40d%3Fe%23f%25@localhost:6379/0"),
+    ],
+)
+def test_parts_make_a_url_that_says_the_same(parts: dict[str, Any], url: str) -> None:
+    assert redis_url(**parts) == url
+    said = parse_url(url)
+    assert (said["host"], said["port"], said["db"]) == (parts.get("host", "localhost"), parts.get("port", 6379), parts.get("db", 0))
+    assert (said.get("username"), said.get("password")) == (parts.get("username"), parts.get("password"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"port": 70000}, "port must be a whole number from 0 to 65535, not 70000"),
+        ({"port": "6379"}, "port must be a whole number"),
+        ({"db": -1}, "db must be a whole number"),
+        ({"host": ""}, "host must not be empty"),
+    ],
+)
+def test_parts_that_cannot_be_are_refused(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        redis_url(**wrong)
+
+
+def test_the_parts_may_come_from_the_environment_where_no_url_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIOQLESS_PORT", "6380")
+    assert Client().url == "redis://localhost:6380/0"
+    monkeypatch.setenv("AIOQLESS_HOST", "redis.internal")
+    monkeypatch.setenv("AIOQLESS_DB", "3")
+    assert Client().url == "redis://redis.internal:6380/3"
+    monkeypatch.setenv("REDIS_URL", "redis://other")
+    assert Client().url == "redis://other"
+
+
+@pytest.mark.parametrize("variable", ["PORT", "DB"])
+def test_a_part_in_the_environment_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(f"AIOQLESS_{variable}", "six")
+    with pytest.raises(ValueError, match=f"AIOQLESS_{variable} must be a whole number, not 'six'"):
+        Client()
+
+
+@pytest.mark.parametrize(
+    ("url", "username", "whole"),
+    [
+        ("redis://host:1/2", None, "redis://:p%40ss@host:1/2"),
+        ("redis://host:1/2", "ann", "redis://ann:p%40ss@host:1/2"),
+        ("redis://bob@host:1/2", "ann", "redis://bob:p%40ss@host:1/2"),
+        ("redis://:given@host:1/2", "ann", "redis://:given@host:1/2"),
+        ("unix:///run/redis.sock?db=1", None, "unix://:p%40ss@/run/redis.sock?db=1"),
+    ],
+)
+def test_a_url_without_a_password_gets_that_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, url: str, username: str | None, whole: str
+) -> None:
+    monkeypatch.setenv("AIOQLESS_PASSWORD", "p@ss")
+    if username:
+        monkeypatch.setenv("AIOQLESS_USERNAME", username)
+    client = Client(url)
+    assert client.url == whole
+    assert "p@ss" not in str(client.where) and "p%40ss" not in str(client.where)
+
+
+def test_without_any_address_a_password_makes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIOQLESS_PASSWORD", "p@ss")
+    assert Client().url is None
+
+
+@pytest.mark.parametrize(
+    ("url", "given", "timeout"), [("redis://h?socket_timeout=5", None, 5), ("redis://h?socket_timeout=5", 7, 7), ("redis://h", None, 30)]
+)
+def test_a_call_may_take_as_long_as_is_said_or_as_the_url_says(url: str, given: float | None, timeout: float) -> None:
+    assert Client(url, timeout=given)._timeout == timeout
+
+
+@pytest.mark.parametrize("url", ["redis://h?socket_timeout=soon", "redis://h?socket_timeout=0"])
+def test_a_url_with_a_timeout_that_cannot_be_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="timeout"):
+        Client(url)
+
+
+async def test_a_timeout_in_the_url_does_not_end_what_waits_for_events(redis_url: str, namespace: str) -> None:
+    async with Client(f"{redis_url}?socket_timeout=5", namespace=namespace) as client:
+        assert client.redis.connection_pool.connection_kwargs.get("socket_timeout") is None
+        assert await client.queue("mail").length() == 0
