@@ -15,10 +15,12 @@ settings.py     Settings      how one worker behaves
 declarations.py Declarations  the recurring jobs that handlers declare
 subscriptions.py              which queues, with which limits, in which order
 heart.py        Heart         renews every running job's lock, on a loop and a connection of its own
+share.py        Share         how much it does before it makes room for a fresh one
 pulse.py        Pulse         whether the worker's loop answers, and whose code keeps it from that
 run.py          Run           one attempt of one job
 perform.py                    calls a handler
 executors/      Executors     where it runs, when that isn't the loop: threads and processes
+stacks.py                     the lines that a run has come to
 outcome.py                    what a run came to: `outcome_of` decides, without any I/O
 """
 
