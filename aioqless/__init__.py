@@ -29,6 +29,8 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
     config.py       configuration shared through Redis
     pubsub.py       events as they happen
     client/         Client, and its doors to all of these
+    blocking.py     Client for code without an event loop
+    outbox.py       jobs that are put when a transaction of SQLAlchemy is committed
     embedded/       a Redis when there is none
     handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself

@@ -51,6 +51,10 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     intake.refused       error    key jid why
     intake.unreadable    error    source what error
     intake.held          warning  source error
+    outbox.started       info     database table url program data
+    outbox.put           info     queue jobs
+    outbox.refused       error    row queue why
+    outbox.held          error    error
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from aioqless import data as data_
 from aioqless import names
@@ -12,19 +13,18 @@ from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.puts import NewJob, PutOptions
 from aioqless.schedules import checked_backlog, schedule_of
 from aioqless.scripts import Scripts
+from aioqless.terms import TermOptions
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
 
-OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
-    "jid",
-    "priority",
-    "tags",
-    "retries",
-)  # what instances share with what is put
+# What a recurring job's instances have of what a job can be put with.
+OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = ("jid", "priority", "tags", "retries")
+SHARED = ("klass", "data", *OF_PUT)
+OF_TERMS = tuple(TermOptions.__annotations__)
 
 
-class RecurOptions(TypedDict, total=False):
+class RecurOptions(TermOptions, total=False):
     """The options of recur: either `every` or `cron`, and what else its instances and its clock are like."""
 
     every: float  # seconds from one instance to the next
@@ -47,9 +47,14 @@ async def recur(
     schedule = schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = names.checked_number("offset", options.get("offset", 0), least=0)
-    of_put = cast(PutOptions, {name: options[name] for name in OF_PUT if name in options})
-    new = NewJob.of(job, data, of_put).arguments(max_data)
-    given = {name: new[name] for name in ("klass", "data", "terms", *OF_PUT)} | {"queue": queue, "backlog": backlog}
+    of_put = cast(PutOptions, {name: options[name] for name in (*OF_PUT, *OF_TERMS) if name in options})
+    template = NewJob.of(job, data, of_put)
+    if astray := [
+        each.name for each in fields(template) if each.name not in (*SHARED, *OF_TERMS) and getattr(template, each.name) != each.default
+    ]:
+        raise TypeError(f"a recurring job has no {', '.join(astray)}: that is for one job that is put")
+    new = template.arguments(max_data)
+    given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
             raise TypeError("offset goes with every: a cron expression says its times")

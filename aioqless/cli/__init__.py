@@ -4,6 +4,7 @@ app.py        what all commands share
 worker.py     worker
 jobs.py       put, get
 intake.py     intake
+outbox.py     outbox
 queues.py     queues, failed, unfail
 recurring.py  recurring
 workers.py    workers, subscribe, unsubscribe, quiet, resume
@@ -20,6 +21,7 @@ from aioqless.cli.app import REFUSED, UNREACHABLE, app
 from aioqless.cli.intake import intake
 from aioqless.cli.jobs import get, put
 from aioqless.cli.keep import check, lua
+from aioqless.cli.outbox import outbox
 from aioqless.cli.queues import failed, queues, unfail
 from aioqless.cli.recurring import recurring
 from aioqless.cli.worker import worker
@@ -34,6 +36,7 @@ __all__ = [
     "intake",
     "lua",
     "main",
+    "outbox",
     "put",
     "queues",
     "quiet",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from typing import Annotated, cast
 
 import typer
 
 from aioqless import log
 from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.cli.signals import stop_when_told
 from aioqless.client import Client
 from aioqless.intake import Format, Source
 from aioqless.worker.intake import Intake
@@ -38,8 +37,7 @@ def intake(
         if once:
             await taking.once()
             return
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, taking.stop)
+        stop_when_told(taking.stop)
         log.log.info("intake.started", source=str(source), **client.where)
         await taking.run()
 

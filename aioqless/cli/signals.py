@@ -29,6 +29,12 @@ def soon() -> Callable[[Callable[[], object]], object]:
     return partial(asyncio.get_running_loop().call_soon_threadsafe, context=contextvars.copy_context())
 
 
+def stop_when_told(stop: Callable[[], object]) -> None:
+    """SIGTERM, SIGINT: come to an end."""
+    call = soon()
+    on(DEADLY, lambda _: call(stop))
+
+
 def obeyed_by_worker(worker: Worker, *, supervised: bool) -> None:
     """SIGTERM, SIGINT: drain, and at the second end at once: what it held runs elsewhere when its locks expire. Under a supervisor it is
     the supervisor that ends it, for the second may be the first that was passed on.

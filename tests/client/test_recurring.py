@@ -33,6 +33,14 @@ async def test_what_a_new_job_is_like_its_instances_are_like(client: Client) -> 
     assert (recurring.klass, recurring.data, recurring.priority, recurring.interval) == ("Digest", [1], 2, 60)
 
 
+@pytest.mark.parametrize("astray", [{"delay": 5}, {"depends": ["a"]}, {"context": {"trace": "1"}}])
+async def test_what_only_one_job_can_have_is_refused(client: Client, astray: dict[str, Any]) -> None:
+    [name] = astray
+    with pytest.raises(TypeError, match=f"a recurring job has no {name}: that is for one job that is put"):
+        await client.queue("mail").recur(NewJob("Digest", **astray), every=60)
+    assert await client.queues() == []
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "why"),
     [

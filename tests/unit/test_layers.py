@@ -21,7 +21,7 @@ LAYERS = [
     {"recurring", "flows"},
     {"queue"},
     {"client"},
-    {"handlers"},
+    {"handlers", "blocking", "outbox"},
     {"worker"},
     {"health", "sandbox", "supervisor"},
     {"cli"},
@@ -42,7 +42,7 @@ WORKER = [
     {"worker"},
     {""},
 ]
-CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake"}, {""}]
+CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"}, {""}]
 SUPERVISOR = [{"line", "sources"}, {"child"}, {"supervisor"}, {""}]
 WITHIN = {"worker": WORKER, "cli": CLI, "supervisor": SUPERVISOR}
 
