@@ -36,7 +36,7 @@ class Takes:
 
     def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
         """The parameters' values; the job, if given, gets its typed data. Keys that no parameter takes are left alone; no data
-        leave all parameters to their defaults.
+        leave all parameters to their defaults; a list, which is what sidekiq's clients push, fills them in their order.
 
         Raises InvalidData.
         """
@@ -46,6 +46,8 @@ class Takes:
         if self.parameters and text == b"null":  # put without data
             text = b"{}"
         try:
+            if self.signature and text.lstrip().startswith(b"["):
+                text = self._named(text)
             value = msgspec.json.decode(text, type=type_)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InvalidData(f"{klass} can't take these data: {error}") from None
@@ -59,6 +61,15 @@ class Takes:
         """The data by the names of their fields, parameters with their defaults included. Raises InvalidData."""
         data = msgspec.json.decode(text)
         return (data if isinstance(data, dict) else {}) | self.arguments(klass, text)
+
+    def _named(self, text: bytes) -> bytes:
+        """A list of values as an object, by the names of the parameters in whose places they are. Raises msgspec's ValidationError."""
+        values = msgspec.json.decode(text, type=list[msgspec.Raw])
+        places = self.signature.parameters.values() if self.signature else ()
+        names = [each.name for each in places if each.kind is each.POSITIONAL_OR_KEYWORD]
+        if len(values) > len(names):
+            raise msgspec.ValidationError(f"{len(values)} values for {len(names)} parameters ({', '.join(names)})")
+        return msgspec.json.encode(dict(zip(names, values, strict=False)))
 
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The data of which `arguments` would make these. Raises TypeError."""

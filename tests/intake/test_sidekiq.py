@@ -38,17 +38,17 @@ async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_wer
 
 
 async def test_a_worker_takes_and_performs_them_in_the_order_they_were_pushed(here: Client, push: Push, until: Until) -> None:
-    done: list[tuple[str, object]] = []
+    done: list[tuple[str, int]] = []
 
     @job(klass="HardWorker")
-    async def hard(job: Job) -> None:
-        done.append((job.jid, job.data))
+    async def hard(job: Job, number: int) -> None:
+        done.append((job.jid, number))
 
     settings = Settings(queues=("mail",), concurrency=1, poll=0.05, intake=[Source(format="sidekiq")])
     async with Worker(here, hard, settings=settings):
         jids = await push("many")
         await until(lambda: len(done) == 1000, 30)
-    assert done == [(jid, [number]) for number, jid in enumerate(jids, 1)]
+    assert done == [(jid, number) for number, jid in enumerate(jids, 1)]
 
 
 async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import aioqless
-from aioqless import DuplicateKlass, Handler, InvalidData, Job, NewJob, UnknownKlass, job
+from aioqless import GIVEN, DuplicateKlass, Handler, InvalidData, Job, NewJob, UnknownKlass, job
 from aioqless.handlers import Handlers
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
@@ -178,13 +178,30 @@ async def test_parameters_are_filled_from_the_data_by_name(data: str, taken: tup
     assert await performed(resize, data) == taken
 
 
+@pytest.mark.parametrize(("data", "taken"), [('["a.png"]', ("a.png", 100, False)), (' [ "a.png", 7 ]', ("a.png", 7, False))])
+async def test_parameters_are_filled_from_a_list_in_their_order(data: str, taken: tuple[str, int, bool]) -> None:
+    assert await performed(resize, data) == taken
+
+
+async def test_parameters_that_must_be_named_and_resources_have_no_place_in_a_list() -> None:
+    @job
+    async def shown(job: Job[Any], first: list[int], there: str = GIVEN, second: float = 0.5, *, named: int = 1) -> Any:
+        return first, second, named
+
+    assert shown.takes.arguments("shown", b"[[1, 2], 2.0]") == {"first": [1, 2], "second": 2.0, "named": 1}
+    with pytest.raises(InvalidData, match="3 values for 2 parameters \\(first, second\\)"):
+        shown.check(b"[[1], 2, 3]")
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
         ("{}", "missing required field `path`"),
         ('{"path": 7}', "Expected `str`, got `int`"),
         ('{"path": "a", "width": "wide"}', "Expected `int`, got `str`"),
-        ("[]", "Expected `object`"),
+        ("[]", "missing required field"),
+        ('["Ada", 1, true]', "3 values for 2 parameters"),
+        ('["Ada", "one"]', "Expected `int`, got `str`"),
         ("null", "missing required field `path`"),
         ("{", "truncated"),
         ('{"path": "\udcff"}', "utf-8"),
