@@ -79,8 +79,8 @@ async def test_a_signal_that_comes_before_a_process_knows_it_does_not_kill_it(un
 async def test_a_process_that_says_nothing_for_long_counts_as_hung(until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "HUNG", 0.05)
     async with running(SPEAK + WAIT) as (supervisor, _):
+        await until(lambda: supervisor.ready == 1)
         await until(lambda: supervisor.hung == 1)
-        assert supervisor.ready == 1
 
 
 async def test_an_old_process_that_does_not_end_does_not_hold_up_a_roll(until: Until) -> None:
