@@ -122,7 +122,7 @@ class NoScripts(Scripts):
         raise self._refusal(command)
 
     def __getattr__(self, name: str) -> Any:
-        raise self._refusal(name) if name in Scripts.__annotations__ else AttributeError(name)
+        raise self._refusal("progress" if name == "reports" else "wait") if name in Scripts.__annotations__ else AttributeError(name)
 
     def _refusal(self, what: str) -> errors.AioqlessError:
         return errors.AioqlessError(

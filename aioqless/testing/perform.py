@@ -15,7 +15,7 @@ from aioqless.jobs import Job
 from aioqless.puts import NewJob
 from aioqless.retrying import NEVER, RetryPolicy
 from aioqless.scripts import Scripts
-from aioqless.worker.outcome import Outcome, outcome_of
+from aioqless.worker.outcome import Outcome, outcome_of, returned
 from aioqless.worker.perform import perform as performed
 from aioqless.worker.run import Run
 
@@ -46,6 +46,13 @@ class _NoRedis:
             raise AioqlessError(f"perform() has no Redis to {command} on; test this with a client of aioqless_client")
         self.said.append((command, arguments))
         return answers[command]
+
+    @property
+    def reports(self) -> _NoRedis:
+        return self
+
+    def tell(self, job: Job, share: float, message: str) -> None:
+        self.said.append(("progress", {"share": share, "message": message}))
 
 
 async def perform(
@@ -78,8 +85,7 @@ async def perform(
     given = Resources(there=resources)
     given.check(new.klass.fn, new.klass.takes.given)
     try:
-        run.result = await performed(run, Handlers([new.klass]), Surroundings(around, (), given))
-        run.data = run.job.changed_data()
+        returned(run, await performed(run, Handlers([new.klass]), Surroundings(around, (), given)))
     except Exception as error:
         run.error = error
     return Performed(outcome_of(run, retry), run.result, run.error, run.job, redis.said)

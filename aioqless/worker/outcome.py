@@ -136,13 +136,16 @@ def outcome_of(run: Run, policy: RetryPolicy = NEVER, hand_back: float | None = 
             return Failed(group, message) if delay is None else Again(delay, group, message)
 
 
-def kept(result: Any, seconds: float, most: int) -> bytes:
-    """A handler's result as a completion takes it. Raises InvalidData for what isn't JSON, or is more than `most` bytes."""
+def returned(run: Run, result: Any) -> None:
+    """Take down what the handler returned, and what of it and of the job's data is to be stored. Raises InvalidData."""
+    run.result, run.data = result, run.job.changed_data()
+    if run.handler is None or not run.handler.keep_result or isinstance(result, Next):
+        return
     try:
-        text = b"false" if result is False else data.encoded(result, most)
+        text = b"false" if result is False else data.encoded(result, run.job.max_data)
     except InvalidData as wrong:
         raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
-    return b"%d %s" % (seconds, text)
+    run.kept = b"%d %s" % (run.handler.keep_result, text)
 
 
 def group_of(run: Run, error: BaseException) -> str:

@@ -13,7 +13,7 @@ from aioqless.jobs import Job
 from aioqless.log import bound, log
 from aioqless.worker.executors import Executors
 from aioqless.worker.finisher import Finisher
-from aioqless.worker.outcome import Again, Complete, Failed, Next, Outcome, Release, brief, group_of, kept, outcome_of
+from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, brief, group_of, outcome_of, returned
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
 from aioqless.worker.settings import Settings
@@ -100,10 +100,7 @@ class Runner:
     async def _perform(self, run: Run) -> None:
         """The handler's own task, and the only one that is ever cancelled."""
         try:
-            run.result = await perform(run, self._handlers, self._surroundings, self._executors)
-            run.data = run.job.changed_data()
-            if run.handler is not None and run.handler.keep_result and not isinstance(run.result, Next):
-                run.kept = kept(run.result, run.handler.keep_result, run.job.max_data)
+            returned(run, await perform(run, self._handlers, self._surroundings, self._executors))
         except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
 

@@ -10,6 +10,7 @@ import pytest
 
 from aioqless import Client, Job, Retry, job
 from tests.conftest import Until
+from tests.worker import in_processes
 from tests.worker.conftest import Work
 
 
@@ -125,3 +126,10 @@ async def test_a_share_is_between_nothing_and_all(client: Client, share: Any, er
     (held,) = await client.queue("mail").pop()
     with pytest.raises(error, match="share"):
         held.progress(share)
+
+
+async def test_a_job_in_a_process_of_its_own_is_told_that_it_cannot_tell_progress(client: Client, work: Work) -> None:
+    jid = await client.queue("mail").put("Tell")
+    async with work(in_processes.tell):
+        failed = await client.jobs.wait(jid, timeout=30)
+    assert failed.failure and "progress: a job in a process of its own has no connection" in failed.failure.message

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import pytest
 
 from aioqless import Client, Job, Next, NoResult, job
+from tests.worker import in_processes
 from tests.worker.conftest import Work
 
 
@@ -89,6 +91,13 @@ async def test_of_a_job_that_goes_on_the_last_stage_says_the_result(client: Clie
     async with work(staged, queues=("mail", "billing")):
         done = await client.jobs.wait(jid, timeout=10)
     assert await done.result() == "billing"
+
+
+async def test_what_a_handler_in_a_process_of_its_own_returns_is_kept_too(client: Client, work: Work) -> None:
+    jid = await client.queue("mail").put("Measure")
+    async with work(in_processes.measure):
+        done = await client.jobs.wait(jid, timeout=30)
+    assert (await done.result())["pid"] != os.getpid()
 
 
 async def test_a_job_reads_the_results_of_those_it_waited_for(client: Client, work: Work) -> None:

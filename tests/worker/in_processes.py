@@ -37,6 +37,16 @@ def resize(job: Job[Any], path: str, width: int = 100) -> Next:
     return Next("billing")
 
 
+@job(klass="Measure", executor="process", keep_result=60)
+def measure(job: Job[Any]) -> dict[str, int]:
+    return {"pid": os.getpid()}
+
+
+@job(klass="Tell", executor="process")
+def tell(job: Job[Any]) -> None:
+    job.progress(0.5)
+
+
 @job(klass="Ignore", executor="process")
 def ignore(job: Job[Any]) -> None:
     began(job)

@@ -30,7 +30,10 @@ function completing.advance(job, done)
   events.log({event = 'advanced', jid = job.jid, queue = job.queue, to = done.next})
   history.append_put(job.jid, job, done.now, done.next)
   place.register(done.next, done.now)
-  if done.depends and #done.depends > 0 then record.set(job.jid, 'x-after', json.texts(done.depends)) end
+  if done.depends and #done.depends > 0 then
+    record.set(job.jid, 'x-after', json.texts(done.depends))
+    record.clear(job.jid, 'x-on-failed')
+  end
   dependency.link(job.jid, done.depends or {})
   record.clear(job.jid, 'x-lost')
   local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
