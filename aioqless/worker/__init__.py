@@ -9,11 +9,11 @@ listener.py     Listener      hears of ready work and of jobs taken away; owns t
 scheduler.py    Scheduler     makes recurring jobs whose cron expression says now; owns its timer
 intake.py       Intake        takes over what clients of other systems push, if the settings say so; owns when it looks next
 
-incarnation.py  Incarnation   whose a stable name is
+incarnation.py  Incarnation   the claim to a stable name, and what a former life of it left
 orders.py       Orders        carries out what is told from outside
 settings.py     Settings      how one worker behaves
 declarations.py Declarations  the recurring jobs that handlers declare
-subscriptions.py              which queues, with which limits, in which order
+subscriptions.py Subscriptions which queues, with which limits, in which order
 heart.py        Heart         renews every running job's lock, on a loop and a connection of its own
 share.py        Share         how much it does before it makes room for a fresh one
 pulse.py        Pulse         whether the worker's loop answers, and whose code keeps it from that
