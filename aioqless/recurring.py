@@ -47,7 +47,7 @@ async def recur(
     schedule = schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = names.checked_number("offset", options.get("offset", 0), least=0)
-    of_put = cast(PutOptions, {name: options[name] for name in (*OF_PUT, *OF_TERMS) if name in options})
+    of_put = cast(PutOptions, {name: value for name, value in options.items() if name in (*OF_PUT, *OF_TERMS)})
     template = NewJob.of(job, data, of_put)
     if astray := [
         each.name for each in fields(template) if each.name not in (*SHARED, *OF_TERMS) and getattr(template, each.name) != each.default

@@ -52,6 +52,10 @@
 --   answer-forever         an answer kept for a repeated request expires.
 --   result-forever         so does what is kept of a handler's result: in a day.
 --   pruned-unknown         how far statistics are pruned is kept for known queues only. Dropped: at worst it is gone through again.
+--   unique-without-job     a key that a job has alone names one that is to end yet, with this key in its terms; or it expires. Dropped.
+--   holding-not-running    what counts towards a limit runs. Dropped.
+--   held-back-elsewhere    what a limit or rate holds back is in -scheduled. Dropped.
+--   starts-forever         the starts that a rate counts expire.
 --   wrong-type             a key has the type that its name says. This can't be mended.
 --
 -- Each portion is looked at in one step, so that what is reported is wrong now, however jobs move. What moves past the walk is

@@ -15,6 +15,7 @@ from .story import Story
 Commands: TypeAlias = list[tuple[Any, ...]]
 
 FAILURE = json.dumps({"group": "typo", "message": "no", "when": 3, "worker": "ann"})
+TERMS = json.dumps({"unique": "k", "until": "done", "key": "k", "limit": 1})
 FREE_FIELDS = ["jid", "state", "worker", "priority", "expires", "retries", "remaining", "time"]
 
 # What somebody does to the keys of a town, by hand, and what a check then finds.
@@ -157,6 +158,17 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a rest has no note": ({"rest-without-note"}, [("SADD", "x:left:unlink:1:ghost", "waiting")]),
     "a rest can't be understood": ({"rest-without-note"}, [("SADD", "x:left:milk", "waiting")]),
     "statistics of no queue are pruned": ({"pruned-unknown"}, [("HSET", "x:pruned", "days:gone", 86400, "histograms:gone", 0)]),
+    "a key is had by no job": ({"unique-without-job"}, [("SET", "x:unique:k", ":ghost")]),
+    "a key is had by a job that doesn't know": ({"unique-without-job"}, [("SET", "x:unique:k", ":waiting")]),
+    "a key is had by what ended": (
+        {"unique-without-job"}, [("HSET", "j:done", "x-terms", TERMS), ("SET", "x:unique:k", ":done")],
+    ),
+    "a key is had for a time and forever": ({"unique-without-job"}, [("SET", "x:unique:k", "99.000000:waiting")]),
+    "a key is had by nobody can tell whom": ({"unique-without-job"}, [("SET", "x:unique:k", "waiting")]),
+    "a waiting job counts towards a limit": ({"holding-not-running"}, [("ZADD", "x:holding:k", 99, "waiting", 99, "ghost")]),
+    "a waiting job is held back": ({"held-back-elsewhere"}, [("HSET", "j:waiting", "x-terms", TERMS), ("ZADD", "x:held:k", 1, "waiting")]),
+    "a scheduled job is held back by another's key": ({"held-back-elsewhere"}, [("ZADD", "x:held:k", 1, "scheduled", 1, "ghost")]),
+    "starts count forever": ({"starts-forever"}, [("ZADD", "x:starts:k:k", 1, "waiting:1")]),
     "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),
 }  # fmt: skip
 
@@ -175,6 +187,11 @@ SCARS: dict[str, Commands] = {
     "a note on a cancelled job is gone on with later": [
         ("SADD", "x:todo", "unlink:2:ghost"), ("SADD", "x:left:unlink:2:ghost", "waiting"), ("SADD", "j:waiting-dependents", "ghost"),
     ],
+    "a job has a key, and is held back": [
+        ("HSET", "j:scheduled", "x-terms", TERMS), ("SET", "x:unique:k", ":scheduled"), ("ZADD", "x:held:k", 1, "scheduled"),
+    ],
+    "a failed job may have its key again": [("HSET", "j:failed", "x-terms", TERMS), ("SET", "x:unique:k", ":failed")],
+    "a running job counts towards a limit": [("HSET", "j:running", "x-terms", TERMS), ("ZADD", "x:holding:k", 1, "running")],
     "keys of others are none of ours": [("SET", "q:mail-limit", 1), ("SET", "elsewhere", 1), ("HSET", "s:wait:0:mail", "s1", 2)],
 }  # fmt: skip
 

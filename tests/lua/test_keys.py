@@ -1,5 +1,6 @@
 """The keys of a namespace: those that live clients know, and a few of our own that they can do without."""
 
+import json
 import re
 
 import pytest
@@ -13,12 +14,21 @@ KNOWN = [
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+",
     r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|fallen|pruned|rules|outdated|request:.+|left:.+|result:.+|incarnation:.+)",
+    r"x:(unique|holding|held|starts):.+",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {
     "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
     "spawned_from_jid", "scheduled", "grace",
 }  # fmt: skip
+
+
+async def _limited(story: Story) -> None:
+    terms = json.dumps({"unique": "u", "until": "done", "key": "k", "limit": 1, "rate": [5, 60]})
+    await story.put("one", 20, queue="calls", terms=terms)
+    await story.put("two", 20, queue="calls", terms=terms.replace('"u"', '"v"'))
+    await story.configure(calls_rate_limit="100/60")
+    await story.pop(21, queue="calls", count=5)
 
 
 async def _live(story: Story) -> None:
@@ -38,6 +48,7 @@ async def _live(story: Story) -> None:
     await story.pop(10, queue="post")
     await story.peek(10)
     await story.pop(37, worker="bob", queue="mail", count=0)
+    await _limited(story)
     await story.scripts("pause", queues=["post"])
     await story.put("many", 11, queue="post", depends=["waiting", "a"])
 
@@ -64,10 +75,10 @@ async def test_nothing_is_written_outside_the_namespace(story: Story) -> None:
     assert set(await elsewhere()) <= set(before)
 
 
-async def test_only_answers_kept_for_repeated_requests_expire(lived: Story) -> None:
+async def test_only_answers_kept_for_repeated_requests_and_starts_that_rates_count_expire(lived: Story) -> None:
     expiring = [key.decode() for key in await lived.ask("KEYS", lived.key("*")) if await lived.ask("TTL", key) != -1]
     assert expiring
-    assert [key for key in expiring if ":x:request:" not in key] == []
+    assert [key for key in expiring if ":x:request:" not in key and ":x:starts:" not in key] == []
 
 
 async def test_a_jobs_fields_are_those_of_live_clients_and_two_of_ours(lived: Story) -> None:

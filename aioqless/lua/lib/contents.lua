@@ -29,6 +29,10 @@ local FAMILIES = {
   {'zset', '^x:ticks$', function(here) return turns.ticks(here) end},
   {'zset', '^x:resting$', function(here) return turns.resting(here) end},
   {'string', '^x:result:', function(here) return registers.expiring(here, 'result-forever', 86400) end},
+  {'string', '^x:unique:(.+)$', function(here, key) return reservations.unique(here, key) end},
+  {'zset', '^x:holding:(.+)$', function(here, key) return reservations.holding(here, key) end},
+  {'zset', '^x:held:(.+)$', function(here, key) return reservations.held_back(here, key) end},
+  {'zset', '^x:starts:(.+)$', function(here, of) return reservations.starts(here, of) end},
   {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
 }
 

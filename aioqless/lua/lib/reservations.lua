@@ -1,0 +1,38 @@
+-- reservations: whether what keys of uniqueness, limits and rates say of jobs is so.
+
+local DAY = 86400
+
+-- Entries that hold for a time expire by themselves; others count for nothing once their job has ended, and are litter.
+function reservations.unique(here, key)
+  local ends, jid = uniqueness.entry(key)
+  local job = jid and redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
+  if ends and redis.call('TTL', here.key) ~= -1 then return 1 end
+  if ends or not job or job[1] == 'complete' or clauses.read(job[2]).unique ~= key then
+    findings.add('unique-without-job', {key = key, jid = jid}, function() redis.call('DEL', here.key) end)
+  end
+  return 1
+end
+
+function reservations.holding(here, key)
+  return contents.each(here, 'ZSCAN', function(jid)
+    if redis.call('HGET', keys.job(jid), 'state') ~= 'running' then
+      findings.add('holding-not-running', {jid = jid, key = key}, contents.out(here, jid))
+    end
+  end)
+end
+
+function reservations.held_back(here, key)
+  return contents.each(here, 'ZSCAN', function(jid)
+    local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
+    if not job[1] or clauses.read(job[2]).key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
+      findings.add('held-back-elsewhere', {jid = jid, key = key}, contents.out(here, jid))
+    end
+  end)
+end
+
+function reservations.starts(here, of)
+  if redis.call('TTL', here.key) == -1 then
+    findings.add('starts-forever', {of = of}, function() redis.call('EXPIRE', here.key, DAY) end)
+  end
+  return 1
+end

@@ -1,0 +1,132 @@
+"""Unique and limited jobs, as callers put them and as handlers say them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless import AlreadyThere, Client, InvalidData, Job, NewJob, job
+from aioqless.terms import Terms
+
+
+@job(klass="Sync", unique=("customer",), limit_key=("customer",), limit=1)
+async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
+
+
+@job(klass="Call", limit_key="api", rate=(2, 3600))
+async def call(job: Job[Any], path: str) -> None: ...
+
+
+@job(klass="Digest", unique=(), limit=3)
+async def digest(job: Job[Any]) -> None: ...
+
+
+async def test_a_put_whose_key_is_had_returns_the_jid_of_the_job_that_has_it(client: Client) -> None:
+    mail = client.queue("mail")
+    first = await mail.put("Greet", unique="a")
+    assert await mail.put("Greet", unique="a", jid="second") == first
+    assert await client.jobs.get("second") is None
+
+
+async def test_a_put_can_be_told_to_raise(client: Client) -> None:
+    mail = client.queue("mail")
+    first = await mail.put("Greet", unique="a")
+    with pytest.raises(AlreadyThere) as caught:
+        await mail.put("Greet", unique="a", if_exists="raise")
+    assert caught.value.jid == first
+    with pytest.raises(AlreadyThere):
+        await mail.put("Greet", jid=first, if_exists="raise")
+    assert await mail.put("Other", jid=first, if_exists="keep") == first
+    found = await client.jobs.get(first)
+    assert found and found.klass == "Greet"
+
+
+async def test_a_key_is_drawn_from_the_data_for_each_klass_apart(client: Client) -> None:
+    mail = client.queue("mail")
+    jids = await mail.put_many([NewJob(sync, {"customer": 7}), sync.data(7, full=True), sync.data(customer=8)])
+    assert (jids[0] == jids[1], len(set(jids))) == (True, 2)
+    assert await mail.put("Other", {"customer": 7}, unique=("customer",)) not in jids
+    assert await mail.put("Sync", {"customer": 7, "x": 1}, unique=("customer",)) == jids[0]
+
+
+async def test_what_put_says_goes_before_what_the_handler_says(client: Client) -> None:
+    mail = client.queue("mail")
+    first = await mail.put(sync.data(7))
+    assert await mail.put(sync.data(7), unique="else") != first
+    assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60, limit=5).arguments(1000)["terms"]) == {
+        "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
+    }  # fmt: skip
+
+
+async def test_no_field_at_all_stands_for_the_klass(client: Client) -> None:
+    assert await client.queue("mail").put(digest) == await client.queue("post").put(digest)
+    assert json.loads(NewJob(digest).arguments(1000)["terms"])["key"] == "Digest"
+
+
+async def test_a_default_of_the_function_counts_as_given() -> None:
+    terms = Terms(unique=("customer", "full"))
+    said, silent = ({"customer": 1, "full": False}, {"customer": 1})
+    keys = [terms.drawn("Sync", lambda data=data: sync.values(json.dumps(data).encode())) for data in (said, silent)]
+    assert keys[0] == keys[1]
+
+
+async def test_a_key_too_long_for_a_name_is_put_in_short() -> None:
+    told = json.loads(NewJob("K", {"text": "x" * 600}, unique=("text",)).arguments(10_000)["terms"])
+    assert told["unique"].startswith("sha256:")
+
+
+async def test_a_rate_holds_for_all_that_share_its_key(client: Client) -> None:
+    mail, post = client.queue("mail"), client.queue("post")
+    for queue in (mail, post):
+        await queue.put_many(call.data(path=str(n)) for n in range(3))
+    assert (len(await mail.pop(9)), len(await post.pop(9))) == (2, 0)
+
+
+async def test_a_recurring_job_leaves_out_instances_whose_key_is_had(client: Client) -> None:
+    recurring = await client.queue("mail").recur(digest, every=3600, jid="digest", offset=3600)
+    first = await recurring.run_now()
+    assert await recurring.run_now() == first
+    plain = await client.queue("mail").recur("Plain", every=3600, unique="p", offset=3600)
+    assert await plain.run_now() == await client.queue("post").put("Plain", unique="p")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"limit": 0}, ValueError, "limit must be a whole number from 1 to 1,000, not 0"),
+        ({"limit": 1.5}, ValueError, "limit"),
+        ({"limit_key": "k"}, ValueError, "limit_key says what is limited"),
+        ({"rate": 5}, TypeError, "rate must be a tuple"),
+        ({"rate": (0, 60)}, ValueError, "rate must be a whole number from 1 to 10,000"),
+        ({"rate": (5, 0)}, ValueError, "rate's period must be more than 0 seconds"),
+        ({"unique": 7}, TypeError, "unique must be a text, or a tuple"),
+        ({"unique": ""}, ValueError, "unique must not be empty"),
+        ({"unique": "k", "unique_for": 0}, ValueError, "unique_for must be more than 0"),
+        ({"unique": "k", "unique_until": "never"}, ValueError, "unique_until must be"),
+        ({"unique": "k", "unique_until": "done", "unique_for": 5}, ValueError, "exclude each other"),
+        ({"unique_for": 5}, ValueError, "say which, by unique"),
+    ],
+)
+async def test_what_cannot_be_is_refused_at_once_by_put_and_by_job(
+    client: Client, options: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        await client.queue("mail").put("Greet", **options)
+    with pytest.raises(error, match=told):
+        job(**options)(lambda job: None)
+
+
+async def test_a_key_drawn_from_what_is_not_there_is_refused(client: Client) -> None:
+    with pytest.raises(InvalidData, match="unique of Greet is drawn from 'customer', which the data don't have"):
+        await client.queue("mail").put("Greet", {"x": 1}, unique=("customer",))
+    with pytest.raises(ValueError, match="a key is drawn from custmer, but the function takes customer"):
+
+        @job(unique=("custmer",))
+        async def wrong(job: Job[Any], customer: int) -> None: ...
+
+
+async def test_if_exists_has_two_words(client: Client) -> None:
+    with pytest.raises(ValueError, match="if_exists must be 'keep' or 'raise'"):
+        await client.queue("mail").put("Greet", if_exists="move")  # type: ignore[arg-type]
