@@ -155,6 +155,8 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     # Our own
     "a note is about nothing": ({"note-without-rest"}, [("SADD", "x:todo", "release:1:waiting")]),
     "a note can't be read": ({"note-without-rest"}, [("SADD", "x:todo", "remember the milk")]),
+    "a note on a failure is about nothing": ({"note-without-rest"}, [("SADD", "x:fallen", "failed:1:failed")]),
+    "a rest of a failure has no note": ({"rest-without-note"}, [("SADD", "x:left:failed:1:failed", "waiting")]),
     "a rest has no note": ({"rest-without-note"}, [("SADD", "x:left:unlink:1:ghost", "waiting")]),
     "a rest can't be understood": ({"rest-without-note"}, [("SADD", "x:left:milk", "waiting")]),
     "statistics of no queue are pruned": ({"pruned-unknown"}, [("HSET", "x:pruned", "days:gone", 86400, "histograms:gone", 0)]),
@@ -169,11 +171,13 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a waiting job is held back": ({"held-back-elsewhere"}, [("HSET", "j:waiting", "x-terms", TERMS), ("ZADD", "x:held:k", 1, "waiting")]),
     "a scheduled job is held back by another's key": ({"held-back-elsewhere"}, [("ZADD", "x:held:k", 1, "scheduled", 1, "ghost")]),
     "starts count forever": ({"starts-forever"}, [("ZADD", "x:starts:k:k", 1, "waiting:1")]),
+    "a result is kept forever": ({"result-forever"}, [("SET", "x:result:gone", "1 {}")]),
     "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),
 }  # fmt: skip
 
 # What may be so.
 SCARS: dict[str, Commands] = {
+    "a result outlived its job": [("SET", "x:result:gone", "1 {}", "EX", 60)],
     "a worker that was silent has lost its list": [("DEL", "w:ann:jobs"), ("ZREM", "workers", "ann")],
     "a peer advanced a job with a delay": [("HSET", "j:scheduled", "state", "waiting")],
     "a peer wrote empty lists as objects": [("HSET", "j:post", "tags", "{}", "failure", "{}")],
