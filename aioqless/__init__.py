@@ -4,6 +4,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
 
     lua/            the state machine: one file per command, libraries in lua/lib
     header.py       a command's signature
+    spelling.py     keys, written out where scripts use them
     compose.py      builds a script from a header, a body, and the library functions they reach
     connection.py   one connection that all callers share
     calls.py        lays a command out to be sent, and reads its reply

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TypeAlias
 
 from aioqless.header import LUA, Arg, Command, Form, HeaderError, read_command
+from aioqless.spelling import quotable, spelled, within
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
 
@@ -36,7 +37,7 @@ def compose(name: str, namespace: str) -> Script:
     """The script of command `name` for a namespace. Raises HeaderError for a header or a library that can't be understood."""
     command = read_command(name)
     shebang = "#!lua" + (f" flags={','.join(command.flags)}" if command.flags else "")
-    lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *_lines(name)]
+    lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *((within(namespace, text), at) for text, at in _lines(name))]
     return Script(command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines))
 
 
@@ -48,7 +49,8 @@ def _lines(name: str) -> list[Line]:
         raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
     arguments = list(_arguments(command))
     tail = list(_tail(command))
-    used = _libraries("\n".join([*arguments, *tail, *(text for _, text in command.body)]))
+    body = [(number, spelled(text)) for number, text in command.body]
+    used = _libraries("\n".join([*arguments, *tail, *(text for _, text in body)]))
     lines: list[Line] = [(f"local {library} = {{}}", None) for library in used]
     for library, blocks in used.items():
         lines.append(("do", None))
@@ -56,13 +58,13 @@ def _lines(name: str) -> list[Line]:
         lines.append(("end", None))
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
-    lines += [(text, (f"{name}.lua", number)) for number, text in command.body]
+    lines += [(text, (f"{name}.lua", number)) for number, text in body]
     lines.append(("end", None))
     return lines + [(text, None) for text in tail]
 
 
 def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"'{quotable(text)}'"
 
 
 def _arguments(command: Command) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _blocks(library: str) -> tuple[_Block, ...]:
             if not start:
                 raise HeaderError(f"lib/{library}.lua:{number}: {line!r} starts neither a function nor a local")
             name, shared = start[1] or start[2] or start[3], not start[2]
-        current.append((number, line))
+        current.append((number, line if library == "keys" else spelled(line)))
         code = re.sub(r"\s+--.*", "", line)
         opens = "function" in code or code.endswith("{")
         if code in ("end", "}") or (len(current) == 1 and (not opens or code.endswith((" end", "}")))):

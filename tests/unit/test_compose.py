@@ -11,6 +11,9 @@ from aioqless import compose as composing
 from aioqless import header
 from aioqless.compose import compose
 from aioqless.header import HeaderError, command_names, read_command
+from aioqless.spelling import spelled, within
+
+from .source import LUA
 
 Write = Callable[..., None]
 
@@ -33,14 +36,17 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
     for line, origin in zip(script.text.splitlines(), script.origins, strict=True):
         if origin:
             file, number = origin
-            assert (header.LUA / file).read_text("utf-8").splitlines()[number - 1] == line
+            written = (header.LUA / file).read_text("utf-8").splitlines()[number - 1]
+            assert line in (written, within("ql", spelled(written)), within("ql", written))
 
 
 def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
+    text = "\n".join(file.read_text("utf-8") for file in LUA)
     for library in composing._library_names():
         for block in composing._blocks(library):
-            assert (f"lib/{library}.lua", block.lines[0][0]) in used, f"{library}.{block.name}"
+            written_out = library == "keys" and text.count(f"keys.{block.name}(") > 1
+            assert (f"lib/{library}.lua", block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
 
 
 @pytest.mark.parametrize("name", command_names())

@@ -12,7 +12,8 @@ from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
     {"errors", "log", "names", "record", "header", "connection", "embedded", "scratch"},
-    {"data", "compose", "retrying", "cron"},
+    {"data", "spelling", "retrying", "cron"},
+    {"compose"},
     {"calls", "schedules", "terms"},
     {"scripts", "pubsub"},
     {"followers", "reports", "reading"},

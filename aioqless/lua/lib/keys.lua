@@ -1,4 +1,5 @@
 -- keys: every key and channel of a namespace, spelled once.  H hash, L list, S set, Z sorted set, T text.
+-- Each is one line of a function's, since the composer writes it out where it is used.
 -- All but the last group belong to live qless clients too.
 
 function keys.job(jid) return ns .. ':j:' .. jid end                           -- H a job

@@ -1,0 +1,43 @@
+"""Keys are written out where scripts use them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from aioqless.compose import compose
+from aioqless.header import command_names
+from aioqless.spelling import spelled, within
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("redis.call('GET', keys.fence())", "redis.call('GET', (ns .. ':x:fence'))"),
+        ("keys.job(jid)", "(ns .. ':j:' .. jid)"),
+        ("keys.job(job.jid) .. keys.history(top[i + 1])", "(ns .. ':j:' .. job.jid) .. (ns .. ':j:' .. top[i + 1] .. '-history')"),
+        ("keys.event('jid')", "(ns .. ':' .. 'jid')"),
+        ("keys.work(work)", "(ns .. ':q:' .. work .. '-work')"),
+    ],
+)
+def test_a_key_of_simple_arguments_is_written_out(line: str, written: str) -> None:
+    assert spelled(line) == written
+
+
+@pytest.mark.parametrize(
+    "line", ["keys.job(next(jids))", "keys.left(what .. ':' .. jid)", "{work = keys.work}", "keys.job()", "mykeys.job(jid)"]
+)
+def test_what_is_not_simple_stays_a_call(line: str) -> None:
+    assert spelled(line) == line
+
+
+def test_the_namespace_becomes_part_of_the_key() -> None:
+    assert within("it's", spelled("keys.job(jid)")) == "('it\\'s:j:' .. jid)"
+
+
+@pytest.mark.parametrize("command", command_names())
+def test_scripts_define_functions_only_for_keys_that_are_not_written_out(command: str) -> None:
+    text = compose(command, "ql").text
+    for name in re.findall(r"^function keys\.(\w+)", text, re.MULTILINE):
+        assert len(re.findall(rf"\bkeys\.{name}\b", text)) > 1
