@@ -325,7 +325,7 @@ async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) ->
         ({"every": float("inf")}, ValueError, "every inf"),
         ({"every": 5, "offset": -1}, (ValueError, InvalidArgument), "offset"),
         ({"every": 5, "backlog": -1}, (ValueError, InvalidArgument), "backlog"),
-        ({"every": 5, "delay": 5}, TypeError, "recur has no option delay; it has every, offset, cron, timezone, backlog, jid"),
+        ({"every": 5, "delay": 5}, TypeError, "recur has no option delay; it has .*every, offset, cron, timezone, backlog, jid"),
         ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
     ],
