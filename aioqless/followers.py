@@ -1,11 +1,11 @@
-"""Who waits for the end of a job, and the one subscription that all of a client share."""
+"""Who waits for the end of a job, or follows it closely, and the one subscription that all of a client share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, TypeVar
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -19,6 +19,8 @@ PAUSE = 0.5
 ENDS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
 THROUGH = ("complete", "failed")
 
+Seen = TypeVar("Seen")
+
 
 class Followers:
     """Owns who waits for which jobs, and the subscription, which stands only while somebody does.
@@ -30,6 +32,7 @@ class Followers:
         self._redis = redis
         self._scripts = scripts
         self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._closely = 0  # how many want to hear of more than the end
         self._listening: asyncio.Task[None] | None = None
         self._stands = False
         self._closed = False
@@ -37,27 +40,34 @@ class Followers:
     async def until_through(self, jid: str, timeout: float | None = None) -> None:
         """Return when the job is complete or failed. Raises NoSuchJob when there is none, TimeoutError, and redis-py's ConnectionError when
         the client is closed; while Redis is away it waits on."""
-        async with asyncio.timeout(timeout):
-            with self._following(jid) as heard:
-                while True:
-                    await heard.wait()
-                    heard.clear()
-                    try:
-                        (state,) = await self._scripts("states", jids=[jid])
-                    except AWAY as away:
-                        if self._closed or isinstance(away, exceptions.AuthenticationError):
-                            raise
-                        await asyncio.sleep(PAUSE)
-                        heard.set()
-                        continue
-                    if not state:
-                        raise NoSuchJob("wait", "NOJOB", {"jid": jid, "why": "there is no such job, or no longer"})
-                    if state in THROUGH:
-                        return
+        async with asyncio.timeout(timeout), aclosing(self.looks(jid, lambda: self._scripts("states", jids=[jid]))) as looks:
+            async for (state,) in looks:
+                if not state:
+                    raise NoSuchJob("wait", "NOJOB", {"jid": jid, "why": "there is no such job, or no longer"})
+                if state in THROUGH:
+                    return
+
+    async def looks(self, jid: str, look: Callable[[], Awaitable[Seen]], *, closely: bool = False) -> AsyncGenerator[Seen, None]:
+        """What one sees of a job now, and whenever it came to an end, or `closely` whenever anything was told of it; without an end.
+        What happens faster than it is looked at is seen once. Raises redis-py's ConnectionError when the client is closed."""
+        with self._following(jid, closely) as heard:
+            while True:
+                await heard.wait()
+                heard.clear()
+                try:
+                    seen = await look()
+                except AWAY as away:
+                    if self._closed or isinstance(away, exceptions.AuthenticationError):
+                        raise
+                    await asyncio.sleep(PAUSE)
+                    heard.set()
+                else:
+                    yield seen
 
     @contextmanager
-    def _following(self, jid: str) -> Iterator[asyncio.Event]:
+    def _following(self, jid: str, closely: bool) -> Iterator[asyncio.Event]:
         heard = asyncio.Event()
+        self._closely += closely
         self._waiting.setdefault(jid, set()).add(heard)
         if self._stands or self._closed:
             heard.set()
@@ -66,6 +76,7 @@ class Followers:
         try:
             yield heard
         finally:
+            self._closely -= closely
             self._waiting[jid].discard(heard)
             if not self._waiting[jid]:
                 del self._waiting[jid]
@@ -86,10 +97,10 @@ class Followers:
 
     async def _follow(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
         async for _, payload in messages:
-            # Most of what is told is of no interest here: it isn't even read.
-            if any(end in payload for end in ENDS.values()):
+            # Most of what is told is of no interest here: it isn't even read, unless somebody follows closely.
+            if self._closely or any(end in payload for end in ENDS.values()):
                 event: dict[str, Any] = told_by(payload)
-                if event.get("event") in ENDS:
+                if self._closely or event.get("event") in ENDS:
                     self._wake(event.get("jid"))
 
     def _wake(self, *jids: str | None) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from aioqless import names
 from aioqless.errors import JobFailed
+from aioqless.followers import THROUGH
 from aioqless.reading import Data, ReadJob
 
 if TYPE_CHECKING:
@@ -29,6 +31,21 @@ class Followed(ReadJob[Data]):
         """
         await self._scripts.followers.until_through(self.jid, timeout)
         return await self.refresh()
+
+    async def follow(self) -> AsyncGenerator[Self, None]:
+        """Itself as it is now, and whenever it has changed, read again; ends when it is complete or failed.
+
+            async for job in job.follow():
+                print(job.state, job.progressed)
+
+        It is told by events, as `wait` is, and changes that come faster than they are taken are seen together. That a job has begun is
+        seen with its first progress. Raises NoSuchJob when it is cancelled.
+        """
+        async with aclosing(self._scripts.followers.looks(self.jid, self.refresh, closely=True)) as looks:
+            async for job in looks:
+                yield job
+                if job.state in THROUGH:
+                    return
 
     async def outcome(self, timeout: float | None = None) -> Any:
         """Wait for its end; returns its handler's result. Raises JobFailed, NoResult, and what `wait` raises."""

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Self
 
+import anyio
+
 from aioqless import names
 from aioqless.client import Client, worker_name
+from aioqless.errors import AioqlessError
 from aioqless.handlers import Around, Declared, Handlers, Hook, Resource, Resources, Surroundings, declared
 from aioqless.log import bound, log
 from aioqless.worker.declarations import Declarations
@@ -157,18 +160,33 @@ class Worker:
                 task.cancel()
 
     async def __aenter__(self) -> Self:
-        self._running = asyncio.create_task(self.run(), name=f"aioqless worker {self.name}")
+        self._running = asyncio.create_task(self._run_within_host(), name=f"aioqless worker {self.name}")
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        if self._running is not None:
-            if not self._running.done():
-                self.stop()
-            try:
+    async def _run_within_host(self) -> None:
+        """Work; a resource that calls sys.exit ends the worker, and not the loop of its host."""
+        try:
+            await self.run()
+        except SystemExit as left:
+            error = AioqlessError(f"a resource of worker {self.name} wanted to exit: {left.code!r}")
+            log.error("worker.crashed", worker=self.name, error=repr(error))
+            raise error from left
+
+    async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if self._running is None:
+            return
+        if not self._running.done():
+            self.stop()
+        try:
+            await asyncio.wait([self._running])
+        except asyncio.CancelledError:  # the host can't wait: what runs is handed back at once
+            self._running.cancel()
+            # A scope of anyio's would cancel again at each turn of the loop, and nothing would be handed back.
+            with anyio.CancelScope(shield=True), contextlib.suppress(Exception, asyncio.CancelledError):
                 await self._running
-            except asyncio.CancelledError:
-                if (host := asyncio.current_task()) and host.cancelling():
-                    raise
+            raise
+        if failed is None and not self._running.cancelled():  # what the host raises comes before what is logged already
+            self._running.result()
 
 
 def _surroundings(sources: Sequence[ModuleType | Declared | str], handlers: Handlers, client: Client) -> Surroundings:

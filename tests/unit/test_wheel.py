@@ -35,5 +35,5 @@ def test_a_wheel_brings_the_command_the_fixtures_and_the_licence(wheel: zipfile.
     assert "MIT" in wheel.read(f"{described}/licenses/LICENSE").decode()
     metadata = wheel.read(f"{described}/METADATA").decode()
     assert "Requires-Python: >=3.11" in metadata
-    for extra in ("embedded", "opentelemetry", "prometheus", "reload", "sentry"):
+    for extra in ("embedded", "opentelemetry", "prometheus", "reload", "sentry", "web"):
         assert f"Provides-Extra: {extra}" in metadata

@@ -1,0 +1,330 @@
+"""A worker in the lifespan of a web service: it works in the same process, drains on exit, and does its host no harm."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+import uvloop
+from litestar.testing import TestClient
+from redis.asyncio import Redis
+
+from aioqless import AioqlessError, Client, Handler, Job, Settings, Worker, job, resource
+from aioqless.handlers import Resource
+from tests.conftest import Until
+from tests.server import OwnServer
+from tests.worker.conftest import Lines
+
+from .hosts import HOSTS, Host, Lifespan, Put, with_litestar
+
+began: list[str] = []
+go: list[asyncio.Event] = []
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    began.clear()
+    go[:] = [asyncio.Event()]
+
+
+@job(klass="Greet")
+async def greet(job: Job[Any]) -> None:
+    began.append(job.jid)
+    await go[0].wait()
+
+
+class Pool: ...
+
+
+class App:
+    """A worker in a lifespan, and what a request does."""
+
+    def __init__(self, client: Client, *declared: Handler | Resource, queues: tuple[str, ...] = ("mail",), **settings: Any) -> None:
+        self.client = client
+        self.settings = {"queues": queues, "poll": 30, "grace": 10, **settings}
+        self.declared = declared or (greet,)
+        self.worker: Worker | None = None
+        self.left: BaseException | None = None  # what leaving the worker's block raised
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        try:
+            async with Worker(self.client, *self.declared, settings=Settings(**self.settings)) as self.worker:
+                yield
+        except BaseException as error:
+            self.left = error
+            raise
+
+    async def put(self) -> str:
+        return await self.client.queue("mail").put("Greet")
+
+    @property
+    def healthy(self) -> bool:
+        return self.worker is not None and self.worker.healthy
+
+
+async def put(host: Host) -> str:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.post(host.url)
+    assert answer.is_success
+    return answer.text
+
+
+async def answers(host: Host) -> bool:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return (await http.get(host.url)).text == "here"
+
+
+async def state_of(client: Client, jid: str) -> str:
+    found = await client.jobs.get(jid)
+    assert found
+    return str(found.state)
+
+
+@pytest.fixture(params=HOSTS)
+def host(request: pytest.FixtureRequest) -> Callable[[Lifespan, Put], AbstractAsyncContextManager[Host]]:
+    return HOSTS[request.param]
+
+
+async def test_a_job_that_a_request_put_runs_in_the_same_process_and_stopping_drains(
+    client: Client, host: Any, until: Until, lines: Lines
+) -> None:
+    app = App(client)
+    before = len(asyncio.all_tasks())
+    async with host(app.lifespan, app.put) as running:
+        jid = await put(running)
+        await until(lambda: began == [jid])
+        stopping = asyncio.create_task(running.stop())
+        await until(lambda: lines.of("worker.draining", running=1))
+        assert app.healthy and not stopping.done()
+        go[0].set()
+        await stopping
+    assert not app.healthy and app.left is None
+    assert await state_of(client, jid) == "complete"
+    await until(lambda: len(asyncio.all_tasks()) == before)
+
+
+async def test_what_does_not_end_in_time_is_handed_back_before_the_server_ends(client: Client, host: Any, until: Until) -> None:
+    app = App(client, grace=0.05)
+    async with host(app.lifespan, app.put) as running:
+        jid = await put(running)
+        await until(lambda: began == [jid])
+        await running.stop()
+    assert await state_of(client, jid) == "waiting"
+
+
+async def test_the_host_answers_while_and_after_its_worker_breaks(client: Client, host: Any, until: Until, lines: Lines) -> None:
+    @resource
+    async def broken() -> AsyncIterator[Pool]:
+        raise ConnectionError("no database")
+        yield
+
+    app = App(client, greet, broken)
+    with pytest.raises(ConnectionError) if host is HOSTS["aiohttp"] else nullcontext():  # uvicorn logs it
+        async with host(app.lifespan, app.put) as running:
+            await until(lambda: not app.healthy)
+            assert lines.of("worker.crashed") and await answers(running)
+            assert await state_of(client, await put(running)) == "waiting"
+            await running.stop()
+    assert isinstance(app.left, ConnectionError)
+
+
+async def test_a_resource_that_wants_to_exit_ends_the_worker_and_not_the_host(client: Client, until: Until, lines: Lines) -> None:
+    @resource
+    async def unset() -> AsyncIterator[Pool]:
+        sys.exit("DATABASE is not set")
+        yield
+
+    app = App(client, greet, unset)
+    async with HOSTS["starlette"](app.lifespan, app.put) as running:
+        await until(lambda: not app.healthy)
+        assert await answers(running)
+        await running.stop()
+    assert isinstance(app.left, AioqlessError) and "DATABASE is not set" in str(app.left)
+    assert lines.of("worker.crashed")
+
+
+async def test_a_redis_that_refuses_the_password_is_tried_again_and_the_host_answers(
+    own_server: OwnServer, until: Until, lines: Lines
+) -> None:
+    async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
+        await operator.config_set("requirepass", "secret")
+        app = App(client)
+        async with HOSTS["fastapi"](app.lifespan, app.put) as running:
+            await until(lambda: lines.of("worker.redis_lost"))
+            assert app.worker and app.healthy and not app.worker.ready
+            assert await answers(running)
+            await operator.config_set("requirepass", "")
+            await until(lambda: app.worker and app.worker.ready)
+            jid = await put(running)
+            await until(lambda: began == [jid])
+            go[0].set()
+
+
+async def test_a_host_that_is_stopped_while_redis_refuses_it_ends(own_server: OwnServer, until: Until, lines: Lines) -> None:
+    async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
+        await operator.config_set("requirepass", "secret")
+        app = App(client)
+        async with HOSTS["aiohttp"](app.lifespan, app.put) as running:
+            await until(lambda: lines.of("worker.redis_lost"))
+            await asyncio.wait_for(running.stop(), 5)
+    assert app.left is None
+
+
+async def test_signal_handlers_are_the_hosts(client: Client, until: Until) -> None:
+    def theirs(*_: object) -> None: ...
+
+    loop, known = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1)
+    loop.add_signal_handler(signal.SIGTERM, theirs)
+    signal.signal(signal.SIGHUP, theirs)
+    try:
+        before = [signal.getsignal(each) for each in known]
+        hook = sys.excepthook, threading.excepthook, loop.get_exception_handler()
+        async with Worker(client, greet, settings=Settings(queues=("mail",))):
+            jid = await client.queue("mail").put(greet)
+            await until(lambda: began == [jid])
+            assert [signal.getsignal(each) for each in known] == before
+            go[0].set()
+        assert [signal.getsignal(each) for each in known] == before
+        assert (sys.excepthook, threading.excepthook, loop.get_exception_handler()) == hook
+        assert loop.remove_signal_handler(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+async def test_a_scope_of_anyio_that_is_cancelled_hands_back_what_runs(client: Client, until: Until) -> None:
+    async def host() -> None:
+        async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
+            await anyio.sleep_forever()
+
+    jid = await client.queue("mail").put(greet)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host)
+        await until(lambda: began == [jid])
+        tasks.cancel_scope.cancel()
+    assert await state_of(client, jid) == "waiting"
+
+
+async def test_a_host_may_give_up_in_the_middle_of_a_drain(client: Client, until: Until, lines: Lines) -> None:
+    async def host() -> None:
+        async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
+            await until(lambda: began == [jid])
+
+    jid = await client.queue("mail").put(greet)
+    with anyio.move_on_after(30) as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host)
+            await until(lambda: lines.of("worker.draining"))
+            scope.cancel()
+    assert scope.cancelled_caught and await state_of(client, jid) == "waiting"
+
+
+async def test_what_the_host_raises_is_not_hidden_by_its_worker(client: Client, until: Until) -> None:
+    @resource
+    async def broken() -> AsyncIterator[Pool]:
+        raise ConnectionError("no database")
+        yield
+
+    with pytest.raises(LookupError):
+        async with Worker(client, greet, broken) as worker:
+            await until(lambda: not worker.healthy)
+            raise LookupError
+
+
+async def test_two_workers_in_one_host_each_have_their_queues(client: Client, until: Until) -> None:
+    first, second = App(client), App(client, queues=("reports",))
+
+    @asynccontextmanager
+    async def both() -> AsyncIterator[None]:
+        async with first.lifespan(), second.lifespan():
+            yield
+
+    async with HOSTS["litestar"](both, first.put) as running:
+        jids = {await put(running), await client.queue("reports").put("Greet")}
+        await until(lambda: set(began) == jids)
+        assert first.worker and second.worker
+        assert len(first.worker.running) == len(second.worker.running) == 1
+        go[0].set()
+    assert {await state_of(client, jid) for jid in jids} == {"complete"}
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("where", ["main thread", "another thread"])
+def test_any_loop_in_any_thread_will_do(redis_url: str, namespace: str, loop: Any, where: str) -> None:
+    async def main() -> str:
+        go[:] = [asyncio.Event()]
+        go[0].set()
+        async with Client(redis_url, namespace=namespace) as client, Worker(client, greet, settings=Settings(queues=("mail",))):
+            return (await client.jobs.wait(await client.queue("mail").put(greet), timeout=10)).state
+
+    states = []
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=loop) as runner:
+            states.append(runner.run(main()))
+
+    if where == "main thread":
+        run()
+    else:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert states == ["complete"]
+
+
+def test_an_application_can_be_tried_with_the_test_client_of_its_framework(redis_url: str, namespace: str) -> None:
+    """It runs the lifespan on a loop of anyio's in a thread."""
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        go[:] = [asyncio.Event()]
+        go[0].set()
+        async with Client(redis_url, namespace=namespace) as app.client, app.lifespan():
+            yield
+
+    async def put_and_wait() -> str:
+        return str((await app.client.jobs.wait(await app.put(), timeout=10)).state)
+
+    app = App(Client(redis_url, namespace=namespace))
+    with TestClient(with_litestar(lifespan, put_and_wait)) as http:
+        assert http.post("/").text == "complete"
+    assert app.left is None and not app.healthy
+
+
+TEST = """
+import aioqless, pytest
+
+@aioqless.job
+async def greet(job: aioqless.Job) -> None: ...
+
+@pytest.fixture(params=["asyncio", ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"])
+def anyio_backend(request):
+    return request.param
+
+@pytest.fixture
+async def client(anyio_backend):
+    async with aioqless.Client("REDIS", namespace="NAMESPACE") as client, aioqless.Worker(client, greet):
+        yield client
+
+@pytest.mark.anyio
+async def test_it(client):
+    assert (await client.jobs.wait(await client.queue("default").put(greet), timeout=10)).state == "complete"
+"""
+
+
+def test_tests_under_the_plugin_of_anyio_may_have_a_worker(redis_url: str, namespace: str, tmp_path: Path) -> None:
+    file = tmp_path / "test_theirs.py"
+    file.write_text(TEST.replace("REDIS", redis_url).replace("NAMESPACE", namespace))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:asyncio", "-p", "no:aioqless", "-W", "error", str(file)]
+    tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "2 passed" in tried.stdout, tried.stdout
