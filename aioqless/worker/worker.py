@@ -169,7 +169,8 @@ class Worker:
             await self.run()
         except SystemExit as left:
             error = AioqlessError(f"a resource of worker {self.name} wanted to exit: {left.code!r}")
-            log.error("worker.crashed", worker=self.name, error=repr(error))
+            with bound(worker=self.name):
+                log.error("worker.crashed", error=repr(error))
             raise error from left
 
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
