@@ -50,8 +50,6 @@ class NewJob:
     `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel with it, such as those of a trace. It
     fails in `<queue>-too-late` unless it begins `start_within` seconds from now. `on_failed` is what becomes of it when one that it
     depends on fails. What is None is the job's own when it exists, else the default.
-    fails in `<queue>-too-late` unless it begins `start_within` seconds from now. What is None is the job's own when it exists, else the
-    default.
     `if_exists` says what to do if its jid or its unique key is taken: `keep` that job, or `raise` AlreadyThere. The other options are
     those of TermOptions.
     """

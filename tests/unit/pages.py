@@ -1,0 +1,66 @@
+"""What the pages say, to be held against the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OF_OTHERS = "coming-from"  # pages that also speak of the names and options of other systems
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"`([^`\n]+)`")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def ours(page: Path) -> bool:
+    return OF_OTHERS not in name_of(page)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The page's blocks of code in a language."""
+    return [code for said, code in _BLOCK.findall(page.read_text("utf-8")) if said == language]
+
+
+def prose(page: Path) -> str:
+    """The page without its blocks of code."""
+    return _BLOCK.sub("", page.read_text("utf-8"))
+
+
+def spans(page: Path) -> list[str]:
+    """Code within sentences and tables."""
+    return _SPAN.findall(prose(page))
+
+
+def code(page: Path) -> Iterator[str]:
+    """All code on the page, but for that of browsers."""
+    yield from (block for language, block in _BLOCK.findall(page.read_text("utf-8")) if language != "js")
+    yield from spans(page)
+
+
+def anchors(page: Path) -> set[str]:
+    """Where a link into the page may point: its headings, as GitHub names them."""
+    headings = re.findall(r"^#+ +(.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(page: Path) -> list[tuple[str, str]]:
+    """The page's links to files: path, and anchor or nothing."""
+    found = re.findall(r"\]\(([^)\s]+)\)", _SPAN.sub("", prose(page)))
+    return [(path, anchor) for path, _, anchor in (link.partition("#") for link in found) if "://" not in path]
+
+
+def command_lines(page: Path) -> list[str]:
+    """Whole calls of our command line: what follows `aioqless` in blocks, up to a comment."""
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    return [call[1] for line in lines if (call := re.match(r"(?:python -m )?aioqless (.+)", line))]
+
+
+def commands_named(page: Path) -> list[str]:
+    """Calls of it within sentences, where arguments are left out."""
+    return [call[1] for span in spans(page) if (call := re.match(r"(?:python -m )?aioqless (.+)", span))]

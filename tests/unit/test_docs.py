@@ -1,0 +1,149 @@
+"""What README and docs/ promise is there: links, commands, options, names."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import aioqless
+from aioqless import log
+from aioqless.cli.app import app
+from aioqless.client.jobs import Jobs
+from aioqless.client.workers import Workers
+from aioqless.config import Config
+from aioqless.handlers.options import JobOptions
+from aioqless.pubsub import Events
+from aioqless.puts import PutOptions
+from aioqless.worker import Settings
+
+from .pages import PAGES, ROOT, anchors, blocks, code, command_lines, commands_named, links, name_of, ours, spans
+
+EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
+JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
+WORKERS = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md"))
+COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
+EVENTS = set(re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE))
+THINGS = {"job": aioqless.Job, "worker": aioqless.Worker, "queue": aioqless.Queue, "client": aioqless.Client}
+DOORS = {"jobs": Jobs, "workers": Workers, "config": Config, "events": Events}
+OTHERS = {"--help", "--force", "--timeout-graceful-shutdown"}  # of all, of `python -m aioqless.embedded stop`, of uvicorn
+
+pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
+our_pages = pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=name_of)
+
+
+def options_of(command: Any) -> set[str]:
+    """The options of a command, and of all within it."""
+    own = {name for each in command.params if not getattr(each, "hidden", False) for name in [*each.opts, *each.secondary_opts]}
+    inner = getattr(command, "commands", {}).values()
+    return {name for name in own if name.startswith("-")}.union(*map(options_of, inner))
+
+
+def read(command: Any, words: list[str]) -> None:
+    """Read a command line without doing anything. Raises what a user would be shown."""
+    context = command.make_context("aioqless", words)
+    if hasattr(command, "commands") and (rest := [*context._protected_args, *context.args]):
+        _, inner, rest = command.resolve_command(context, rest)
+        read(inner, rest)
+
+
+def has(thing: type, name: str) -> bool:
+    """Whether its instances have this, also if they are given it when they are made."""
+    files = {Path(sys.modules[each.__module__].__file__ or "") for each in thing.__mro__ if each.__module__.startswith("aioqless")}
+    made = any(re.search(rf"\bself\.{name}\b", file.read_text("utf-8")) for file in files)
+    return hasattr(thing, name) or name in getattr(thing, "__annotations__", {}) or made
+
+
+def names(page: Path, pattern: str) -> set[tuple[str, str]]:
+    return set(re.findall(pattern, "\n".join(code(page))))
+
+
+@pages
+def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> None:
+    for path, anchor in links(page):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), path
+        assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
+
+
+@pages
+def test_every_command_line_can_be_read(page: Path) -> None:
+    for line in command_lines(page):
+        read(COMMANDS, shlex.split(line, comments=True))
+
+
+@pages
+def test_every_command_in_a_sentence_is_one(page: Path) -> None:
+    for line in commands_named(page):
+        name, *rest = line.split()
+        assert name in COMMANDS.commands, line
+        assert {word for word in rest if word.startswith("-")} <= options_of(COMMANDS.commands[name]), line
+
+
+@our_pages
+def test_every_option_that_a_page_names_is_one_of_the_command_line(page: Path) -> None:
+    named = {word for span in spans(page) if span.startswith("--") for word in re.findall(r"(?<!\S)--[\w-]+", span)}
+    assert named <= options_of(COMMANDS) | OTHERS
+
+
+@pages
+def test_every_snippet_is_python(page: Path) -> None:
+    for block in blocks(page, "python"):
+        compile(block, name_of(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@our_pages
+def test_every_verb_of_a_job_a_queue_a_worker_and_a_client_is_one(page: Path) -> None:
+    for thing, name in names(page, r"(?<![\w.\"/])(job|queue|worker|client)\.([a-z]\w*)"):
+        assert has(THINGS[thing], name) or f"{thing}.{name}" in EVENTS or name in ("py", "lua"), f"{thing}.{name}"
+    for door, name in names(page, r"\bclient\.(jobs|workers|config|events)\.([a-z]\w*)"):
+        assert has(DOORS[door], name), f"client.{door}.{name}"
+
+
+@pages
+def test_every_name_of_the_package_is_there(page: Path) -> None:
+    for first, second in names(page, r"(?<![\w./\-])aioqless\.([A-Za-z]\w*)(?:\.([A-Za-z]\w*))?"):
+        if hasattr(aioqless, first):
+            assert not second or hasattr(getattr(aioqless, first), second) or find_spec(f"aioqless.{first}.{second}"), (first, second)
+        else:
+            assert find_spec(f"aioqless.{first}"), first
+    for node in ast.walk(ast.parse("\n".join(blocks(page, "python")))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aioqless"):
+            module = pytest.importorskip(node.module or "")
+            assert {name.name for name in node.names if not hasattr(module, name.name)} == set()
+
+
+@pytest.mark.parametrize("option", sorted({*JobOptions.__annotations__, *PutOptions.__annotations__}))
+def test_every_option_of_a_handler_and_of_a_put_is_on_the_page_of_jobs(option: str) -> None:
+    assert f"`{option}`" in JOBS
+
+
+@pytest.mark.parametrize("setting", Settings.__dataclass_fields__)
+def test_every_setting_is_on_a_page_of_workers(setting: str) -> None:
+    assert re.search(rf"`{setting}`|\b{setting}=|--{setting.replace('_', '-')}\b", WORKERS)
+
+
+@pytest.mark.parametrize("option", sorted(options_of(COMMANDS)))
+def test_every_option_of_the_command_line_is_on_some_page(option: str) -> None:
+    assert re.search(rf"(?<![\w-]){option}(?![\w-])", EVERYTHING)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.commands))
+def test_every_command_is_on_some_page(command: str) -> None:
+    assert re.search(rf"\baioqless {command}\b", EVERYTHING)
+
+
+def test_the_first_page_can_be_read_at_once() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(readme.split()) <= 900
+    assert "**At least once.**" in readme
+    assert readme.index("# app/jobs.py") < readme.index("\n## ")
+    for marker in ("demo", "tests", "bench:summary", "/bench:summary"):
+        assert f"<!-- {marker} -->" in readme
