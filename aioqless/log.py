@@ -81,9 +81,10 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.contextvars import bind_contextvars as bind
 from structlog.contextvars import bound_contextvars as bound
 
-__all__ = ["bound", "log", "write_to"]
+__all__ = ["bind", "bound", "log", "write_to"]
 
 written: dict[str, Any] | None = None  # what `write_to` was told, for processes that are to write likewise
 

@@ -94,5 +94,5 @@ class Heartbeater:
                 async with asyncio.timeout(PATIENCE):
                     await self._shared.connection.execute("PING")
         for run in refused:
-            if not run.job.settled and not (run.task and run.task.done()):  # what has ended is refused when it is stored
+            if not run.job.settled and not run.ended:  # what has ended is refused when it is stored
                 run.stop("lost")

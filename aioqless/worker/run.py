@@ -25,7 +25,8 @@ class Run:
     started: float
     lock: float
     clock: float
-    task: asyncio.Task[Any] | None = None  # the handler's
+    task: asyncio.Task[Any] | None = None  # the one that the handler runs in, while it may be cancelled
+    ended: bool = False  # the handler has
     watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
     stopped_by: Reason | None = None
     handler: Handler | None = None  # None: no handler here claims the klass

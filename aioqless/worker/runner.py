@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -10,7 +11,7 @@ from typing import Any, Self
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, Surroundings
 from aioqless.jobs import Job
-from aioqless.log import bound, log
+from aioqless.log import bind, log
 from aioqless.worker.executors import Executors
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, brief, group_of, outcome_of, returned
@@ -32,7 +33,6 @@ class Runner:
         self._surroundings = surroundings
         self._finisher = finisher
         self._settings = settings
-        self._watchers: set[asyncio.Task[None]] = set()
         self._handing_back = False
         self._executors = Executors(handlers, settings)
 
@@ -50,8 +50,6 @@ class Runner:
             run.stop("too late")
         former, self.running[job.jid] = self.running.get(job.jid), run
         run.watcher = asyncio.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
-        self._watchers.add(run.watcher)
-        run.watcher.add_done_callback(self._watchers.discard)
         self.begun(run)
 
     def hand_back(self) -> None:
@@ -62,19 +60,19 @@ class Runner:
 
     async def _see_through(self, run: Run, former: Run | None) -> None:
         """Take one job from started to stored."""
+        bind(**run.who)
         try:
-            with bound(**run.who):
-                if former is not None and former.watcher is not None:  # the lock was lost and came back to this worker
-                    if not former.job.settled:
-                        former.stop("lost")
-                    await asyncio.wait([former.watcher])
-                await self._attempt(run)
-                if outcome := self._outcome(run):
-                    await self._store(run, outcome)
-                elif run.job.settled:
-                    await self._end(log.info, "job.settled", run, error=repr(run.error) if run.error else None)
-                else:
-                    await self._end(log.warning, "job.lock_lost", run, why="it was taken away while it ran")
+            if former is not None and former.watcher is not None:  # the lock was lost and came back to this worker
+                if not former.job.settled:
+                    former.stop("lost")
+                await asyncio.wait([former.watcher])
+            await self._attempt(run)
+            if outcome := self._outcome(run):
+                await self._store(run, outcome)
+            elif run.job.settled:
+                await self._end(log.info, "job.settled", run, error=repr(run.error) if run.error else None)
+            else:
+                await self._end(log.warning, "job.lock_lost", run, why="it was taken away while it ran")
             if run.task is not None:  # a slot is free when the code has stopped, not before
                 await asyncio.wait([run.task])
         finally:
@@ -85,24 +83,42 @@ class Runner:
 
     async def _attempt(self, run: Run) -> None:
         """Let the handler run to its end, or to its time-out. A run that was stopped before its handler began counts as cancelled."""
-        if run.stopped_by is None:
-            log.info("job.started")
-            run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
-            while not run.task.done() and (left := run.time_left()) != 0:
-                await asyncio.wait([run.task], timeout=left)
-            if not run.task.done():
-                run.stop("timeout")
-                if run.stopped_by != "timeout":
-                    await asyncio.wait([run.task])
-        if run.task is None or run.task.cancelled():
+        if run.stopped_by is not None:
+            run.error = asyncio.CancelledError()
+            return
+        log.info("job.started")
+        if run.timeout is None:
+            await self._perform_here(run)
+        else:
+            await self._perform_apart(run)
+
+    async def _perform_here(self, run: Run) -> None:
+        """In the watcher's own task, since there is nothing to do beside; it may be cancelled for as long as the handler runs."""
+        run.task = run.watcher
+        await self._perform(run)
+        run.task = None
+        await _calm()
+
+    async def _perform_apart(self, run: Run) -> None:
+        """In a task of its own, so that its end needn't be awaited to store that it took too long."""
+        run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
+        while not run.task.done() and (left := run.time_left()) != 0:
+            await asyncio.wait([run.task], timeout=left)
+        if not run.task.done():
+            run.stop("timeout")
+            if run.stopped_by != "timeout":
+                await asyncio.wait([run.task])
+        if run.task.cancelled():
             run.error = asyncio.CancelledError()
 
     async def _perform(self, run: Run) -> None:
-        """The handler's own task, and the only one that is ever cancelled."""
+        """Call the handler; what it comes to is the run's."""
         try:
             returned(run, await perform(run, self._handlers, self._surroundings, self._executors))
         except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
+        finally:
+            run.ended = True
 
     def _outcome(self, run: Run) -> Outcome | None:
         try:
@@ -152,10 +168,23 @@ class Runner:
 
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
-            if self._watchers and failed is None:
-                await asyncio.wait(self._watchers, timeout=self._settings.grace)
+            if failed is None:
+                await self._all_ended(self._settings.grace)
         finally:
             self.hand_back()
-            if self._watchers:
-                await asyncio.wait(self._watchers)
+            await self._all_ended(None)
             await self._executors.aclose()
+
+    async def _all_ended(self, timeout: float | None) -> None:
+        if watchers := [run.watcher for run in self.running.values() if run.watcher is not None]:
+            await asyncio.wait(watchers, timeout=timeout)
+
+
+async def _calm() -> None:
+    """What was to cancel the handler, and came when it had ended, is not to cancel who stores its outcome."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        while task.uncancel():
+            pass
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)

@@ -53,6 +53,21 @@ async def test_a_handler_that_returns_completes_its_job(client: Client, work: Wo
     assert lines.of("job.completed", jid=jid, klass="Greet", queue="mail")[0]["seconds"] > 0
 
 
+async def test_a_handler_that_cancels_its_own_task_last_of_all_keeps_nobody_from_storing_its_end(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Last")
+    async def last(job: Job[Any]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    async with work(last, concurrency=1):
+        jids = [await client.queue("mail").put(last) for _ in range(3)]
+        for jid in jids:
+            await after(client, until, jid, "complete")
+
+
 async def test_a_handler_sees_its_jobs_fence_rise_with_each_run(client: Client, work: Work, until: Until) -> None:
     fences = []
 
