@@ -77,6 +77,7 @@ end
 
 function locks.give_up(queue, job, group, message, now)
   place.leave(queue, job.jid)
+  if job.terms then limits.leave(job, now) end
   history.append(job.jid, job, now, 'failed', cjson.encode({group = group}))
   events.tracked('failed', job.jid)
   failing.store(job, group, message, job.worker, now)
