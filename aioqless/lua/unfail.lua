@@ -16,7 +16,7 @@ for _ = 1, math.min(count or 25, 1000) do
   if job and job.state == 'failed' then
     history.append(jid, job, now, 'put', cjson.encode({q = queue}))
     failing.uncount(job)
-    record.clear(jid, 'x-lost')
+    record.clear(jid, 'x-lost', 'x-start-by')
     local state = putting.place(jid, queue, job.priority, 0, now, false)
     record.set(jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.time(now))
     moved = moved + 1
