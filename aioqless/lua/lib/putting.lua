@@ -27,7 +27,10 @@ function putting.put(put)
   record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', json.texts(tags),
     'state', state, 'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries,
     'time', record.time(put.now))
-  if #depends > 0 then record.set(put.jid, 'x-after', json.texts(depends)) end
+  if #depends > 0 then
+    record.set(put.jid, 'x-after', json.texts(depends))
+    if job then record.clear(put.jid, 'x-on-failed') end
+  end
   if put.within then
     record.set(put.jid, 'x-start-by', put.now + put.within)
   elseif job then
