@@ -141,7 +141,9 @@ class Puts:
     async def put(self, queue: str, arguments: dict[str, Any]) -> str:
         """Put one job; returns its jid. Raises what the script refuses it with. If the caller is cancelled, it is put nevertheless."""
         if "on_failed" in arguments:
-            (jid,) = await self._scripts("put_flow", batch=[{"queue": queue, **arguments}])
+            (jid,) = await self._scripts("put_flow", batch=[{"queue": queue, **arguments}], apart="yes")
+            if isinstance(jid, Exception):
+                raise jid
             return str(jid)
         loop = asyncio.get_running_loop()
         put = _Put(arguments, loop.create_future())

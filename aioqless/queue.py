@@ -48,7 +48,7 @@ class Queue:
         answers: list[Any] = []
         for batch in batches([self._arguments(job) for job in jobs]):
             if any("on_failed" in each for each in batch):
-                answers += await self._scripts("put_flow", batch=[{"queue": queue, **each} for each in batch])
+                answers += await self._scripts("put_flow", batch=[{"queue": queue, **each} for each in batch], apart="yes")
             else:
                 answers += await self._scripts("put_many", queue=queue, batch=batch)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:

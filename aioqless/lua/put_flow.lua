@@ -4,28 +4,40 @@
 -- @arg     now      time
 -- @batch   queue:new_queue jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count? depends:jids?
 -- @batch   context:object? within:seconds? on_failed:name? terms:object?
--- @returns list                   the jids
+-- @option  apart    string        anything: they don't belong together: one that is refused, or left out since the terms say that there is
+--                                 such a job already, leaves its neighbours alone
+-- @returns list                   the jids; with `apart`, as of put_many
 -- @raises  EXISTS
+
+local function settle(put)
+  putting.put(put)
+  cascade.choose(put.jid, put.on_failed)
+end
 
 local flow = {}
 local checked = each(function(queue, jid, klass, data, delay, priority, tags, retries, depends, context, within, on_failed, terms)
   cascade.check(on_failed)
   dependency.check(jid, depends or {})
-  if terms then clauses.must_be_free(terms, jid, now) end
+  local other = apart and terms and clauses.obstacle(clauses.checked(terms), record.find(jid), now)
+  if other then return other end
+  if terms and not apart then clauses.must_be_free(terms, jid, now) end
   if redis.call('SCARD', keys.dependencies(jid)) > 1000 then refusal.argument('jid', jid, 'has too many dependencies to be put anew') end
-  flow[#flow + 1] = {
+  local put = {
     queue = queue, jid = jid, klass = klass, data = data, now = now + #flow * 0.000001, delay = delay or 0,
     priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, on_failed = on_failed,
     terms = terms,
   }
+  flow[#flow + 1] = put
+  if apart then settle(put) end
   return jid
 end)
+if apart then
+  cascade.upkeep(now)
+  return checked
+end
 for _, answer in ipairs(checked) do
   if type(answer) == 'table' then error(answer) end
 end
-for _, put in ipairs(flow) do
-  putting.put(put)
-  cascade.choose(put.jid, put.on_failed)
-end
+for _, put in ipairs(flow) do settle(put) end
 cascade.upkeep(now)
 return checked
