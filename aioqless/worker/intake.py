@@ -22,6 +22,7 @@ class Intake:
         self._source = source
         self._outage = outage
         self._poll = poll
+        self.looked = False  # whether what was there at the start is taken, or can't be now
         self._checked = False
         self._stopping = asyncio.Event()
 
@@ -59,9 +60,11 @@ class Intake:
             return self._outage.lost(away)
         except QueueFull as full:
             log.warning("intake.held", source=str(self._source), error=str(full))
+            self.looked = True
             return PAUSE_WHEN_FULL
         self._outage.found()
         self._tell(came)
+        self.looked = self.looked or not came
         return 0 if came else self._poll
 
     def _tell(self, came: list[Came]) -> None:

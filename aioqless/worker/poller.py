@@ -23,6 +23,7 @@ from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
+MOMENT = 0.01  # seconds between pops of a burst that can't know yet whether there is anything to do
 LOOK = 30.0  # seconds between looks for queues that patterns match; what is put wakes it sooner
 NAMES_PER_PAGE = 1000
 
@@ -33,6 +34,7 @@ class Poller:
     def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage, settings: Settings, max_data: int) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
+        self.all_looked: Callable[[], bool] = lambda: True  # whether those who bring jobs have brought what was due at the start
         self.stopping = False  # whether it was told to pop no more
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self.share = Share(settings)
@@ -119,12 +121,15 @@ class Poller:
         # A third of the slots: while one third runs, another is on its way in and the last on its way out, so nobody waits for the other.
         share = max(LEAST_PER_POP, self._settings.concurrency // 3)
         asked = self.share.most(min(self._runner.free, share, MOST_PER_POP))
+        looked = self.all_looked()
         at_rest = not self._runner.running  # else what runs may put more while the pop is under way
         rows, due, now = await self._pop(asked)
         for row in rows:
             record = record_of_row(row)
             self._runner.start(Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now))
         if not rows:
+            if self._settings.burst and not looked:
+                return MOMENT
             if at_rest and self._settings.burst:
                 self.stop()
             wait = self._settings.poll * random.uniform(1.0, 1.2)

@@ -25,6 +25,7 @@ class Scheduler:
 
     def __init__(self, scripts: Scripts, declarations: Declarations, outage: Outage) -> None:
         self.reconciled = False  # whether what the code declares is in Redis
+        self.looked = False  # whether what was due at the start is made, or can't be now
         self._scripts = scripts
         self._declarations = declarations
         self._outage = outage
@@ -55,8 +56,10 @@ class Scheduler:
             return self._outage.lost(away)
         except QueueFull as full:
             log.warning("recurring.held", error=str(full))
+            self.looked = True
             return PAUSE_WHEN_FULL
         self._outage.found()
+        self.looked = True
         return pause
 
     async def _tick(self) -> float:

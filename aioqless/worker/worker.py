@@ -56,6 +56,8 @@ class Worker:
         if self.settings.scheduler:
             self._scheduler = Scheduler(scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data), outage)
         self._intakes = [Intake(scripts, source, outage, self.settings.poll) for source in self.settings.intake]
+        bring = [part for part in (self._scheduler, *self._intakes) if part is not None]
+        self._poller.all_looked = lambda: all(part.looked for part in bring)
         self._listener = Listener(client, self.name, self._heartbeater, self._poller, Orders(scripts, self), self._scheduler)
         self._incarnation = None if name is None else Incarnation(scripts, name, outage, self.stop_at_once, lambda: self._poller.stopping)
         if self._incarnation is not None:
