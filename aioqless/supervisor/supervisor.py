@@ -113,7 +113,7 @@ class Supervisor:
     async def _keep(self, place: Place) -> None:
         """Have a process in this place until told to stop, or until one has done all there was to do."""
         while place.next or not self._stopping:
-            child = place.child = place.next or await self._start()
+            child = place.child = place.next or await self._start(place.child)
             place.next = None
             code = await child.ended()
             if self._stopping or place.next:
@@ -144,9 +144,10 @@ class Supervisor:
             async with asyncio.timeout(pause if pause < float("inf") else None):
                 await place.hurry.wait()
 
-    async def _start(self) -> Child:
-        """A process with the lowest number that is free."""
-        number = next(number for number in itertools.count(1) if number not in self._taken)
+    async def _start(self, former: Child | None = None) -> Child:
+        """A process with the number, and so the name, of the one that it follows; else with the lowest that is free."""
+        wanted = itertools.chain([former.number] if former else [], itertools.count(1))
+        number = next(number for number in wanted if number not in self._taken)
         self._taken.add(number)
         child = await Child.started(number, self._plan.command, self._paused)
         self._children.add(child)
