@@ -27,6 +27,13 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
+def web(session: nox.Session) -> None:
+    """A page where pictures are ordered and seen coming into being, with the worker in the web server's process."""
+    install(session, extras="[embedded,web]")
+    session.run("python", "-m", "examples.web", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Every test; with Python and pip only. What needs more and is missing is skipped, and listed at the end."""
     install(session, "tests", extras="[embedded]")

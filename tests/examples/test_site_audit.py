@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,15 +25,6 @@ from examples.site_audit.__main__ import main
 main()
 """
 FAILING = "multiprocessing.popen_spawn_win32.html"  # whose module can't be imported where the private server runs
-
-
-@pytest.fixture
-def data() -> Iterator[Path]:
-    """The data directory of a private server, which is gone after the test."""
-    path = Path(tempfile.mkdtemp(prefix="aioqless-"))
-    yield path
-    embedded.stop(path, force=True)
-    shutil.rmtree(path)
 
 
 @pytest.fixture

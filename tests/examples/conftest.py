@@ -1,0 +1,21 @@
+"""A private server for each example."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aioqless import embedded
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """The data directory of a private server, which is gone after the test."""
+    path = Path(tempfile.mkdtemp(prefix="aioqless-"))
+    yield path
+    embedded.stop(path, force=True)
+    shutil.rmtree(path)

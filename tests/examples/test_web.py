@@ -1,0 +1,186 @@
+"""The web example as a stranger runs it: a process of its own on a private server, asked over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from aioqless import Client, embedded
+from tests.conftest import Until
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+async def client(data: Path) -> AsyncIterator[Client]:
+    server = await asyncio.to_thread(embedded.ensure, data)
+    async with Client(server.url) as client:
+        yield client
+
+
+class Site:
+    """The example while it runs."""
+
+    def __init__(self, data: Path, folder: Path, until: Until, *options: str) -> None:
+        self.told = folder / "stderr"
+        environment = {name: value for name, value in os.environ.items() if name not in ("AIOQLESS_URL", "REDIS_URL")}
+        self.environment = environment | {"AIOQLESS_DATA": str(data), "XDG_CACHE_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
+        self._until = until
+        with self.told.open("wb") as stderr:
+            self.process = self.start("-m", "examples.web", "--port", "0", *options, stderr=stderr)
+
+    def start(self, *command: str, stderr: Any = None) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, *command], cwd=ROOT, env=self.environment, stdout=stderr, stderr=stderr)
+
+    async def ready(self) -> httpx.AsyncClient:
+        """Requests to it, when it answers."""
+        found = await self._until(lambda: self.process.poll() is not None or re.search(r"running on (http://\S+)", self.told.read_text()))
+        assert found is not True, self.told.read_text()
+        return httpx.AsyncClient(base_url=found[1], trust_env=False, timeout=30)
+
+    async def end(self) -> int:
+        """Wait for its end; returns its exit code."""
+        return await asyncio.to_thread(self.process.wait, 30)
+
+
+@asynccontextmanager
+async def site(data: Path, folder: Path, until: Until, *options: str) -> AsyncIterator[tuple[Site, httpx.AsyncClient]]:
+    running = Site(data, folder, until, *options)
+    try:
+        async with await running.ready() as http:
+            yield running, http
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+        await running.end()
+
+
+async def order(http: httpx.AsyncClient, place: str, size: str = "small") -> str:
+    """Ask for a picture; returns its page."""
+    answer = await http.post("/pictures", data={"place": place, "size": size})
+    assert answer.status_code == 303
+    return answer.headers["location"]
+
+
+async def stream(http: httpx.AsyncClient, page: str) -> AsyncIterator[dict[str, Any]]:
+    async with http.stream("GET", f"{page}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        async for line in answer.aiter_lines():
+            if line:
+                yield json.loads(line.removeprefix("data: "))
+
+
+async def subscribers(client: Client) -> int:
+    ((_, number),) = await client.redis.pubsub_numsub("ql:log")
+    return int(number)
+
+
+async def test_a_picture_is_ordered_and_seen_coming_into_being(data: Path, tmp_path: Path, until: Until) -> None:
+    async with site(data, tmp_path, until) as (_, http):
+        page = await order(http, "The whole")
+        assert "<noscript>" in (await http.get(page)).text
+        told = [each async for each in stream(http, page)]
+        shares = [each["share"] for each in told]
+        assert shares == sorted(shares) and len(set(shares)) > 5
+        files = {each["file"] for each in told} - {None}
+        assert len(files) > 1  # coarse, then finer
+        assert {each["state"] for each in told[:-1]} <= {"waiting", "running"} and told[-1]["state"] == "complete"
+
+        picture = (await http.get(told[-1]["file"])).content
+        assert picture.startswith(b"\x89PNG") and struct.unpack(">II", picture[16:24]) == (480, 270)
+        assert [each async for each in stream(http, page)] == [told[-1]]  # who comes back is told how it is now
+        answer = await http.get(page)
+        assert answer.headers["content-security-policy"] == "default-src 'self'"
+        assert told[-1]["file"] in answer.text and "<noscript>" not in answer.text
+        assert f'href="{page}"' in (await http.get("/")).text  # among the latest
+
+
+async def test_what_is_not_there_is_refused(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+    async with site(data, tmp_path, until, "--no-worker") as (_, http):
+        assert (await http.post("/pictures", data={"place": "Atlantis"})).status_code == 400
+        assert (await http.post("/pictures", content=b"\xff")).status_code == 400
+        other = await client.queue("mail").put("Greet", {"name": "Ada"})
+        for jid in ("none", other):
+            assert [(await http.get(f"/pictures/{jid}{more}")).status_code for more in ("", "/events")] == [404, 404]
+
+
+async def test_a_browser_that_goes_away_leaves_nothing_behind(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+    async def nobody() -> bool:
+        return await subscribers(client) == 0
+
+    async with site(data, tmp_path, until, "--no-worker") as (_, http):
+        page = await order(http, "The whole")
+        connected = set()
+        for _ in range(5):
+            async with asyncio.TaskGroup() as browsers:
+                for _ in range(3):
+                    browsers.create_task(_look_and_leave(http, page, client))
+            await until(nobody)
+            connected.add(len(await client.redis.client_list()))
+        assert len(connected) == 1
+
+
+async def _look_and_leave(http: httpx.AsyncClient, page: str, client: Client) -> None:
+    async with http.stream("GET", f"{page}/events") as answer:
+        lines = answer.aiter_lines()  # which ends the request when it is dropped
+        assert '"waiting"' in await anext(lines)
+        assert await subscribers(client) == 1
+
+
+async def test_a_stream_ends_when_its_job_is_cancelled(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+    async with site(data, tmp_path, until, "--no-worker") as (_, http):
+        page = await order(http, "The whole")
+        states = []
+        async for each in stream(http, page):
+            states.append(each["state"])
+            if len(states) == 1:
+                await client.jobs.cancel(page.rpartition("/")[2])
+        assert states == ["waiting", "cancelled"]
+
+
+async def test_a_server_that_is_told_to_stop_finishes_the_picture(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+    async with site(data, tmp_path, until) as (running, http):
+        page = await order(http, "Seahorses")
+        states = []
+        async for each in stream(http, page):
+            states.append(each["state"])
+            if len(states) == 3:
+                running.process.send_signal(signal.SIGTERM)
+        assert await running.end() == 0, running.told.read_text()
+    done = await client.jobs.get(page.rpartition("/")[2])
+    assert done and done.state == "complete"
+    told = running.told.read_text()
+    assert '"worker.draining"' in told and '"worker.stopped"' in told and "Traceback" not in told
+
+
+async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(data: Path, tmp_path: Path, until: Until) -> None:
+    async with site(data, tmp_path, until, "--no-worker") as (running, http):
+        states = []
+        async for each in stream(http, await order(http, "Seahorses")):
+            states.append(each["state"])
+            running.process.send_signal(signal.SIGTERM)
+        assert states == ["waiting"] and await running.end() == 0
+    assert "Traceback" not in running.told.read_text()
+
+
+async def test_a_worker_elsewhere_draws_it_likewise(data: Path, tmp_path: Path, until: Until) -> None:
+    async with site(data, tmp_path, until, "--no-worker") as (running, http):
+        page = await order(http, "The whole")
+        with (tmp_path / "worker").open("wb") as stderr:
+            worker = running.start("-m", "aioqless", "worker", "examples.web.jobs", "-q", "pictures", "--burst", stderr=stderr)
+        told = [each async for each in stream(http, page)]
+        assert told[-1]["state"] == "complete" and len(told) > 3
+        assert await asyncio.to_thread(worker.wait, 30) == 0
