@@ -161,7 +161,8 @@ def _positional(header: Command, arg: Arg, given: dict[str, Any]) -> Text:
 def _batch(header: Command, args: list[Arg], tuples: Sequence[Mapping[str, Any]] | None) -> Iterator[Text]:
     if tuples is None:
         raise TypeError(f"{header.name}: the argument batch is missing")
-    known, needed = {arg.name for arg in args}, {arg.name for arg in args if not arg.optional}
+    names = [arg.name for arg in args]
+    known, needed = set(names), {arg.name for arg in args if not arg.optional}
     yield str(len(tuples))
     for each in tuples:
         if not needed <= each.keys() <= known:
@@ -169,11 +170,12 @@ def _batch(header: Command, args: list[Arg], tuples: Sequence[Mapping[str, Any]]
             raise TypeError(
                 f"{header.name}: " + (f"unknown argument {unknown}" if unknown else f"the argument {missing} is missing") + " in the batch"
             )
-        for arg in args:
-            yield _encoded(each.get(arg.name))
+        yield from [b"" if value is None else _encoded(value) for value in map(each.get, names)]
 
 
 def _encoded(value: Any) -> Text:
+    if type(value) is str:  # by far the most
+        return value.encode("utf-8", "surrogateescape")
     match value:
         case None:
             return ""

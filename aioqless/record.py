@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -118,6 +119,7 @@ def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     return record
 
 
+@lru_cache(1024)  # most jobs of a pop have the same numbers
 def _number(text: str | None, default: float) -> float:
     try:
         number = float(text or default)

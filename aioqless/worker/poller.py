@@ -157,7 +157,7 @@ class Poller:
     def _batch(self) -> list[dict[str, Any]]:
         """The queues to ask, with what may still be taken of each."""
         limited = self.subscriptions.has_limits
-        return self.subscriptions.batch(Counter(run.job.queue for run in self._runner.running.values()) if limited else {})
+        return self.subscriptions.batch(Counter(run.job.queue for run in self._runner.slots) if limited else {})
 
     async def _pop(self, asked: int) -> Any:
         """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is asked again under the same identity,

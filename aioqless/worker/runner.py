@@ -21,14 +21,15 @@ from aioqless.worker.settings import Settings
 
 
 class Runner:
-    """Owns the table of running jobs and so the free slots. A run leaves the table only when Redis knows its outcome: until then its lock
-    is kept alive. Leaving the block waits `grace` seconds for what runs, then stops it and hands it back."""
+    """Owns the table of running jobs, and the slots. A run leaves its slot when its code has stopped, the table only when Redis knows its
+    outcome: until then its lock is kept alive. Leaving the block waits `grace` seconds for what runs, then stops it and hands it back."""
 
     def __init__(self, handlers: Handlers, surroundings: Surroundings, finisher: Finisher, settings: Settings) -> None:
         self.running: dict[str, Run] = {}
-        self.vacancy = asyncio.Event()  # set whenever a run has left the table
+        self.slots: set[Run] = set()  # those whose code hasn't stopped
+        self.vacancy = asyncio.Event()  # set whenever a slot has become free
         self.begun: Callable[[Run], None] = lambda run: None  # called with each run that begins
-        self.ended: Callable[[Run], None] = lambda run: None  # called with each run that has left the table
+        self.ended: Callable[[Run], None] = lambda run: None  # called with each that left its slot, and when it left the table
         self._handlers = handlers
         self._surroundings = surroundings
         self._finisher = finisher
@@ -38,7 +39,9 @@ class Runner:
 
     @property
     def free(self) -> int:
-        return self._settings.concurrency - len(self.running)
+        """How many more may begin. What is to be stored is bounded, too."""
+        most = self._settings.concurrency
+        return min(most - len(self.slots), 2 * most - len(self.running))
 
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
@@ -49,6 +52,7 @@ class Runner:
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
         former, self.running[job.jid] = self.running.get(job.jid), run
+        self.slots.add(run)
         run.watcher = asyncio.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
         self.begun(run)
 
@@ -67,6 +71,8 @@ class Runner:
                     former.stop("lost")
                 await asyncio.wait([former.watcher])
             await self._attempt(run)
+            if run.task is None or run.task.done():
+                self._vacate(run)
             if outcome := self._outcome(run):
                 await self._store(run, outcome)
             elif run.job.settled:
@@ -78,8 +84,12 @@ class Runner:
         finally:
             if self.running.get(run.job.jid) is run:
                 del self.running[run.job.jid]
-            self.ended(run)
-            self.vacancy.set()
+            self._vacate(run)
+
+    def _vacate(self, run: Run) -> None:
+        self.slots.discard(run)
+        self.ended(run)
+        self.vacancy.set()
 
     async def _attempt(self, run: Run) -> None:
         """Let the handler run to its end, or to its time-out. A run that was stopped before its handler began counts as cancelled."""

@@ -83,7 +83,7 @@ class Worker:
     @property
     def running(self) -> list[str]:
         """The jids of what runs now."""
-        return list(self._runner.running)
+        return [jid for jid, run in self._runner.running.items() if run in self._runner.slots]
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
