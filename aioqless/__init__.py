@@ -2,16 +2,10 @@
 
 Redis holds the truth and Lua changes it. The map of the code, from the ground up.
 
-The state machine:
+The state machine, and the way to it:
     lua/            one file per command, libraries in lua/lib
-    header.py       a command's signature
-    spelling.py     keys, written out where scripts use them
-    compose.py      builds a script from a header, a body, and the library functions they reach
-
-The way to it:
     connection.py   one connection that all callers share
-    calls.py        lays a command out to be sent, and reads its reply
-    scripts.py      sends commands, again where that is needed
+    scripts/        builds scripts from the Lua; sends them, again where that is needed
     pubsub.py       events as they happen
     errors.py       what can go wrong
     log.py          what is logged
@@ -20,21 +14,12 @@ The way to it:
 What a job is:
     names.py        what may be a name or a number
     data.py         a job's data as JSON
-    terms.py        uniqueness, limits and rates of jobs
-    record.py       what Redis keeps of a job
-    reading.py      a job as it was read
-    jobs.py         Job: that, and the verbs that change it
-    following.py    what Job offers to those who follow one
-    followers.py    who waits for the end of a job
-    reports.py      progress on its way to Redis
-    scratch.py      a directory for the time of one block
+    jobs/           Job: what was read of one, the verbs that change it, how to follow it
 
 How jobs come in:
-    puts.py         NewJob, and how jobs travel in
+    puts/           NewJob: what is put, on which terms, and how it travels
     flows.py        chain, group: jobs that depend on each other
-    recurring.py    RecurringJob
-    schedules.py    when a recurring job's instances come
-    cron.py         which times a cron expression means
+    recurring/      RecurringJob: intervals, cron expressions, templates
     queue.py        Queue
     config.py       configuration shared through Redis
     client/         Client, and its doors to all of these
@@ -51,9 +36,7 @@ How jobs are done:
 
 What is run:
     cli/            python -m aioqless
-    supervisor/     several processes, and one to look after them
-    sandbox.py      a directory of its own for each process
-    health.py       whether a process is alive and ready, over HTTP
+    processes/      several workers: who looks after them, where each works, how it tells that it is well
 """
 
 from aioqless.client import Client, redis_url
@@ -79,11 +62,10 @@ from aioqless.errors import (
 )
 from aioqless.flows import Chain, Flow, Group, Placed, at, chain, group
 from aioqless.handlers import GIVEN, Handler, around, job, on, on_lag, resource
-from aioqless.jobs import Job
+from aioqless.jobs import Job, JobState, Progress
 from aioqless.pubsub import Event
 from aioqless.puts import NewJob
 from aioqless.queue import Queue
-from aioqless.record import JobState, Progress
 from aioqless.recurring import RecurringJob
 from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 

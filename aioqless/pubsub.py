@@ -10,7 +10,7 @@ from typing import Any
 from redis import exceptions
 from redis.asyncio import Redis
 
-from aioqless.calls import as_text, from_json
+from aioqless.scripts.calls import as_text, from_json
 
 SILENCE = 10.0  # seconds
 TRACKED = ("put", "popped", "completed", "failed", "canceled", "stalled", "progress", "track", "untrack")

@@ -36,8 +36,8 @@ def check(
 @app.command()
 def lua(command: str, namespace: Namespace = "ql") -> None:
     """Print a command's script, to call it from elsewhere."""
-    from aioqless.compose import compose
-    from aioqless.header import command_names
+    from aioqless.scripts.compose import compose
+    from aioqless.scripts.header import command_names
 
     if command not in command_names():
         raise AioqlessError(f"there is no command {command!r}; there are {', '.join(command_names())}")

@@ -14,10 +14,10 @@ import typer
 from aioqless.cli.app import run
 from aioqless.cli.signals import obeyed_by_worker
 from aioqless.client import Client
-from aioqless.health import told
 from aioqless.log import log
-from aioqless.supervisor import WORN, Line
-from aioqless.supervisor.line import PAUSED, READY, STARTING
+from aioqless.processes import WORN, Line
+from aioqless.processes.health import told
+from aioqless.processes.line import PAUSED, READY, STARTING
 from aioqless.worker import Settings, Worker
 
 
@@ -44,7 +44,7 @@ class Process:
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name  # each process' locks are its own
         worker = Worker(client, *handlers, settings=self.settings, name=name)
         if self.sandbox:
-            from aioqless import sandbox
+            from aioqless.processes import sandbox
 
             log.info("worker.sandboxed", directory=str(sandbox.enter(self.sandbox)))
         if self.paused:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from aioqless.cli.signals import obeyed_by_supervisor
 from aioqless.errors import AioqlessError
-from aioqless.health import told
 from aioqless.log import log
-from aioqless.supervisor import Plan, Supervisor
-from aioqless.supervisor.sources import Changes, changes
+from aioqless.processes import Plan, Supervisor
+from aioqless.processes.health import told
+from aioqless.processes.sources import Changes, changes
 
 
 def supervise(plan: Plan, *, health: str | None, but: Path | None) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from aioqless.log import log
-from aioqless.supervisor import Supervisor
+from aioqless.processes import Supervisor
 from aioqless.worker import Worker
 
 DEADLY = ("SIGTERM", "SIGINT")

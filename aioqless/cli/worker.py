@@ -16,7 +16,7 @@ from aioqless.cli.app import Namespace, Url, app
 from aioqless.cli.process import Process
 from aioqless.cli.processes import command, supervise
 from aioqless.errors import AioqlessError
-from aioqless.supervisor import Plan
+from aioqless.processes import Plan
 from aioqless.worker import Settings, Subscription
 from aioqless.worker.subscriptions import ORDERS
 

@@ -21,12 +21,12 @@ from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
-from aioqless.followers import Followers
+from aioqless.jobs.followers import Followers
+from aioqless.jobs.reports import Reports
 from aioqless.pubsub import Events
 from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
-from aioqless.reports import Reports
 from aioqless.scripts import Scripts
 
 TIMEOUT = 30.0

@@ -9,10 +9,10 @@ from typing import Any
 from redis.asyncio import Redis
 
 from aioqless import names
-from aioqless.calls import from_json
 from aioqless.errors import NotObeyed
 from aioqless.pubsub import subscribed
 from aioqless.scripts import Scripts
+from aioqless.scripts.calls import from_json
 
 PATIENCE = 5.0
 

@@ -14,8 +14,8 @@ from aioqless.handlers.recurs import Recurs
 from aioqless.handlers.takes import Takes
 from aioqless.jobs import Job
 from aioqless.puts import NewJob
+from aioqless.puts.terms import Terms
 from aioqless.retrying import RetryPolicy
-from aioqless.terms import Terms
 
 METHODS = ("process", "perform")
 

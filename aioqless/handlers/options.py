@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from aioqless import names
 from aioqless.handlers.takes import Takes
+from aioqless.puts.terms import TermOptions, Terms
 from aioqless.retrying import Backoff, RetryPolicy, exponential
-from aioqless.terms import TermOptions, Terms
 
 
 class JobOptions(TermOptions, total=False):

@@ -8,7 +8,7 @@ from typing import Any
 
 from aioqless import names
 from aioqless.handlers.takes import Takes
-from aioqless.schedules import Schedule, checked_backlog, schedule_of
+from aioqless.recurring.schedules import Schedule, checked_backlog, schedule_of
 
 BESIDE = ("timezone", "data", "queue", "backlog")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aioqless.cron import Cron
 from aioqless.handlers import Handler, Handlers
 from aioqless.log import log
 from aioqless.puts import NewJob
+from aioqless.recurring.cron import Cron
 from aioqless.scripts import Scripts
 from aioqless.worker.subscriptions import Subscription
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aioqless.calls import Call
 from aioqless.connection import AWAY
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.scripts.calls import Call
 from aioqless.worker.outage import Outage
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 from redis import exceptions
 
-from aioqless.calls import as_text
 from aioqless.client import Client
 from aioqless.log import log
 from aioqless.pubsub import subscribed, told_by
+from aioqless.scripts.calls import as_text
 from aioqless.worker.heartbeater import Heartbeater
 from aioqless.worker.orders import Orders
 from aioqless.worker.poller import Poller

@@ -11,8 +11,8 @@ from typing import Any
 
 from aioqless.connection import AWAY
 from aioqless.jobs import Job
+from aioqless.jobs.record import record_of_row
 from aioqless.log import log
-from aioqless.record import record_of_row
 from aioqless.scripts import Scripts
 from aioqless.worker.outage import Outage
 from aioqless.worker.run import Run

@@ -7,9 +7,9 @@ import contextlib
 from typing import Any
 
 from aioqless.connection import AWAY
-from aioqless.cron import Cron
 from aioqless.errors import QueueFull
 from aioqless.log import log
+from aioqless.recurring.cron import Cron
 from aioqless.scripts import Scripts
 from aioqless.worker.declarations import Declarations
 from aioqless.worker.outage import Outage

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from aioqless.calls import Call
 from aioqless.connection import Connection
-from aioqless.record import record_of_row
+from aioqless.jobs.record import record_of_row
 from aioqless.scripts import Scripts
+from aioqless.scripts.calls import Call
 from tests.bench.driver import run
 from tests.bench.peers import Figures
 from tests.bench.server import Server, server

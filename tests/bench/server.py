@@ -14,9 +14,9 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
 
-from aioqless.compose import compose
 from aioqless.embedded.program import find_program
-from aioqless.header import command_names
+from aioqless.scripts.compose import compose
+from aioqless.scripts.header import command_names
 
 
 class Server:

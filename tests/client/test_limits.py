@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import AlreadyThere, Client, InvalidData, Job, NewJob, job
-from aioqless.terms import Terms
+from aioqless.puts.terms import Terms
 
 
 @job(klass="Sync", unique=("customer",), limit_key=("customer",), limit=1)

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import pytest
 from redis.asyncio import Redis
 
-from aioqless.compose import compose
 from aioqless.errors import ScriptError
 from aioqless.scripts import Scripts
+from aioqless.scripts.compose import compose
 
 Message: TypeAlias = tuple[str, Any]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.compose import compose
-from aioqless.header import Arg, Command, Form, command_names, read_command
+from aioqless.scripts.compose import compose
+from aioqless.scripts.header import Arg, Command, Form, command_names, read_command
 
 from .story import Story
 

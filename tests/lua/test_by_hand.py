@@ -5,7 +5,7 @@ import json
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.header import command_names
+from aioqless.scripts.header import command_names
 
 from .story import Story
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis as SyncRedis
 
-from aioqless.compose import compose
 from aioqless.errors import InvalidArgument, QueueFull
+from aioqless.scripts.compose import compose
 
 from .story import Story
 

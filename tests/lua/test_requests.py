@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from aioqless.errors import InvalidArgument, StaleRequest, WrongState
-from aioqless.header import command_names, read_command
+from aioqless.scripts.header import command_names, read_command
 
 from .story import Story
 

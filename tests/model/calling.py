@@ -6,10 +6,10 @@ from typing import Any
 
 from redis import Redis
 
-from aioqless.calls import as_text
 from aioqless.connection import Connection
 from aioqless.errors import ScriptError
 from aioqless.scripts import Scripts
+from aioqless.scripts.calls import as_text
 
 from .arguments import REFUSALS, Refusal
 from .keyspace import keyspace

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from aioqless.cli.worker import bytes_of
-from aioqless.health import address_of
+from aioqless.processes.health import address_of
 
 
 @pytest.mark.parametrize(

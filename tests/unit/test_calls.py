@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from aioqless.calls import Call, as_text, from_json, lay_out
 from aioqless.connection import Connection
 from aioqless.scripts import Scripts
+from aioqless.scripts.calls import Call, as_text, from_json, lay_out
 
 
 def laid_out(command: str, word: str | None = None, **arguments: Any) -> Call:

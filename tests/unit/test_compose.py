@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import compose as composing
-from aioqless import header
-from aioqless.compose import compose
-from aioqless.header import HeaderError, command_names, read_command
-from aioqless.spelling import spelled, within
+from aioqless.scripts import compose as composing
+from aioqless.scripts import header
+from aioqless.scripts.compose import compose
+from aioqless.scripts.header import HeaderError, command_names, read_command
+from aioqless.scripts.spelling import spelled, within
 
 from .source import LUA
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from aioqless.cron import Cron
-from aioqless.schedules import Every, checked_backlog, schedule_of
+from aioqless.recurring.cron import Cron
+from aioqless.recurring.schedules import Every, checked_backlog, schedule_of
 
 HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
 BEFORE_SPRING, BEFORE_AUTUMN = "2026-03-27 12:00", "2026-10-23 12:00"  # on the 29th of March and the 25th of October clocks change

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from aioqless import AioqlessError, InvalidData, JobState
-from aioqless.record import record_of_row, stages
+from aioqless.jobs.record import record_of_row, stages
 
 from .records import job_of
 

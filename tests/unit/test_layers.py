@@ -11,24 +11,24 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"errors", "log", "names", "record", "header", "connection", "embedded", "scratch"},
-    {"data", "spelling", "retrying", "cron"},
-    {"compose"},
-    {"calls", "schedules", "terms"},
-    {"scripts", "pubsub"},
-    {"followers", "reports", "reading"},
-    {"following"},
-    {"config", "jobs", "puts", "intake"},
+    {"errors", "log", "names", "connection", "embedded"},
+    {"data", "retrying", "scripts"},
+    {"pubsub", "config", "intake"},
+    {"jobs", "puts"},
     {"recurring", "flows"},
     {"queue"},
     {"client"},
     {"handlers", "blocking", "outbox"},
     {"worker"},
-    {"health", "sandbox", "supervisor"},
+    {"processes"},
     {"cli"},
     {"__main__", ""},
     {"extras", "testing"},
 ]
+SCRIPTS = [{"header"}, {"spelling"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
+JOBS = [{"record", "scratch", "followers", "reports"}, {"reading"}, {"following"}, {"job"}, {""}]
+PUTS = [{"terms"}, {"new"}, {"puts"}, {""}]
+RECURRING = [{"cron"}, {"schedules"}, {"job"}, {""}]
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
@@ -44,8 +44,10 @@ WORKER = [
     {""},
 ]
 CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"}, {""}]
-SUPERVISOR = [{"line", "sources"}, {"child"}, {"supervisor"}, {""}]
-WITHIN = {"worker": WORKER, "cli": CLI, "supervisor": SUPERVISOR}
+PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
+WITHIN = {
+    "scripts": SCRIPTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING, "worker": WORKER, "processes": PROCESSES, "cli": CLI,
+}  # fmt: skip
 
 
 def height(layers: list[set[str]], name: str) -> int:
@@ -96,7 +98,7 @@ def test_only_the_command_line_knows_of_argv_signals_and_exit() -> None:
 
 
 def test_python_spells_no_key_but_those_that_scripts_are_given_and_channels() -> None:
-    from aioqless.header import LUA
+    from aioqless.scripts.header import LUA
 
     sets = ("-work", "-scheduled", "-locks", "-depends", "-recur", ":queues", ":workers", ":completed", ":failures")
     for file in FILES:

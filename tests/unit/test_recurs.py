@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Handler, InvalidData, Job, Settings, Worker, job
-from aioqless.cron import Cron
-from aioqless.schedules import Every
+from aioqless.recurring.cron import Cron
+from aioqless.recurring.schedules import Every
 
 
 async def _digest(job: Job, day: str = "today") -> None: ...

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from aioqless.compose import compose
-from aioqless.header import command_names
-from aioqless.spelling import spelled, within
+from aioqless.scripts.compose import compose
+from aioqless.scripts.header import command_names
+from aioqless.scripts.spelling import spelled, within
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import msgspec
 
 from aioqless import data as data_
 from aioqless import names
-from aioqless.following import Followed
-from aioqless.reading import Data, Reason
-from aioqless.scratch import Scratch
+from aioqless.jobs.following import Followed
+from aioqless.jobs.reading import Data, Reason
+from aioqless.jobs.scratch import Scratch
 
 __all__ = ["Data", "Job", "Reason"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Self
 
 from aioqless.log import log
-from aioqless.supervisor.line import PAUSED, READY
+from aioqless.processes.line import PAUSED, READY
 
 HUNG = 60.0  # seconds without a word until a process counts as hung
 LAST_WORDS = 1.0  # seconds to hear what it said before its end; what it left running may hold the line

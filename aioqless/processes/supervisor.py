@@ -9,7 +9,7 @@ import signal
 from dataclasses import dataclass, field
 
 from aioqless.log import log
-from aioqless.supervisor.child import Child, Command
+from aioqless.processes.child import Child, Command
 
 WORN = 4  # the exit code of a process that has done its share and wants to be replaced
 REFUSALS = (1, 2, 3)  # and of one that can't start as it was told

@@ -14,9 +14,9 @@ import msgspec
 from redis import exceptions
 
 from aioqless import errors
-from aioqless.compose import Script, compose
 from aioqless.connection import Command as Sent
-from aioqless.header import Arg, Command, Form, read_command
+from aioqless.scripts.compose import Script, compose
+from aioqless.scripts.header import Arg, Command, Form, read_command
 
 Text: TypeAlias = str | bytes
 

@@ -1,10 +1,9 @@
-"""Jobs on their way in: what is put, and how puts that come together travel together."""
+"""NewJob: what is put, and with which options."""
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -13,17 +12,12 @@ import msgspec
 
 from aioqless import data as data_
 from aioqless import names
-from aioqless.scripts import Scripts
-from aioqless.terms import NOTHING, Key, TermOptions, Terms
+from aioqless.puts.terms import NOTHING, Key, TermOptions, Terms
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
 
-MOST_PER_CALL = 100
-MOST_BYTES_PER_CALL = 1 << 18
 LONGEST_CONTEXT = 4_096  # bytes
-MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
-
 
 OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
 
@@ -49,9 +43,6 @@ class NewJob:
 
     `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel with it, such as those of a trace. It
     fails in `<queue>-too-late` unless it begins `start_within` seconds from now. `on_failed` is what becomes of it when one that it
-    depends on fails. What is None is the job's own when it exists, else the default.
-    `if_exists` says what to do if its jid or its unique key is taken: `keep` that job, or `raise` AlreadyThere. The other options are
-    those of TermOptions.
     """
 
     klass: str | Handler[...]
@@ -124,81 +115,3 @@ class NewJob:
 def _values(text: bytes) -> dict[str, Any]:
     data = msgspec.json.decode(text)
     return data if isinstance(data, dict) else {}
-
-
-class Puts:
-    """Sends puts. Those that gather for a queue in one turn of the loop go in one call, and each caller gets its own answer.
-
-    Owns what has gathered, and the tasks that send it.
-    """
-
-    def __init__(self, scripts: Scripts, context: Callable[[NewJob], Mapping[str, str] | None] = lambda job: None) -> None:
-        self.context = context  # of jobs that are put without one
-        self._scripts = scripts
-        self._gathered: dict[str, list[_Put]] = {}
-        self._sending: set[asyncio.Task[None]] = set()
-
-    async def put(self, queue: str, arguments: dict[str, Any]) -> str:
-        """Put one job; returns its jid. Raises what the script refuses it with. If the caller is cancelled, it is put nevertheless."""
-        if "on_failed" in arguments:
-            (jid,) = await self._scripts("put_flow", batch=[{"queue": queue, **arguments}], apart="yes")
-            if isinstance(jid, Exception):
-                raise jid
-            return str(jid)
-        loop = asyncio.get_running_loop()
-        put = _Put(arguments, loop.create_future())
-        if queue in self._gathered:
-            self._gathered[queue].append(put)
-        else:
-            self._gathered[queue] = [put]
-            loop.call_soon(self._send, queue)
-        return await put.answer
-
-    def _send(self, queue: str) -> None:
-        gathered = self._gathered.pop(queue)
-        start = 0
-        for batch in batches([put.arguments for put in gathered]):
-            task = asyncio.create_task(self._send_batch(queue, batch, gathered[start : start + len(batch)]))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
-            start += len(batch)
-
-    async def _send_batch(self, queue: str, batch: list[dict[str, Any]], puts: list[_Put]) -> None:
-        answers: list[Any]
-        try:
-            if len(batch) == 1:
-                answers = [await self._scripts("put", queue=queue, **batch[0])]
-            else:
-                answers = await self._scripts("put_many", queue=queue, batch=batch)
-        except Exception as error:  # whatever it is, it is the callers' to deal with
-            answers = [error] * len(puts)
-        for put, answer in zip(puts, answers, strict=True):
-            if put.answer.done():
-                continue
-            if isinstance(answer, Exception):
-                put.answer.set_exception(answer)
-            else:
-                put.answer.set_result(answer)
-
-
-@dataclass(frozen=True, eq=False)
-class _Put:
-    arguments: dict[str, Any]
-    answer: asyncio.Future[str]
-
-
-def batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Portions that Redis works off quickly, by number, by bytes, and by what their lists name."""
-    batch: list[dict[str, Any]] = []
-    size = listed = 0
-    for each in arguments:
-        weight, named = len(each["data"]), len(each["tags"] or ()) + len(each["depends"] or ())
-        full = len(batch) == MOST_PER_CALL or size + weight > MOST_BYTES_PER_CALL or listed + named > MOST_LISTED_PER_CALL
-        if batch and full:
-            yield batch
-            batch, size, listed = [], 0, 0
-        batch.append(each)
-        size += weight
-        listed += named
-    if batch:
-        yield batch

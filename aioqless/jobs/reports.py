@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from redis import exceptions
 
-from aioqless.calls import Call
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.scripts.calls import Call
 
 if TYPE_CHECKING:
     from aioqless.jobs import Job

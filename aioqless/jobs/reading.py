@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from aioqless import data as data_
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.record import Failure, History, history_of, progress_of, stages
+from aioqless.jobs.record import Failure, History, history_of, progress_of, stages
 from aioqless.scripts import NoScripts, Scripts
 
 Data = TypeVar("Data", default=Any)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from aioqless import names
 from aioqless.errors import JobFailed
-from aioqless.followers import THROUGH
-from aioqless.reading import Data, ReadJob
+from aioqless.jobs.followers import THROUGH
+from aioqless.jobs.reading import Data, ReadJob
 
 if TYPE_CHECKING:
     from aioqless.jobs import Job

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from aioqless.header import LUA
+from aioqless.scripts.header import LUA
 
 _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\) return (.*?) end", re.MULTILINE)
 _SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"  # an argument that means the same wherever it stands, however often it is evaluated

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from aioqless import names
-from aioqless.cron import Cron
+from aioqless.recurring.cron import Cron
 
 MOST_CRON_BACKLOG = 1000
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from aioqless import data as data_
 from aioqless import names
-from aioqless.cron import Cron
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.puts import NewJob, PutOptions
-from aioqless.schedules import checked_backlog, schedule_of
+from aioqless.puts.terms import TermOptions
+from aioqless.recurring.cron import Cron
+from aioqless.recurring.schedules import checked_backlog, schedule_of
 from aioqless.scripts import Scripts
-from aioqless.terms import TermOptions
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from redis import exceptions
 
 from aioqless import errors
-from aioqless.calls import Call, lay_out, times
 from aioqless.connection import AWAY, Connection
-from aioqless.header import read_command
+from aioqless.scripts.calls import Call, lay_out, times
+from aioqless.scripts.header import read_command
 
 if TYPE_CHECKING:
-    from aioqless.followers import Followers
-    from aioqless.reports import Reports
+    from aioqless.jobs.followers import Followers
+    from aioqless.jobs.reports import Reports
 
 
 class Scripts:

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from aioqless.supervisor import Plan, Supervisor, child
-from aioqless.supervisor.child import Child
+from aioqless.processes import Plan, Supervisor, child
+from aioqless.processes.child import Child
 from tests.conftest import Until
 
 SPEAK = "import os, sys, time; line = int(sys.argv[2]); os.write(line, b'+'); "

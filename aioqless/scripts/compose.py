@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from aioqless.header import LUA, Arg, Command, Form, HeaderError, read_command
-from aioqless.spelling import quotable, spelled, within
+from aioqless.scripts.header import LUA, Arg, Command, Form, HeaderError, read_command
+from aioqless.scripts.spelling import quotable, spelled, within
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
 

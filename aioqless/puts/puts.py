@@ -1,0 +1,93 @@
+"""Puts on their way to Redis: those that come together travel together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aioqless.puts.new import NewJob
+from aioqless.scripts import Scripts
+
+MOST_PER_CALL = 100
+MOST_BYTES_PER_CALL = 1 << 18
+MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
+
+
+class Puts:
+    """Sends puts. Those that gather for a queue in one turn of the loop go in one call, and each caller gets its own answer.
+
+    Owns what has gathered, and the tasks that send it.
+    """
+
+    def __init__(self, scripts: Scripts, context: Callable[[NewJob], Mapping[str, str] | None] = lambda job: None) -> None:
+        self.context = context  # of jobs that are put without one
+        self._scripts = scripts
+        self._gathered: dict[str, list[_Put]] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def put(self, queue: str, arguments: dict[str, Any]) -> str:
+        """Put one job; returns its jid. Raises what the script refuses it with. If the caller is cancelled, it is put nevertheless."""
+        if "on_failed" in arguments:
+            (jid,) = await self._scripts("put_flow", batch=[{"queue": queue, **arguments}], apart="yes")
+            if isinstance(jid, Exception):
+                raise jid
+            return str(jid)
+        loop = asyncio.get_running_loop()
+        put = _Put(arguments, loop.create_future())
+        if queue in self._gathered:
+            self._gathered[queue].append(put)
+        else:
+            self._gathered[queue] = [put]
+            loop.call_soon(self._send, queue)
+        return await put.answer
+
+    def _send(self, queue: str) -> None:
+        gathered = self._gathered.pop(queue)
+        start = 0
+        for batch in batches([put.arguments for put in gathered]):
+            task = asyncio.create_task(self._send_batch(queue, batch, gathered[start : start + len(batch)]))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+            start += len(batch)
+
+    async def _send_batch(self, queue: str, batch: list[dict[str, Any]], puts: list[_Put]) -> None:
+        answers: list[Any]
+        try:
+            if len(batch) == 1:
+                answers = [await self._scripts("put", queue=queue, **batch[0])]
+            else:
+                answers = await self._scripts("put_many", queue=queue, batch=batch)
+        except Exception as error:  # whatever it is, it is the callers' to deal with
+            answers = [error] * len(puts)
+        for put, answer in zip(puts, answers, strict=True):
+            if put.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                put.answer.set_exception(answer)
+            else:
+                put.answer.set_result(answer)
+
+
+@dataclass(frozen=True, eq=False)
+class _Put:
+    arguments: dict[str, Any]
+    answer: asyncio.Future[str]
+
+
+def batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Portions that Redis works off quickly, by number, by bytes, and by what their lists name."""
+    batch: list[dict[str, Any]] = []
+    size = listed = 0
+    for each in arguments:
+        weight, named = len(each["data"]), len(each["tags"] or ()) + len(each["depends"] or ())
+        full = len(batch) == MOST_PER_CALL or size + weight > MOST_BYTES_PER_CALL or listed + named > MOST_LISTED_PER_CALL
+        if batch and full:
+            yield batch
+            batch, size, listed = [], 0, 0
+        batch.append(each)
+        size += weight
+        listed += named
+    if batch:
+        yield batch

@@ -1,0 +1,12 @@
+"""Lua, as Python calls it: a command by the names of its arguments, its reply as its header says.
+
+header.py    Command   a command's signature, read from its file
+spelling.py            keys, written out where scripts use them
+compose.py   Script    built from a header, a body, and the library functions that they reach
+calls.py     Call      a command laid out to be sent, and how its reply is read
+scripts.py   Scripts   sends commands, again where that is needed
+"""
+
+from aioqless.scripts.scripts import NoScripts, Scripts
+
+__all__ = ["NoScripts", "Scripts"]
