@@ -16,6 +16,7 @@ from aioqless.cli.app import Namespace, Url, app
 from aioqless.cli.process import Process
 from aioqless.cli.processes import command, supervise
 from aioqless.errors import AioqlessError
+from aioqless.handlers import Handlers
 from aioqless.processes import Plan
 from aioqless.worker import Settings, Subscription
 from aioqless.worker.subscriptions import ORDERS
@@ -72,12 +73,20 @@ def worker(
         plan = Plan(command=command, processes=workers or 1, grace=grace, burst=burst, forgiving=reload)
         raise typer.Exit(supervise(plan, health=health, but=sandbox))
     sys.path.insert(0, str(Path.cwd()))
-    Process(settings=settings, **_named(Process, given)).work([_imported(module) for module in jobs])
+    Process(settings=settings, **_named(Process, given)).work(_modules(jobs))
 
 
 def _named(kind: type[Settings] | type[Process], given: dict[str, Any]) -> dict[str, Any]:
     """Those that were given under the name of one of its fields."""
     return {name: given[name] for name in kind.__dataclass_fields__ if name in given}
+
+
+def _modules(names: list[str]) -> list[ModuleType]:
+    """Modules with a handler at least. A worker without any would fail whatever it pops."""
+    modules = [_imported(name) for name in names]
+    if not len(Handlers.collect(*modules)):
+        raise AioqlessError(f"there is no handler in {', '.join(names)}: functions are made handlers by @aioqless.job")
+    return modules
 
 
 def _imported(module: str) -> ModuleType:
@@ -87,4 +96,5 @@ def _imported(module: str) -> ModuleType:
     except ModuleNotFoundError as missing:
         if not f"{module}.".startswith(f"{missing.name}."):
             raise
-        raise AioqlessError(f"there is no module {module!r} in {Path.cwd()} nor among those installed") from None
+        meant = f"; is it {'.'.join(Path(module).with_suffix('').parts)!r}?" if module.endswith(".py") else ""
+        raise AioqlessError(f"there is no module {module!r} in {Path.cwd()} nor among those installed{meant}") from None

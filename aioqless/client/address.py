@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from aioqless import names
 
+SCHEMES = ("redis://", "rediss://", "unix://")
+
 
 def redis_url(
     host: str = "localhost", port: int = 6379, db: int = 0, *, username: str | None = None, password: str | None = None, tls: bool = False
@@ -22,8 +24,11 @@ def redis_url(
 
 def found(url: str | None) -> str | None:
     """The URL that holds: the one given, else AIOQLESS_URL, REDIS_URL, or that of AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB; None
-    without any. Where it has no password, AIOQLESS_USERNAME and AIOQLESS_PASSWORD are added."""
+    without any. Where it has no password, AIOQLESS_USERNAME and AIOQLESS_PASSWORD are added. Raises ValueError for any other URL."""
     url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL") or _in_parts()
+    if url and not url.startswith(SCHEMES):
+        scheme, is_url, _ = url.partition("://")  # what is no URL isn't shown: a password may be in it
+        raise ValueError(f"the URL of Redis must begin with {', '.join(SCHEMES)}{f' and not {scheme}://' if is_url else ''}")
     password = os.environ.get("AIOQLESS_PASSWORD")
     if not url or not password or urlsplit(url).password:
         return url

@@ -24,6 +24,8 @@ class _Given:
 
 GIVEN: Any = _Given()
 
+DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # what no job is
+
 
 @dataclass(frozen=True)
 class Takes:
@@ -87,6 +89,8 @@ def takes(fn: Callable[..., Any]) -> Takes:
         raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
     types, resources = hints(fn), given(fn)
     first, *others = parameters
+    if (said := get_origin(types.get(first.name)) or types.get(first.name)) in DATA:
+        raise TypeError(f"{fn.__qualname__} must take the job as its first parameter, data behind it; {first.name} is a {said.__name__}")
     whole = get_args(types.get(first.name)) if get_origin(types.get(first.name)) is Job else ()
     others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) and each.name not in resources]
     if others:

@@ -40,12 +40,15 @@ class Followers:
     async def until_through(self, jid: str, timeout: float | None = None) -> None:
         """Return when the job is complete or failed. Raises NoSuchJob when there is none, TimeoutError, and redis-py's ConnectionError when
         the client is closed; while Redis is away it waits on."""
-        async with asyncio.timeout(timeout), aclosing(self.looks(jid, lambda: self._scripts("states", jids=[jid]))) as looks:
-            async for (state,) in looks:
-                if not state:
-                    raise NoSuchJob("wait", "NOJOB", {"jid": jid, "why": "there is no such job, or no longer"})
-                if state in THROUGH:
-                    return
+        try:
+            async with asyncio.timeout(timeout), aclosing(self.looks(jid, lambda: self._scripts("states", jids=[jid]))) as looks:
+                async for (state,) in looks:
+                    if not state:
+                        raise NoSuchJob("wait", "NOJOB", {"jid": jid, "why": "there is no such job, or no longer"})
+                    if state in THROUGH:
+                        return
+        except TimeoutError:
+            raise TimeoutError(f"job {jid} is neither complete nor failed after {timeout} s") from None
 
     async def looks(self, jid: str, look: Callable[[], Awaitable[Seen]], *, closely: bool = False) -> AsyncGenerator[Seen, None]:
         """What one sees of a job now, and whenever it came to an end, or `closely` whenever anything was told of it; without an end.

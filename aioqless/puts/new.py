@@ -67,11 +67,14 @@ class NewJob:
     @classmethod
     def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
         """What a caller put: a klass or handler with its data, or a new job already, with options on top. Raises TypeError."""
-        if not isinstance(job, NewJob):
-            return cls(job, data, **options)
-        if data is not None:
+        if isinstance(job, NewJob) and data is not None:
             raise TypeError(f"the job has its data already, {data_.shown(job.data)}; what is given beside it are options by name")
-        return replace(job, **options)
+        try:
+            return replace(job, **options) if isinstance(job, NewJob) else cls(job, data, **options)
+        except TypeError:
+            if unknown := options.keys() - PutOptions.__annotations__.keys():
+                raise TypeError(f"put has no option {', '.join(sorted(unknown))}; it has {', '.join(PutOptions.__annotations__)}") from None
+            raise
 
     def arguments(self, max_data: int) -> dict[str, Any]:
         """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""

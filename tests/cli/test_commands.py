@@ -100,7 +100,7 @@ async def test_a_script_is_printed_to_be_called_from_elsewhere(client: Client, h
         (["lua", "fly"], 1, "there is no command 'fly'; there are answer"),
         (["fly"], 2, "No such command"),
         (["get", "a", "--url", "redis://127.0.0.1:1"], 3, "can't connect to Redis at redis://127.0.0.1:1"),
-        (["get", "a", "--url", "nonsense"], 1, "URL must specify one of"),
+        (["get", "a", "--url", "nonsense"], 1, "the URL of Redis must begin with redis://"),
     ],
 )
 async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(here: Aioqless, arguments: list[str], code: int, why: str) -> None:

@@ -194,7 +194,7 @@ async def test_a_running_worker_is_told_by_its_name_what_to_serve(client: Client
     ],
 )
 async def test_options_that_cannot_be_are_refused_with_a_reason(here: Aioqless, options: list[str], code: int, why: str) -> None:
-    ended = await here("worker", "json", *options)
+    ended = await here("worker", "examples.site_audit.pages", *options)
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
 
 
@@ -203,6 +203,8 @@ async def test_options_that_cannot_be_are_refused_with_a_reason(here: Aioqless, 
     [
         ("jobz", "", "aioqless: there is no module 'jobz' in "),
         ("jobs.inner", "", "aioqless: there is no module 'jobs.inner' in "),
+        ("app/jobs.py", "", "; is it 'app.jobs'?"),
+        ("bare", "async def greet(job): ...", "aioqless: there is no handler in bare: functions are made handlers by @aioqless.job"),
         ("twice", "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef other(job): ...", "Slow is claimed by both"),
         ("broken", "import antimatter", "ModuleNotFoundError: No module named 'antimatter'"),
     ],

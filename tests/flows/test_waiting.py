@@ -107,7 +107,7 @@ async def test_who_waits_for_a_job_that_is_cancelled_is_told_that_it_is_gone(cli
 
 async def test_waiting_has_its_time(client: Client) -> None:
     jid = await client.queue("mail").put("Greet")
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError, match=f"job {jid} is neither complete nor failed after 0.05 s"):
         await client.jobs.wait(jid, timeout=0.05)
 
 

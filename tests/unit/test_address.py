@@ -109,3 +109,10 @@ async def test_a_timeout_in_the_url_does_not_end_what_waits_for_events(redis_url
     async with Client(f"{redis_url}?socket_timeout=5", namespace=namespace) as client:
         assert client.redis.connection_pool.connection_kwargs.get("socket_timeout") is None
         assert await client.queue("mail").length() == 0
+
+
+@pytest.mark.parametrize("url", ["http://:s3cret@redis.internal", "s3cret@redis.internal:6379", "localhost"])
+def test_what_is_no_url_of_redis_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ValueError, match="the URL of Redis must begin with redis://, rediss://, unix://") as refused:
+        Client(url)
+    assert "s3cret" not in str(refused.value)

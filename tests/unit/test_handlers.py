@@ -72,6 +72,15 @@ def test_a_function_that_takes_no_job_is_refused(fn: Callable[..., Any]) -> None
         job(fn)
 
 
+@pytest.mark.parametrize("kind", [str, int, dict[str, int], list])
+def test_a_function_that_takes_data_where_the_job_comes_is_refused(kind: Any) -> None:
+    def charge(invoice: Any) -> None: ...
+
+    charge.__annotations__["invoice"] = kind
+    with pytest.raises(TypeError, match="must take the job as its first parameter, data behind it; invoice is a"):
+        job(charge)
+
+
 # Collecting
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.puts import batches
+from aioqless.puts import NewJob, batches
 
 
 def put(data: str = "{}", tags: list[str] | None = None, depends: list[str] | None = None) -> dict[str, Any]:
@@ -28,3 +28,10 @@ def test_a_call_takes_so_many_jobs_bytes_and_names(each: dict[str, Any], togethe
 
 def test_nothing_makes_no_call() -> None:
     assert list(batches([])) == []
+
+
+@pytest.mark.parametrize("job", ["app.greet", NewJob("app.greet")])
+def test_an_option_that_put_does_not_have_is_named_with_those_that_it_has(job: Any) -> None:
+    options: Any = {"deley": 60, "delay": 60}
+    with pytest.raises(TypeError, match=r"put has no option deley; it has .*delay"):
+        NewJob.of(job, None, options)
