@@ -20,6 +20,14 @@ from . import in_processes
 from .conftest import got, states
 
 
+def there(path: str) -> bool:
+    return Path(path).exists()
+
+
+def told(folder: Path) -> str:
+    return (folder / "told").read_text()
+
+
 async def test_a_drain_waits_for_threads_and_for_what_they_lead_to(client: Client) -> None:
     ran: list[str] = []
 
@@ -42,7 +50,7 @@ async def test_a_drain_ends_with_the_processes_it_started(client: Client) -> Non
     jid = await client.queue("default").put(in_processes.tell)
     await drain(client, in_processes)
     pid = int((await client.jobs.result(jid)).split()[1])
-    assert not Path(f"/proc/{pid}").exists()
+    assert not there(f"/proc/{pid}")
 
 
 async def test_a_thread_that_heeds_its_stop_is_handed_back_and_its_key_is_free(
@@ -67,7 +75,7 @@ async def test_a_coroutine_in_a_process_leaves_no_scratch_directory_when_it_time
     await client.queue("mail").put(in_processes.unpack, {"folder": str(tmp_path)})
     async with work(in_processes.unpack, processes=1):
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
-    assert not Path((tmp_path / "told").read_text()).exists()
+    assert not there(told(tmp_path))
 
 
 async def test_middleware_runs_in_the_worker_around_what_runs_in_a_process(client: Client, work: Work) -> None:
@@ -188,7 +196,7 @@ async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> Non
         ({"cron": "0 0 31 2 *"}, "31"),
     ):
         with pytest.raises((TypeError, ValueError), match=why):
-            job(klass="Wrong", **options)(lambda job: None)  # type: ignore[call-overload]
+            job(klass="Wrong", **options)(lambda job: None)
     with pytest.raises(AioqlessError):
         Worker(client, job(klass="Same")(lambda job: None), job(klass="Same")(lambda job: 1), settings=Settings())
 
