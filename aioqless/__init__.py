@@ -9,6 +9,7 @@ The state machine, and the way to it:
     pubsub.py       events as they happen
     errors.py       what can go wrong
     log.py          what is logged
+    happening.py    waiting for an event, but only so long
     embedded/       a Redis when there is none
 
 What a job is:

@@ -22,8 +22,9 @@ from aioqless import names
 from aioqless.client import Client
 from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
+from aioqless.happening import happens
 from aioqless.log import log
-from aioqless.puts import NewJob, PutOptions, batches
+from aioqless.puts import NewJob, PutOptions, batches, put_batch
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
@@ -93,11 +94,7 @@ class Relay:
             except (*AWAY, DBAPIError, OSError, QueueFull) as error:
                 log.error("outbox.held", error=str(error))
                 pause = PAUSE_WHEN_AWAY
-            try:
-                async with asyncio.timeout(pause):
-                    await self._stopping.wait()
-            except TimeoutError:
-                continue
+            await happens(self._stopping, pause)
 
     async def once(self) -> int:
         """Put all that is committed by now; returns how many jobs. Raises what keeps it from that."""
@@ -119,7 +116,7 @@ class Relay:
     async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> None:
         answers: list[Any] = []
         for batch in batches([_arguments(row) for row in rows]):
-            answers += await self._client.scripts("put_many", queue=queue, batch=batch, existing="keep")
+            answers += await put_batch(self._client.scripts, queue, batch, existing="keep")
         refused = {row.id: str(answer) for row, answer in zip(rows, answers, strict=True) if isinstance(answer, Exception)}
         table = self._table
         await transaction.execute(delete(table).where(table.c.id.in_([row.id for row in rows if row.id not in refused])))

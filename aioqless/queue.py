@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from aioqless import names
 from aioqless.flows import Flow, Step, check_size, plan
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, OnFailed, PutOptions, Puts, batches
+from aioqless.puts import NewJob, OnFailed, PutOptions, Puts, batches, put_batch
 from aioqless.recurring import RecurOptions, RecurringJob, recur
 from aioqless.scripts import Scripts
 
@@ -47,10 +47,7 @@ class Queue:
         queue = names.checked("queue", self.name)
         answers: list[Any] = []
         for batch in batches([self._arguments(job) for job in jobs]):
-            if any("on_failed" in each for each in batch):
-                answers += await self._scripts("put_flow", batch=[{"queue": queue, **each} for each in batch], apart="yes")
-            else:
-                answers += await self._scripts("put_many", queue=queue, batch=batch)
+            answers += await put_batch(self._scripts, queue, batch)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
         return answers

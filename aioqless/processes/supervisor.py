@@ -8,6 +8,7 @@ import itertools
 import signal
 from dataclasses import dataclass, field
 
+from aioqless.happening import happens
 from aioqless.log import log
 from aioqless.processes.child import Child, Command
 
@@ -140,9 +141,7 @@ class Supervisor:
         if refused and self._plan.forgiving:
             pause = float("inf")  # what is wrong is in the files: the next change ends it
         log.error("process.died", process=child.number, code=code, seconds=round(child.age, 3), pause=pause)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause if pause < float("inf") else None):
-                await place.hurry.wait()
+        await happens(place.hurry, pause if pause < float("inf") else None)
 
     async def _start(self, former: Child | None = None) -> Child:
         """A process with the number, and so the name, of the one that it follows; else with the lowest that is free."""

@@ -6,6 +6,6 @@ puts.py    Puts     sends it: puts that come together travel together
 """
 
 from aioqless.puts.new import NewJob, OnFailed, PutOptions
-from aioqless.puts.puts import Puts, batches
+from aioqless.puts.puts import Puts, batches, put_batch
 
-__all__ = ["NewJob", "OnFailed", "PutOptions", "Puts", "batches"]
+__all__ = ["NewJob", "OnFailed", "PutOptions", "Puts", "batches", "put_batch"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from aioqless.puts.new import NewJob
 from aioqless.scripts import Scripts
@@ -29,11 +29,6 @@ class Puts:
 
     async def put(self, queue: str, arguments: dict[str, Any]) -> str:
         """Put one job; returns its jid. Raises what the script refuses it with. If the caller is cancelled, it is put nevertheless."""
-        if "on_failed" in arguments:
-            (jid,) = await self._scripts("put_flow", batch=[{"queue": queue, **arguments}], apart="yes")
-            if isinstance(jid, Exception):
-                raise jid
-            return str(jid)
         loop = asyncio.get_running_loop()
         put = _Put(arguments, loop.create_future())
         if queue in self._gathered:
@@ -55,10 +50,10 @@ class Puts:
     async def _send_batch(self, queue: str, batch: list[dict[str, Any]], puts: list[_Put]) -> None:
         answers: list[Any]
         try:
-            if len(batch) == 1:
+            if len(batch) == 1 and "on_failed" not in batch[0]:
                 answers = [await self._scripts("put", queue=queue, **batch[0])]
             else:
-                answers = await self._scripts("put_many", queue=queue, batch=batch)
+                answers = await put_batch(self._scripts, queue, batch)
         except Exception as error:  # whatever it is, it is the callers' to deal with
             answers = [error] * len(puts)
         for put, answer in zip(puts, answers, strict=True):
@@ -74,6 +69,16 @@ class Puts:
 class _Put:
     arguments: dict[str, Any]
     answer: asyncio.Future[str]
+
+
+async def put_batch(scripts: Scripts, queue: str, batch: list[dict[str, Any]], *, existing: Literal["keep"] | None = None) -> list[Any]:
+    """Put jobs in one call; returns the jid or the refusal of each. `keep`: one that exists stays as and where it is."""
+    answers: list[Any]
+    if any("on_failed" in each for each in batch):
+        answers = await scripts("put_flow", batch=[{"queue": queue, **each} for each in batch], apart="yes", existing=existing)
+    else:
+        answers = await scripts("put_many", queue=queue, batch=batch, existing=existing)
+    return answers
 
 
 def batches(arguments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from aioqless.connection import AWAY
 from aioqless.errors import ScriptError
+from aioqless.happening import happens
 from aioqless.log import log
 from aioqless.scripts import Scripts
 from aioqless.worker.pulse import LATE, Pulse
@@ -88,9 +89,7 @@ class Heart:
                 pause = await self._look(told)
                 now = time.monotonic()
                 self._until = max(now + pause, min([now + LONGEST_PAUSE, *(self._next(run) for run in self._held())]))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._until - now):
-                        await self._hurry.wait()
+                await happens(self._hurry, self._until - now)
                 if (late := time.monotonic() - self._until) > LATE:
                     log.warning("worker.heart_starved", seconds=round(late, 3), **self._pulse.at(self._held()))
         except asyncio.CancelledError:

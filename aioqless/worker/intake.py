@@ -6,6 +6,7 @@ import asyncio
 
 from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
+from aioqless.happening import happens
 from aioqless.intake import Arrivals, Came, Source
 from aioqless.log import log
 from aioqless.scripts import Scripts
@@ -34,11 +35,7 @@ class Intake:
         """Take what comes until told to stop. Raises AioqlessError in a Cluster."""
         while not self._stopping.is_set():
             pause = await self._look()
-            try:
-                async with asyncio.timeout(pause):
-                    await self._stopping.wait()
-            except TimeoutError:
-                continue
+            await happens(self._stopping, pause)
 
     async def once(self) -> int:
         """Take all that is there; returns how many jobs came. Raises QueueFull, and redis-py's errors when Redis can't be reached."""

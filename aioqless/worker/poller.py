@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aioqless.connection import AWAY
+from aioqless.happening import happens
 from aioqless.jobs import Job
 from aioqless.jobs.record import record_of_row
 from aioqless.log import log
@@ -106,9 +106,7 @@ class Poller:
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self.stopping:
             self.idle.set()
-            with contextlib.suppress(TimeoutError):  # wait_for would lose a cancellation that comes just when it is woken
-                async with asyncio.timeout(pause):
-                    await self._woken.wait()
+            await happens(self._woken, pause)
             self.idle.clear()
 
     async def _poll(self) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import Any
 
 from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
+from aioqless.happening import happens
 from aioqless.log import log
 from aioqless.recurring.cron import Cron
 from aioqless.scripts import Scripts
@@ -41,9 +41,7 @@ class Scheduler:
         while True:
             self._woken.clear()
             pause = await self._tried()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._woken.wait()
+            await happens(self._woken, pause)
 
     async def _tried(self) -> float:
         """The seconds until the next attempt, which grow while Redis is away."""

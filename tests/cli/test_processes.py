@@ -21,9 +21,10 @@ def pid_of(worker: Running, number: int) -> int:
 
 
 async def test_a_signal_lets_what_runs_in_every_process_finish(client: Client, start: Start, until: Until) -> None:
-    for jid in "ab":
-        await client.queue("mail").put("Slow", 0.5, jid=jid)
     async with start("-w", "2", "-c", "1") as worker:
+        await until(lambda: len(worker.logged("process.ready")) == 2)  # else one of them may do both jobs
+        for jid in "ab":
+            await client.queue("mail").put("Slow", 0.5, jid=jid)
         await until(lambda: len(worker.logged("job.started")) == 2)
         worker.process.terminate()
         assert await worker.ended() == 0

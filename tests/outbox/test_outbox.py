@@ -110,6 +110,18 @@ async def test_jobs_are_put_in_the_order_of_the_transactions_rows(engine: AsyncE
         assert [each.jid for each in await client.queue(queue).peek(200)] == put
 
 
+async def test_a_choice_for_failures_travels_beside_other_jobs(engine: AsyncEngine, client: Client, relay: Relay) -> None:
+    await client.queue("mail").put(greet, {"name": "Ann"}, jid="first")
+    async with AsyncSession(engine) as session, session.begin():
+        outbox.put(session, "mail", greet, {"name": "Bob"}, jid="then", depends=["first"], on_failed="cancel")
+        outbox.put(session, "mail", greet, {"name": "Cid"}, jid="first")
+    assert await relay.once() == 2
+    (first,) = await client.queue("mail").pop()
+    assert first.jid == "first" and first.data == {"name": "Ann"}  # one that exists is left as it is
+    await first.fail("broken", "down")
+    assert await client.jobs.get("then") is None
+
+
 async def test_a_delay_counts_from_when_the_job_was_put_into_the_outbox(engine: AsyncEngine, client: Client, relay: Relay) -> None:
     await put(engine, "mail", "Soon", delay=0.001)
     later = await put(engine, "mail", "Later", delay=1000)

@@ -11,7 +11,7 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"errors", "log", "names", "connection", "embedded"},
+    {"errors", "log", "names", "connection", "embedded", "happening"},
     {"data", "retrying", "scripts"},
     {"pubsub", "config", "intake"},
     {"jobs", "puts"},
