@@ -100,9 +100,11 @@ def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool 
         raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
     global written
     written = {"level": level, "as_json": as_json, "process": process}
-    people = not as_json if as_json is not None else bool(getattr(stream, "isatty", lambda: False)())
+    terminal = bool(getattr(stream, "isatty", lambda: False)())
+    people = terminal if as_json is None else not as_json
+    console = structlog.dev.ConsoleRenderer(pad_event_to=20) if terminal else structlog.dev.ConsoleRenderer(pad_event_to=20, colors=False)
     shape: list[structlog.typing.Processor] = (
-        [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), structlog.dev.ConsoleRenderer(pad_event_to=20)]
+        [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), console]
         if people
         else [structlog.processors.TimeStamper(fmt="iso"), structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

@@ -30,6 +30,7 @@ EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
 JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
 WORKERS = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md"))
 COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
+OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {"Outbox", "Relay", "Source", "RetryPolicy", "exponential"}
 EVENTS = set(re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE))
 THINGS = {"job": aioqless.Job, "worker": aioqless.Worker, "queue": aioqless.Queue, "client": aioqless.Client}
 DOORS = {"jobs": Jobs, "workers": Workers, "config": Config, "events": Events}
@@ -97,6 +98,20 @@ def test_every_option_that_a_page_names_is_one_of_the_command_line(page: Path) -
 def test_every_snippet_is_python(page: Path) -> None:
     for block in blocks(page, "python"):
         compile(block, name_of(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pages
+def test_a_page_imports_what_its_snippets_take_from_the_package(page: Path) -> None:
+    tree = ast.parse("\n".join(blocks(page, "python")))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in OFFERED}
+    assert used <= {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+
+
+@pages
+def test_every_file_of_the_package_that_a_page_names_is_there(page: Path) -> None:
+    root = ROOT / "aioqless" if page.name == "how-it-works.md" else ROOT
+    named = [span for span in spans(page) if re.fullmatch(r"[\w/]+(/|\.py|\.lua)", span) and (root != ROOT or span.startswith("aioqless/"))]
+    assert [path for path in named if not (root / path.removeprefix("aioqless/" if root != ROOT else "")).exists()] == []
 
 
 @our_pages

@@ -75,6 +75,10 @@ def test_people_get_lines_to_read() -> None:
     assert "job.started" in written(as_json=False) and not written(as_json=False).startswith("{")
 
 
+def test_a_file_gets_no_colours() -> None:
+    assert "\x1b" not in written(as_json=False)
+
+
 def test_a_level_lets_through_what_is_at_least_as_grave() -> None:
     assert len(written(level="debug").splitlines()) == 2
     assert written(level="error") == ""
