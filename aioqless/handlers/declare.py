@@ -19,9 +19,15 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
+class _Untyped:
+    """What a `Job[Any]` alone matches, and so a `Job` of which nothing is said: any data, or none. A `Job[T]` of a T of yours doesn't."""
+
+
 class Declare(Protocol):
     """What `@job(...)` with options is."""
 
+    @overload
+    def __call__(self, fn: Callable[[Job[_Untyped]], Any], /) -> Handler[...]: ...
     @overload
     def __call__(self, fn: Callable[[Job[T]], Any], /) -> Handler[[T]]: ...
     @overload
@@ -30,6 +36,8 @@ class Declare(Protocol):
     def __call__(self, fn: type[Any], /) -> Handler[...]: ...
 
 
+@overload
+def job(fn: Callable[[Job[_Untyped]], Any], /) -> Handler[...]: ...
 @overload
 def job(fn: Callable[[Job[T]], Any], /) -> Handler[[T]]: ...
 @overload

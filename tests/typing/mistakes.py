@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from aioqless import Client, Job, NewJob, job
+from aioqless import Client, Job, NewJob, chain, job
 
 
 @dataclass
@@ -28,12 +28,21 @@ async def resize_whole(job: Job[Resize]) -> None:
     job.data.height += 1  # wrong: no such field
 
 
+@job
+async def sweep(job: Job) -> None: ...
+
+
+@job(klass="Sweep", retries=0)
+def sweep_blocking(job: Job[Any]) -> None: ...
+
+
 async def put(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put(resize.data(path="a.png", width=7), delay=60, tags=["now"])
     await mail.put(resize.data("a.png"))
     await mail.put(resize_blocking.data("a.png", width=7))
     await mail.put(resize_whole.data(Resize("a.png")), jid="one")
+    await mail.put_flow(chain(sweep.data(), sweep_blocking.data(), sweep.data({"deep": True})))
     await mail.put(resize, {"path": "a.png"})
     await mail.put("elsewhere.resize", {"path": "a.png"})
     await mail.put_many(resize.data(path=path) for path in ("a.png", "b.png"))
