@@ -29,6 +29,7 @@ from .pages import PAGES, ROOT, anchors, blocks, code, command_lines, commands_n
 EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
 JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
 WORKERS = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md"))
+SHARED = re.findall(r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8"))
 COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
 OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {"Outbox", "Relay", "Source", "RetryPolicy", "exponential"}
 EVENTS = set(re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE))
@@ -143,6 +144,11 @@ def test_every_option_of_a_handler_and_of_a_put_is_on_the_page_of_jobs(option: s
 @pytest.mark.parametrize("setting", Settings.__dataclass_fields__)
 def test_every_setting_is_on_a_page_of_workers(setting: str) -> None:
     assert re.search(rf"`{setting}`|\b{setting}=|--{setting.replace('_', '-')}\b", WORKERS)
+
+
+@pytest.mark.parametrize(("option", "default"), SHARED)
+def test_every_option_that_all_workers_share_is_on_their_page_with_its_default(option: str, default: str) -> None:
+    assert re.search(rf"^\|.*`{option}`.*\|.*\b{default}\b.*\|", WORKERS, re.MULTILINE)
 
 
 @pytest.mark.parametrize("option", sorted(options_of(COMMANDS)))
