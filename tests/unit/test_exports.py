@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import types
 from pathlib import Path
@@ -39,4 +40,13 @@ def test_the_map_of_the_code_names_every_file() -> None:
         if not each.name.startswith("__") and each.name != "py.typed"
     }
     mapped = {line.split()[0] for line in (aioqless.__doc__ or "").splitlines() if line.startswith("    ")}
+    assert mapped == files
+
+
+@pytest.mark.parametrize("package", ["worker", "scripts", "jobs", "puts", "recurring", "processes", "testing"])
+def test_the_map_of_a_package_names_its_every_file(package: str) -> None:
+    module = importlib.import_module(f"aioqless.{package}")
+    here = Path(str(module.__file__)).parent
+    files = {f"{each.name}/" if each.is_dir() else each.name for each in here.iterdir() if not each.name.startswith("__")}
+    mapped = {line.split()[0] for line in (module.__doc__ or "").splitlines() if re.match(r"\w+(\.py|/)(?: |$)", line)}
     assert mapped == files
