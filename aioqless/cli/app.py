@@ -15,6 +15,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 Url = Annotated[str | None, typer.Option("--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.")]
 Namespace = Annotated[str, typer.Option("--namespace", help="The prefix of all keys; ql is that of other qless clients.")]
+LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
+LogJson = Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")]
+Poll = Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)]
 
 REFUSED = 1  # what was asked can't be done; the message says why
 UNREACHABLE = 3  # Redis can't be reached, or can't be started

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from aioqless import log
-from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
 from aioqless.cli.signals import stop_when_told
 from aioqless.client import Client
 from aioqless.intake import Format, Source
@@ -21,10 +21,10 @@ def intake(
     prefix: Annotated[str | None, typer.Option(help="What the keys there begin with; default: nothing, exq, resque.")] = None,
     queue: Annotated[list[str] | None, typer.Option("-q", "--queue", help="A queue there; repeatable; default: all.")] = None,
     into: Annotated[str, typer.Option(help="What the queues' names here begin with.")] = "",
-    poll: Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)] = 1.0,
+    poll: Poll = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    log_json: Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")] = None,
+    log_level: LogLevel = "info",
+    log_json: LogJson = None,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aioqless import log
-from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
 from aioqless.cli.signals import stop_when_told
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
@@ -17,10 +17,10 @@ from aioqless.errors import AioqlessError
 def outbox(
     database: Annotated[str, typer.Argument(help="SQLAlchemy's URL with an async driver, such as postgresql+asyncpg://…")],
     table: Annotated[str, typer.Option(help="The outbox' table.")] = "aioqless_outbox",
-    poll: Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)] = 1.0,
+    poll: Poll = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Put what is there, and end.")] = False,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    log_json: Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")] = None,
+    log_level: LogLevel = "info",
+    log_json: LogJson = None,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:

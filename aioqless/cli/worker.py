@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from aioqless import log
-from aioqless.cli.app import Namespace, Url, app
+from aioqless.cli.app import LogJson, LogLevel, Namespace, Url, app
 from aioqless.cli.process import Process
 from aioqless.cli.processes import command, supervise
 from aioqless.errors import AioqlessError
@@ -57,8 +57,8 @@ def worker(
     sandbox: Annotated[Path | None, typer.Option(help="Work in a directory of its own below this one.")] = None,
     health: Annotated[str | None, typer.Option(help="PORT or HOST:PORT to answer GET /live and /ready at.")] = None,
     name: Annotated[str | None, typer.Option(help="The worker's name; default: host-pid-nonce.")] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    log_json: Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")] = None,
+    log_level: LogLevel = "info",
+    log_json: LogJson = None,
     number: Annotated[int | None, typer.Option(hidden=True)] = None,
     line: Annotated[int | None, typer.Option(hidden=True)] = None,
     paused: Annotated[bool, typer.Option("--paused", hidden=True)] = False,

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stderr, redirect_stdout, suppress
@@ -22,6 +23,7 @@ from aioqless.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
+MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
 
 JOBS = """
 import asyncio, os, signal, structlog, tempfile, time, aioqless
@@ -178,6 +180,12 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+            await asyncio.wait([reading], timeout=MOST_TO_END)
+            left = {} if reading.done() else {line["process"]: line["pid"] for line in running.logged("process.started")}
+            for pid in left.values():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             await reading
+            assert not left, f"processes outlived their supervisor: {left}\n{running.lines}"
 
     return start
