@@ -64,6 +64,7 @@ class Worker:
             self._heartbeater.do_beside(self._incarnation.renew)
             self._poller.may_pop = self._incarnation.holds
         self._running: asyncio.Task[None] | None = None
+        self._opening = False
 
     @property
     def healthy(self) -> bool:
@@ -153,7 +154,9 @@ class Worker:
     async def _work(self) -> None:
         queues = tuple(str(each) for each in self.subscriptions)
         log.info("worker.started", queues=queues, concurrency=self.settings.concurrency, handlers=len(self.handlers))
+        self._opening = True
         async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
+            self._opening = False
             parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)
             running = [helpers.create_task(part.run()) for part in parts if part is not None]
             async with self._runner:
@@ -180,6 +183,8 @@ class Worker:
             return
         if not self._running.done():
             self.stop()
+            if self._opening:  # nothing runs yet, and a database that doesn't answer is no reason to stay
+                self._running.cancel()
         try:
             await asyncio.wait([self._running])
         except asyncio.CancelledError:  # the host can't wait: what runs is handed back at once

@@ -19,7 +19,7 @@ import uvloop
 from litestar.testing import TestClient
 from redis.asyncio import Redis
 
-from aioqless import AioqlessError, Client, Handler, Job, Settings, Worker, job, resource
+from aioqless import GIVEN, AioqlessError, Client, Handler, Job, Settings, Worker, job, resource
 from aioqless.handlers import Resource
 from tests.conftest import Until
 from tests.server import OwnServer
@@ -137,6 +137,30 @@ async def test_the_host_answers_while_and_after_its_worker_breaks(client: Client
             assert await state_of(client, await put(running)) == "waiting"
             await running.stop()
     assert isinstance(app.left, ConnectionError)
+
+
+async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(client: Client, until: Until, lines: Lines) -> None:
+    closed: list[str] = []
+
+    @resource
+    async def first() -> AsyncIterator[App]:
+        try:
+            yield App(client)
+        finally:
+            closed.append("first")
+
+    @resource
+    async def silent(first: App = GIVEN) -> AsyncIterator[Pool]:
+        closed.append("not yet")
+        await asyncio.Event().wait()
+        yield Pool()
+
+    app = App(client, greet, first, silent)
+    async with HOSTS["starlette"](app.lifespan, app.put) as running:
+        jid = await put(running)
+        await until(lambda: closed)
+        await asyncio.wait_for(running.stop(), 5)
+    assert closed == ["not yet", "first"] and app.left is None and await state_of(client, jid) == "waiting"
 
 
 async def test_a_resource_that_wants_to_exit_ends_the_worker_and_not_the_host(client: Client, until: Until, lines: Lines) -> None:

@@ -1,0 +1,128 @@
+"""What docs/embedding.md shows, in processes of their own that are told to stop while a job runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+PAGE = (Path(__file__).parents[2] / "docs" / "embedding.md").read_text("utf-8")
+WORK, CONTEXT, REQUEST, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+JOBS = """
+import asyncio, aioqless
+
+@aioqless.job
+async def greet(job: aioqless.Job, name: str) -> None:
+    for step in range(10):
+        await job.progress(step / 10)
+        await asyncio.sleep(0.1)
+"""
+UVICORN = """
+from app import jobs
+from app.work import client, working
+{application}
+import uvicorn
+uvicorn.run(app, port=0, ws="none", timeout_graceful_shutdown=2)
+"""
+FASTAPI = "from fastapi import FastAPI\napp = FastAPI(lifespan=working)\n" + REQUEST
+STARLETTE = f"""
+import json
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route
+{STREAM}
+async def greet(request):
+    return JSONResponse({{"jid": await client.queue("mail").put(jobs.greet.data(name="Ada"))}})
+
+app = Starlette(routes=[Route("/greetings/Ada", greet, methods=["POST"]), Route("/jobs/{{jid}}/events", events)], lifespan=working)
+"""
+LITESTAR = """
+import litestar
+
+@litestar.post("/greetings/{name:str}")
+async def greet(name: str) -> dict[str, str]:
+    return {"jid": await client.queue("mail").put(jobs.greet.data(name=name))}
+
+app = litestar.Litestar([greet], lifespan=[working])
+"""
+AIOHTTP = f"""
+import aiohttp.web
+from app import jobs
+from app.work import client, working
+{CONTEXT}
+async def greet(request):
+    return aiohttp.web.json_response({{"jid": await client.queue("mail").put(jobs.greet.data(name="Ada"))}})
+
+app = aiohttp.web.Application()
+app.cleanup_ctx.append(context)
+app.router.add_post("/greetings/Ada", greet)
+aiohttp.web.run_app(app, host="127.0.0.1", port=0, print=lambda told: print(told, flush=True))
+"""
+MAINS = {
+    "fastapi": UVICORN.format(application=FASTAPI),
+    "starlette": UVICORN.format(application=STARLETTE),
+    "litestar": UVICORN.format(application=LITESTAR),
+    "aiohttp": AIOHTTP,
+}
+
+
+def started(folder: Path, told: Path, redis_url: str) -> subprocess.Popen[bytes]:
+    with told.open("wb") as out:
+        return subprocess.Popen(
+            [sys.executable, "main.py"], cwd=folder, env={**os.environ, "AIOQLESS_URL": redis_url}, stdout=out, stderr=out
+        )
+
+
+@pytest.mark.parametrize("framework", MAINS)
+async def test_a_server_that_is_told_to_stop_ends_when_its_job_has(
+    client: Client, tmp_path: Path, until: Until, redis_url: str, namespace: str, framework: str
+) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "jobs.py").write_text(JOBS)
+    (tmp_path / "app" / "work.py").write_text(WORK.replace("Client()", f"Client(namespace={namespace!r})"))
+    (tmp_path / "main.py").write_text(MAINS[framework])
+    told = tmp_path / "told"
+    server = started(tmp_path, told, redis_url)
+    try:
+        found = await until(lambda: re.search(r"(http://127.0.0.1:\d+)", told.read_text()) or server.poll() is not None, patience=30)
+        assert found is not True, told.read_text()
+        async with httpx.AsyncClient(base_url=found[1], trust_env=False) as http:
+            jid = (await http.post("/greetings/Ada")).json()["jid"]
+            if framework == "starlette":
+                await _read_to_the_middle(http, jid)
+
+        async def runs() -> bool:
+            job = await client.jobs.get(jid)
+            return job is not None and job.state == "running"
+
+        await until(runs)
+        server.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(server.wait, 20) in (0, -signal.SIGTERM), told.read_text()
+    finally:
+        server.kill()
+        server.wait()
+    done = await client.jobs.get(jid)
+    assert done and done.state == "complete", told.read_text()
+    assert "worker.stopped" in told.read_text()
+
+
+async def _read_to_the_middle(http: httpx.AsyncClient, jid: str) -> None:
+    """The page's stream tells of progress."""
+    async with http.stream("GET", f"/jobs/{jid}/events") as answer:
+        async for line in answer.aiter_lines():
+            if '"share": 0.3' in line:
+                return
+    raise AssertionError("the stream ended before")
