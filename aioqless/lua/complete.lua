@@ -18,7 +18,7 @@ local state = completing.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
   result = result,
 })
-completing.flush(worker)
+completing.flush(worker, now)
 if state == 'complete' then retention.prune(now, 22) end
 dependency.upkeep(now)
 return state

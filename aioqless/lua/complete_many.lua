@@ -13,7 +13,7 @@ local states = each(function(jid, queue, fence, data, next, delay, depends, resu
     result = result,
   })
 end)
-completing.flush(worker)
+completing.flush(worker, now)
 retention.prune(now, 20 + 2 * #states)
 dependency.upkeep(now)
 return states

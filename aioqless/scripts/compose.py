@@ -123,7 +123,7 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
 
 def _read(arg: Arg, value: str) -> str:
     call = f"args.{arg.type}({_quoted(arg.name)}, {value})"
-    return f"args.given({value}) and {call} or nil" if arg.optional else call
+    return f"{value} and {value} ~= '' and {call} or nil" if arg.optional else call
 
 
 def _tail(command: Command) -> Iterator[str]:

@@ -83,8 +83,8 @@ class Worker:
 
     @property
     def running(self) -> list[str]:
-        """The jids of what runs now."""
-        return [jid for jid, run in self._runner.running.items() if run in self._runner.slots]
+        """The jids of what runs now, and of what has ended and isn't stored yet."""
+        return list(self._runner.running)
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

@@ -117,7 +117,7 @@ def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> No
     write("do", "-- do: it.", "-- @arg jid string", "-- @arg delay seconds? -- later", "-- @flags no-writes", "", "return jid")
     text = compose("do", "ql").text
     assert "local jid = args.string('jid', ARGV[1])" in text
-    assert "local delay = args.given(ARGV[2]) and args.seconds('delay', ARGV[2]) or nil" in text
+    assert "local delay = ARGV[2] and ARGV[2] ~= '' and args.seconds('delay', ARGV[2]) or nil" in text
     assert "layout.no_more(3)" in text
 
 
@@ -139,7 +139,7 @@ def test_a_batch_is_walked_by_each(write: Write) -> None:
     write("do", "-- do: it.", "-- @batch jid:jid data:data? one for each job", "-- @flags no-writes", "", "return each(function() end)")
     text = compose("do", "ql").text
     assert "local batch_end = layout.batch(1, 2)" in text
-    assert "args.jid('jid', ARGV[i + 0])" in text and "args.given(ARGV[i + 1]) and args.data('data', ARGV[i + 1]) or nil" in text
+    assert "args.jid('jid', ARGV[i + 0])" in text and "ARGV[i + 1] and ARGV[i + 1] ~= '' and args.data('data', ARGV[i + 1]) or nil" in text
 
 
 def test_a_word_chooses_what_follows(write: Write) -> None:

@@ -70,10 +70,9 @@ async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the
 
 async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(client: Client, work: Work, until: Until, stage: Stage) -> None:
     await fill(client, "mail", 3)
-    async with work(stage.handler, queues={"mail": 1}) as worker:  # it polls every 30 seconds
+    async with work(stage.handler, queues={"mail": 1}):  # it polls every 30 seconds
         for n in range(3):
             await until(lambda: list(stage.running) == [f"mail{n}"])  # noqa: B023
-            assert worker.running == [f"mail{n}"]
             stage.end()
 
 
@@ -100,11 +99,10 @@ async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(clien
 async def test_the_limit_of_a_pattern_is_that_of_each_queue(client: Client, work: Work, until: Until, stage: Stage) -> None:
     for queue in ("mail-a", "mail-b"):
         await fill(client, queue, 3)
-    async with work(stage.handler, queues={"mail-*": 1}, grace=0) as worker:
+    async with work(stage.handler, queues={"mail-*": 1}, grace=0):
         await until(lambda: set(stage.running) == {"mail-a0", "mail-b0"})
         stage.end("mail-a0")
         await until(lambda: set(stage.running) == {"mail-a1", "mail-b0"})
-        assert len(worker.running) == 2
 
 
 # While it runs

@@ -10,7 +10,7 @@ function completing.complete(done)
   if done.next and done.result then refusal.argument('result', nil, 'cannot be used with next') end
   local result = done.result and results.parse(done.result)
   if done.depends then dependency.check(done.jid, done.depends) end
-  local job = record.held(done.jid, done.worker, done.fence)
+  local job = record.held(done.jid, done.worker, done.fence, done.next and record.read or record.read_running)
   if job.queue ~= done.queue then refusal.state(job, 'the job runs in another queue') end
 
   history.append(job.jid, job, done.now, 'done')
@@ -42,27 +42,28 @@ function completing.advance(job, done)
 end
 
 function completing.finish(job, now)
-  events.log({event = 'completed', jid = job.jid, queue = job.queue})
+  events.log_completed(job.jid, job.queue)
   completing.write(job, now, 'complete', '')
   if job.terms then clauses.end_of(job) end
   left[job.queue] = left[job.queue] or {}
   table.insert(left[job.queue], job.jid)
   ended[#ended + 1] = retention.completed_at(job, now)
   ended[#ended + 1] = job.jid
-  dependency.release_all(job.jid, now)
   return 'complete'
 end
 
 function completing.write(job, now, state, queue)
-  record.set(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', 0, 'failure', '{}', 'remaining', job.retries,
+  record.set(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', '0', 'failure', '{}', 'remaining', json.number(job.retries),
     'time', record.time(now))
 end
 
--- Those that ended leave their queues and their worker, and are among the completed. At most 1,000 to a call, so they can be unpacked.
-function completing.flush(worker)
+-- Those that ended leave their queues and their worker, and are among the completed; who waited for them may run. At most 1,000 to a
+-- call, so they can be unpacked.
+function completing.flush(worker, now)
   for queue, jids in pairs(left) do
     place.leave(queue, unpack(jids))
     redis.call('ZREM', keys.held(worker), unpack(jids))
+    dependency.release_each(jids, now)
   end
   if #ended > 0 then redis.call('ZADD', keys.completed(), unpack(ended)) end
   stats.flush()

@@ -33,8 +33,13 @@ end
 -- Drop every dependency of a job, many of them in later calls.
 function dependency.drop_all(jid) dependency.set_aside('unlink', jid, keys.dependencies(jid), nil) end
 
--- A job completed: those that waited for it alone may run, many of them in later calls.
-function dependency.release_all(jid, now) dependency.set_aside('release', jid, keys.dependents(jid), now) end
+-- Jobs completed: those that waited for them alone may run, many of them in later calls. For most jobs nobody waits.
+function dependency.release_each(jids, now)
+  local sets = {}
+  for i, jid in ipairs(jids) do sets[i] = keys.dependents(jid) end
+  if redis.call('EXISTS', unpack(sets)) == 0 then return end
+  for i, jid in ipairs(jids) do dependency.set_aside('release', jid, sets[i], now) end
+end
 
 -- Take a whole set away from its job, see to a first portion, and leave a note about the rest.
 -- The note has a number, since the job may come back and leave another set before the first is through.

@@ -2,13 +2,19 @@
 
 local tracking
 local put_to = {}
+local completed_in = {}
 
 function events.log(event) redis.call('PUBLISH', keys.log(), cjson.encode(event)) end
 
--- The commonest event; a batch of puts spells its queue once.
+-- The commonest events; a batch spells its queue once.
 function events.log_put(jid, queue)
   put_to[queue] = put_to[queue] or ',"queue":' .. cjson.encode(queue) .. '}'
   redis.call('PUBLISH', keys.log(), '{"event":"put","jid":' .. cjson.encode(jid) .. put_to[queue])
+end
+
+function events.log_completed(jid, queue)
+  completed_in[queue] = completed_in[queue] or ',"queue":' .. cjson.encode(queue) .. '}'
+  redis.call('PUBLISH', keys.log(), '{"event":"completed","jid":' .. cjson.encode(jid) .. completed_in[queue])
 end
 
 -- Returns how many heard it.

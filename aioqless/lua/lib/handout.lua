@@ -3,6 +3,7 @@
 local MOST = 1000
 local MOST_HELD_BACK = 50
 local cut_short
+local rows = {}
 
 -- Make ready what has become due in a queue.
 function handout.refresh(queue, now, wanted)
@@ -27,7 +28,7 @@ function handout.pop(queue, worker, count, now)
     if wanted > 0 then handout.refresh(queue, now, wanted) end
     local top = wanted > 0 and redis.call('ZPOPMAX', keys.work(queue), wanted) or {}
     for i = 1, #top, 2 do
-      local job = record.read(top[i])
+      local job = record.read_whole(top[i])
       if job and handout.may_start(queue, job, top[i + 1], now) then jobs[#jobs + 1] = job elseif job then held_back = held_back + 1 end
     end
     local more = #top == 2 * wanted and #jobs < count
@@ -55,15 +56,16 @@ function handout.was_cut_short() return cut_short end
 function handout.lock(queue, jobs, worker, now)
   if #jobs == 0 then return {} end
   local fence = redis.call('INCRBY', keys.fence(), #jobs) - #jobs
-  local expires = now + config.heartbeat(queue)
+  local expires = json.number(now + config.heartbeat(queue))
   local popped = cjson.encode({worker = worker})
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
     history.append(job.jid, job, now, 'popped', popped)
     stats.add('wait', queue, now, now - (job.time or now))
     record.set(job.jid, 'state', 'running', 'worker', worker, 'expires', expires, 'time', record.time(now),
-      'x-put', job.time_text or record.time(now), 'x-fence', fence + i)
+      'x-put', job.time_text or record.time(now), 'x-fence', json.number(fence + i))
     events.tracked('popped', job.jid)
+    if job.stored then rows[job.jid] = handout.row(job, worker, expires, json.number(fence + i)) end
     jids[i] = job.jid
     locked[2 * i - 1], locked[2 * i] = expires, job.jid
   end
@@ -73,6 +75,18 @@ function handout.lock(queue, jobs, worker, now)
   if rate then rates.note('q:' .. queue, rate, jids, now) end
   return jids
 end
+
+-- What view.handed would read again.
+function handout.row(job, worker, expires, fence)
+  local f, rare = job.stored, job.rare
+  return {
+    job.jid, 'running', worker, f[10], f[3], f[11], f[5], f[6], f[7], expires, f[9], rare[1] or false, rare[8] or false, fence,
+    rare[9] or false, rare[10] or false,
+  }
+end
+
+-- The row of a job that this call has locked, where it is at hand.
+function handout.row_of(jid) return rows[jid] end
 
 local met = {}
 

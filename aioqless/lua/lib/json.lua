@@ -1,6 +1,18 @@
 -- json: texts that callers can trust: empty lists stay `[]`, numbers keep all their digits.
 
+local numbers = {}
+
+-- A batch says most of its numbers many times.
 function json.number(number)
+  local text = numbers[number]
+  if not text then
+    text = json.digits(number)
+    if number == number then numbers[number] = text end
+  end
+  return text
+end
+
+function json.digits(number)
   if number ~= number then return '0' end
   if number == math.huge then return '1e999' end
   if number == -math.huge then return '-1e999' end

@@ -24,8 +24,8 @@ function putting.put(put)
   tagging.attach(put.jid, tags, put.now)
   dependency.link(put.jid, depends)
   local state = putting.place(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
-  record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', json.texts(tags),
-    'state', state, 'worker', '', 'expires', 0, 'queue', put.queue, 'retries', retries, 'remaining', retries,
+  record.set(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', json.number(priority), 'tags', json.texts(tags),
+    'state', state, 'worker', '', 'expires', '0', 'queue', put.queue, 'retries', json.number(retries), 'remaining', json.number(retries),
     'time', record.time(put.now))
   if #depends > 0 then
     record.set(put.jid, 'x-after', json.texts(depends))

@@ -14,6 +14,42 @@ function record.read(jid)
   }
 end
 
+-- What the end of a run needs of it. Each field costs, those that aren't there most.
+function record.read_running(jid)
+  local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries', 'time', 'x-fence', 'scheduled', 'grace',
+    'history', 'x-terms')
+  if not f[1] then return nil end
+  return {
+    jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '', retries = tonumber(f[5]) or 5, time = tonumber(f[6]),
+    fence = f[7], scheduled = f[8], grace = f[9], old_history = f[10], terms = f[11],
+  }
+end
+
+-- A job that is likely to be handed out, with all that its worker needs as it is stored. One that has all the fields that every job has,
+-- and no more of them, has none of those that are rare: that needn't be asked for each.
+function record.read_whole(jid)
+  local key = keys.job(jid)
+  local f = redis.call('HMGET', key, 'jid', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'time', 'tags', 'klass', 'data',
+    'expires')
+  if not f[1] then return nil end
+  local rare = {}
+  if not record.is_plain(key, f) then
+    rare = redis.call('HMGET', key, 'failure', 'scheduled', 'grace', 'history', 'x-fence', 'x-put', 'x-terms', 'spawned_from_jid', 'x-context',
+      'x-start-by')
+  end
+  return {
+    jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '', priority = tonumber(f[5]) or 0, time = tonumber(f[8]),
+    time_text = f[8] or nil, grace = rare[3], old_history = rare[4], put = tonumber(rare[6]), terms = rare[7], stored = f, rare = rare,
+  }
+end
+
+function record.is_plain(key, f)
+  for i = 1, 12 do
+    if not f[i] then return false end
+  end
+  return redis.call('HLEN', key) == 12
+end
+
 -- The same, cheaper where most jobs asked for are new.
 function record.find(jid)
   if redis.call('EXISTS', keys.job(jid)) == 0 then return nil end
@@ -27,8 +63,9 @@ function record.existing(jid)
 end
 
 -- A job that runs and whose lock is this worker's; with a fence, this very run's.
-function record.held(jid, worker, fence)
-  local job = record.existing(jid)
+function record.held(jid, worker, fence, read)
+  local job = (read or record.read)(jid)
+  if not job then refusal.no_job(jid) end
   if job.state ~= 'running' then refusal.state(job, 'the job is not running') end
   if job.worker ~= worker or (fence and fence ~= job.fence) then
     refusal.raise('LOCKLOST', 'the lock is held by another run', {jid = jid, holder = job.worker, fence = job.fence or ''})

@@ -117,8 +117,8 @@ end
 function view.handed(jids, worker)
   local rows = {}
   for _, jid in ipairs(jids) do
-    local row = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority', 'retries',
-      'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context', 'x-start-by')
+    local row = handout.row_of(jid) or redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority',
+      'retries', 'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context', 'x-start-by')
     if row[2] == 'running' and row[3] == worker then rows[#rows + 1] = row end
   end
   return rows
