@@ -21,6 +21,7 @@ from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
 
 MOST_PER_CALL = 100
+AT_ONCE = 2  # batches on their way: while Redis works on one, the next is made
 
 
 @dataclass(eq=False)
@@ -31,7 +32,7 @@ class _Pending:
 
 
 class Finisher:
-    """Owns the pending outcomes. Whatever gathers while one batch is on its way is the next: no timer, no threshold."""
+    """Owns the pending outcomes. Whatever gathers while two batches are on their way is the next: no timer, no threshold."""
 
     def __init__(self, scripts: Scripts, worker: str, outage: Outage) -> None:
         self._scripts = scripts
@@ -52,17 +53,26 @@ class Finisher:
 
     async def run(self) -> None:
         """Store outcomes until cancelled; what isn't stored then is dropped, or he who waits for it would wait for ever."""
+        try:
+            async with asyncio.TaskGroup() as both:
+                for _ in range(AT_ONCE):
+                    both.create_task(self._store_always())
+        finally:
+            self._closed = True
+            for pending in self._pending:
+                _drop(pending)
+
+    async def _store_always(self) -> None:
         batch: list[_Pending] = []
         try:
             while True:
-                await self._some.wait()
-                batch, self._pending = self._pending[:MOST_PER_CALL], self._pending[MOST_PER_CALL:]
-                if not self._pending:
+                while not self._pending:
                     self._some.clear()
+                    await self._some.wait()
+                batch, self._pending = self._pending[:MOST_PER_CALL], self._pending[MOST_PER_CALL:]
                 await self._flush(batch)
         finally:
-            self._closed = True
-            for pending in (*batch, *self._pending):
+            for pending in batch:
                 _drop(pending)
 
     async def _flush(self, batch: list[_Pending]) -> None:
