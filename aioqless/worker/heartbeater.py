@@ -75,7 +75,8 @@ class Heartbeater:
         )
         with contextlib.suppress(RuntimeError):  # the worker's loop was closed before
             try:
-                asyncio.run(self._heart.beat(told))
+                with contextlib.suppress(asyncio.CancelledError):  # it was told to stop just when it was ending
+                    asyncio.run(self._heart.beat(told))
             except Exception as error:
                 tell(ended.set_exception, error)
             else:

@@ -375,3 +375,21 @@ async def test_a_subscription_that_fell_silent_is_made_anew(
         await idle(worker)
         jid = await client.queue("mail").put(greet)
         await until(lambda: lines.of("job.completed", jid=jid))
+
+
+async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_waiting(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with work() as worker:
+        connection = worker._heartbeater._heart._scripts.connection
+        close = connection.aclose
+
+        async def cancelled_meanwhile() -> None:
+            await close()
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(0)
+
+        monkeypatch.setattr(connection, "aclose", cancelled_meanwhile)
+    assert not worker.healthy
