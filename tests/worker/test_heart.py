@@ -378,9 +378,10 @@ async def test_a_subscription_that_fell_silent_is_made_anew(
 
 
 async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_waiting(
-    work: Work, monkeypatch: pytest.MonkeyPatch
+    work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with work() as worker:
+        await until(lambda: worker._heartbeater._heart._beating)
         connection = worker._heartbeater._heart._scripts.connection
         close = connection.aclose
 
