@@ -55,7 +55,9 @@ class Poller:
         return not self._going.is_set()
 
     def wake(self, queue: str | None = None) -> None:
-        """There may be something to pop, in a queue if one is given; bursts count once."""
+        """There may be something to pop, in a queue if one is given, else in any, even in one that nobody heard of; bursts count once."""
+        if queue is None:
+            self._look_at = 0.0
         if queue is None or self.subscriptions.hear(queue):
             self._woken.set()
 
@@ -140,16 +142,17 @@ class Poller:
     async def _look(self) -> float:
         """Learn which queues there are; returns the seconds to wait when Redis is away."""
         queues: list[str] = []
+        self._look_at = asyncio.get_running_loop().time() + LOOK  # what is said meanwhile has it look again
         try:
             while page := await self._scripts("queue_names", offset=len(queues), count=NAMES_PER_PAGE):
                 queues += page
                 if len(page) < NAMES_PER_PAGE:
                     break
         except AWAY as away:
+            self._look_at = 0.0
             return self._outage.lost(away)
         self._outage.found()
         self.subscriptions.meet(queues)
-        self._look_at = asyncio.get_running_loop().time() + LOOK
         return 0
 
     def _batch(self) -> list[dict[str, Any]]:
