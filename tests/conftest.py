@@ -6,22 +6,18 @@ import asyncio
 import inspect
 import itertools
 import os
-import subprocess
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from redis import Redis as SyncRedis
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as NotConnected
 
 from aioqless import Client
 from aioqless.connection import Connection
-from aioqless.embedded.program import find_program
 from aioqless.scripts import Scripts
+from aioqless.testing import server
 
 from .server import OwnServer
 
@@ -33,29 +29,8 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     """The address of a server that ends with the tests."""
-    with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
-        socket = Path(folder) / "redis.sock"
-        options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", folder, "--enable-debug-command", "yes"]
-        server = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
-        try:
-            with SyncRedis(unix_socket_path=str(socket)) as redis:
-                _wait_for(redis)
-            yield f"unix://{socket}"
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def _wait_for(redis: SyncRedis, patience: float = 10.0) -> None:
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            redis.ping()
-            return
-        except NotConnected:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    with server() as url:
+        yield url
 
 
 @pytest.fixture
