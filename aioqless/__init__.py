@@ -4,6 +4,8 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
 
 The state machine, and the way to it:
     lua/            one file per command, libraries in lua/lib
+    wire.py         one life of a connection: requests out, replies in
+    servers/        where Redis is now: one server, sentinels, a Cluster
     connection.py   one connection that all callers share
     scripts/        builds scripts from the Lua; sends them, again where that is needed
     pubsub.py       events as they happen

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from aioqless import names
-
-SCHEMES = ("redis://", "rediss://", "unix://")
+from aioqless.servers import SCHEMES
 
 
 def redis_url(
@@ -44,13 +43,6 @@ def timeout_of(url: str | None) -> float | None:
         return None if said is None else float(said)
     except ValueError:
         raise ValueError(f"socket_timeout {said!r} in the URL of Redis must be a number of seconds") from None
-
-
-def without_timeout(url: str) -> str:
-    """The URL for connections on which silence is no fault."""
-    base, _, query = url.partition("?")
-    kept = urlencode([each for each in parse_qsl(query) if each[0] != "socket_timeout"])
-    return f"{base}?{kept}" if kept else base
 
 
 def _in_parts() -> str | None:

@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self
 
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from aioqless import data, names
 from aioqless.client import address
@@ -28,8 +26,10 @@ from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
+from aioqless.servers import place_of, redis_at, shown
 
 TIMEOUT = 30.0
+TIMEOUT_WHERE_ANOTHER_TAKES_OVER = 5.0
 
 
 class Client:
@@ -38,8 +38,8 @@ class Client:
     Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB, else a private server shared by all that
     run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
     AIOQLESS_PASSWORD. `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer than
-    `timeout` seconds (else the URL's socket_timeout, else 30) is given up; data of more than `max_data` bytes are refused. Everything
-    goes by Redis' clock; `clock` is another one, for tests.
+    `timeout` seconds (else the URL's socket_timeout, else 30, or 5 with sentinels or a Cluster) is given up; data of more than `max_data`
+    bytes are refused. Everything goes by Redis' clock; `clock` is another one, for tests.
     """
 
     def __init__(
@@ -58,8 +58,10 @@ class Client:
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
         self._clock = clock
+        led = self.url is not None and place_of(self.url, namespace).address.kind != "server"
         timeout = address.timeout_of(self.url) if timeout is None else timeout
-        self._timeout = names.checked_number("timeout", TIMEOUT if timeout is None else timeout, least=0.001)
+        usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if led else TIMEOUT
+        self._timeout = names.checked_number("timeout", usual if timeout is None else timeout, least=0.001)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
 
@@ -69,14 +71,13 @@ class Client:
         scripts = self._scripts(self.name, self._timeout)
         if self._private:
             await scripts.connection.execute("PING")  # the private server goes when nobody is connected
-        # For subscriptions. No blind retries and no time-outs: a subscription waits for as long as nothing happens.
-        redis = Redis.from_url(address.without_timeout(self.url or ""), retry=Retry(NoBackoff(), 0), socket_timeout=None)
-        self._doors = _Doors(redis, scripts, self)
+        self._doors = _Doors(redis_at(place_of(self.url or "", self.namespace)), scripts, self)
         return self
 
     def _scripts(self, name: str, timeout: float) -> Scripts:
         before = self._ensure_private if self._private else None
-        return Scripts(Connection(self.url or "", timeout=timeout, name=name, before=before), self.namespace, clock=self._clock)
+        connection = Connection(place_of(self.url or "", self.namespace), timeout=timeout, name=name, before=before)
+        return Scripts(connection, self.namespace, clock=self._clock)
 
     def apart(self, name: str, timeout: float) -> Scripts:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows it as `<name of the client>.<name>`.
@@ -107,7 +108,7 @@ class Client:
     @property
     def where(self) -> dict[str, str]:
         """Which Redis is used, for a log: its url without the password, and for a private server its program and data directory."""
-        return {"url": re.sub(r"//[^@/]*@", "//", self.url or ""), **self._private}
+        return {"url": re.sub(r"//[^@/]*@", "//", shown(self.url or "")), **self._private}
 
     @property
     def redis(self) -> Redis:

@@ -11,7 +11,9 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"errors", "log", "names", "connection", "embedded", "happening"},
+    {"errors", "log", "names", "wire", "embedded", "happening"},
+    {"servers"},
+    {"connection"},
     {"data", "retrying", "scripts"},
     {"pubsub", "config", "intake"},
     {"jobs", "puts"},
@@ -25,6 +27,7 @@ LAYERS = [
     {"__main__", ""},
     {"extras", "testing"},
 ]
+SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
 SCRIPTS = [{"header"}, {"spelling"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
 JOBS = [{"record", "scratch", "followers", "reports"}, {"reading"}, {"following"}, {"job"}, {""}]
 PUTS = [{"terms"}, {"new"}, {"puts"}, {""}]
@@ -46,6 +49,7 @@ WORKER = [
 CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"}, {""}]
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WITHIN = {
+    "servers": SERVERS,
     "scripts": SCRIPTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING, "worker": WORKER, "processes": PROCESSES, "cli": CLI,
 }  # fmt: skip
 

@@ -1,0 +1,28 @@
+"""Where Redis is: one server, a service that sentinels watch over, or a Cluster.
+
+address.py   a URL, read
+places.py    asking where the server is now; one that stays where it is
+sentinel.py  the one that sentinels name
+cluster.py   the node of a Cluster that holds a namespace
+pool.py      redis-py's connections there
+"""
+
+from aioqless.servers.address import SCHEMES, Address, shown
+from aioqless.servers.cluster import ClusterNode
+from aioqless.servers.places import OneServer, Place, greet
+from aioqless.servers.pool import redis_at
+from aioqless.servers.sentinel import Sentinels
+
+__all__ = ["SCHEMES", "Address", "Place", "greet", "place_of", "redis_at", "shown"]
+
+
+def place_of(url: str, namespace: str = "") -> Place:
+    """Where a URL leads, for a namespace. Raises ValueError for a URL that can't be, and for a namespace that a Cluster would scatter."""
+    address = Address.of(url)
+    match address.kind:
+        case "sentinel":
+            return Sentinels(address)
+        case "cluster":
+            return ClusterNode(address, namespace)
+        case _:
+            return OneServer(address)

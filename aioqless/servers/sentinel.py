@@ -1,0 +1,53 @@
+"""The server that sentinels say is the master of a service."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from redis import exceptions
+
+from aioqless.errors import AioqlessError
+from aioqless.servers.address import Address, authentication
+from aioqless.servers.places import asked, nobody
+from aioqless.wire import Endpoint, Wire
+
+PATIENCE = 1.0  # for a sentinel's answer, in seconds
+
+
+class Sentinels:
+    """All are asked, and the one that knows of the latest fail-over is believed: another may have missed it."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        options = address.options
+        self._greetings = authentication(options.get("sentinel_username"), options.get("sentinel_password"))
+
+    async def find(self) -> Endpoint:
+        answers = await asyncio.gather(*(self._ask(sentinel) for sentinel in self.address.endpoints), return_exceptions=True)
+        known = [answer for answer in answers if isinstance(answer, dict)]
+        if known:
+            latest = max(known, key=lambda answer: int(answer.get("config-epoch", 0)))
+            return latest["ip"], int(latest["port"])
+        strangers = [answer for answer in answers if isinstance(answer, exceptions.ResponseError)]
+        if len(strangers) == len(answers):
+            raise AioqlessError(f"no sentinel of {self.address} tells of the service {self.address.service!r}: {strangers[0]}")
+        raise nobody(self.address, next((each for each in answers if str(each)), "no sentinel answers"))
+
+    async def check(self, wire: Wire) -> None:
+        """A sentinel may name a master that has just been made a replica, or isn't yet one again after it was restarted."""
+        role = await wire.send(("ROLE",))
+        if isinstance(role, Exception):
+            raise role
+        if role[0] != b"master":
+            raise exceptions.ConnectionError(f"the server that the sentinels of {self.address} name is a {role[0].decode()} just now")
+
+    def heed(self, error: Exception) -> None:
+        pass
+
+    async def _ask(self, sentinel: Endpoint) -> dict[str, str]:
+        question = ("SENTINEL", "MASTER", self.address.service)
+        async with asyncio.timeout(PATIENCE):
+            told: Any = await asked(sentinel, self.address, self._greetings, question)
+        texts = [each.decode() for each in told]
+        return dict(zip(texts[::2], texts[1::2], strict=True))
