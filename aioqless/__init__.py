@@ -37,6 +37,9 @@ How jobs are done:
     extras/         what other tools hear of jobs
     testing/        for tests of handlers and of what they put
 
+What stays of jobs:
+    archive/        what ended, as the scripts append it to a stream
+
 What is run:
     cli/            python -m aioqless
     processes/      several workers: who looks after them, where each works, how it tells that it is well

@@ -15,7 +15,7 @@ LAYERS = [
     {"servers"},
     {"connection"},
     {"data", "retrying", "scripts"},
-    {"pubsub", "config", "intake"},
+    {"pubsub", "config", "intake", "archive"},
     {"jobs", "puts"},
     {"recurring", "flows"},
     {"queue"},
