@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
     from aioqless.jobs.reports import Reports
 
 
+FORGOTTEN = 100.0  # seconds after which a call isn't sent again: a first answer is kept for 120
+
+
 class Scripts:
     """The commands of one namespace on one Redis.
 
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent again, `attempts` times in all: reads
     as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
-    it twice. The scripts go by Redis' clock, or by `clock` where one is given.
+    it twice; but not when that answer may be forgotten by then. The scripts go by Redis' clock, or by `clock` where one is given.
     """
 
     followers: Followers  # these two are there when a client has made them
@@ -92,11 +96,13 @@ class Scripts:
         return call.read(await self._send(call))
 
     async def _send(self, call: Call) -> Any:
+        began = time.monotonic()
         for attempt in itertools.count(1):
             try:
                 return await self._evaluate(call)
             except AWAY as broken:
-                if attempt >= self.attempts or isinstance(broken, exceptions.AuthenticationError):
+                too_late = time.monotonic() - began > FORGOTTEN
+                if attempt >= self.attempts or too_late or isinstance(broken, exceptions.AuthenticationError):
                     raise
                 await asyncio.sleep(0.05 * attempt)
         raise AssertionError

@@ -11,16 +11,18 @@ class Proxy:
     """Passes everything on between clients and a Redis, but for what it is told to spoil.
 
     `drop` so many replies: the request gets through, then the connection ends. `cut` so many requests before they get through. `delay`
-    so many replies by `seconds`. Only traffic that holds `about` is spoiled. `hush` lets nothing more through on the connections there are,
-    and doesn't end them.
+    so many replies by `seconds`; `drop_firsts`: the first reply to each request, however many there are. Only traffic that holds `about`
+    is spoiled. `hush` lets nothing more through on the connections there are, and doesn't end them.
     """
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream  # a URL
         self.drop = self.cut = self.delay = 0
         self.seconds = 0.0
+        self.drop_firsts = False
         self.about = b"EVALSHA"
         self.connections = 0
+        self.dropped: set[bytes] = set()  # the requests whose first reply was
         self._server: asyncio.Server | None = None
         self._pumps: set[asyncio.Task[None]] = set()
         self._lines: set[_Line] = set()
@@ -116,6 +118,9 @@ class _Line:
                     return
                 if proxy.drop:
                     proxy.drop -= 1
+                    self.dropping = True
+                if proxy.drop_firsts and data not in proxy.dropped:
+                    proxy.dropped.add(data)
                     self.dropping = True
                 if proxy.delay:
                     proxy.delay -= 1

@@ -1,0 +1,273 @@
+"""Whatever a client does, and whichever reply is lost: it is done once, and the caller gets the answer as if nothing had been."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client, Fail, Job, NewJob, Next, RecurringJob, Retry, Settings, Worker, chain, group
+from aioqless import job as handler
+from aioqless.scripts import Scripts
+from aioqless.scripts import scripts as sending
+from aioqless.scripts.header import command_names, read_command
+from tests.conftest import Until
+from tests.lua.story import Story
+
+from .proxy import Proxy
+
+Operation: TypeAlias = Callable[[Client], Awaitable[Any]]
+ONLY_PUBLISH = {"order", "answer"}  # an order that is heard twice asks for the same, and the first answer counts
+
+
+class Clock:
+    """The same times in both worlds, so that all that is stored can be compared."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def job(client: Client, jid: str) -> Job:
+    found = await client.jobs.get(jid)
+    assert found
+    return found
+
+
+async def template(client: Client, jid: str) -> RecurringJob:
+    found = await client.jobs.recurring(jid)
+    assert found
+    return found
+
+
+def of(jid: str, act: Callable[[Job], Awaitable[Any]]) -> Operation:
+    async def operation(client: Client) -> Any:
+        return await act(await job(client, jid))
+
+    return operation
+
+
+def of_template(jid: str, act: Callable[[RecurringJob], Awaitable[Any]]) -> Operation:
+    async def operation(client: Client) -> Any:
+        return await act(await template(client, jid))
+
+    return operation
+
+
+async def changed(held: Job) -> Any:
+    held.data["seen"] = [1, 2]
+    return await held.complete()
+
+
+async def checked(client: Client) -> Any:
+    """Something is wrong, to be found and mended."""
+    await client.redis.zadd(f"{client.namespace}:q:mail-work", {"ghost": 1})
+    return await client.check(resolve=True)
+
+
+def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
+    return lambda client: act(client.queue("mail"))
+
+
+def script(command: str, *word: str, **arguments: Any) -> Operation:
+    return lambda client: client.scripts(command, *word, **arguments)
+
+
+def flow() -> Any:
+    return chain(NewJob("A", jid="one"), group(NewJob("B", jid="two"), NewJob("C", jid="three")))
+
+
+QUEUES = [{"queue": "mail"}]
+BEATS = [{"jid": "a"}, {"jid": "c"}]
+ENDS = [{"jid": "a", "queue": "mail"}]
+TICKS = [{"jid": "night", "tick": 90000, "at": 90000, "next": 99999}]
+
+# What a client can do, by the command that it is done with, in a world where ann runs `a` and `b`, bob runs `c`, `idle` waits, `held` waits
+# for `a`, `bad` has failed, `r` recurs and `resting` is paused.
+OPERATIONS: list[tuple[str, str, Operation]] = [
+    ("put", "put", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="new", tags=["x"], delay=5))),
+    ("put", "put again", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="a"))),
+    ("put", "put a unique one", mail(lambda queue: queue.put("Greet", jid="new", unique="only"))),
+    ("put", "put a second unique one", mail(lambda queue: queue.put("Greet", jid="new", unique="taken"))),
+    ("put_many", "put many", mail(lambda queue: queue.put_many(NewJob("Greet", jid=f"n{number}") for number in range(250)))),
+    ("put_flow", "put a flow", mail(lambda queue: queue.put_flow(flow()))),
+    ("put_flow", "put with a choice", mail(lambda queue: queue.put("Greet", jid="new", depends=["bad"], on_failed="fail"))),
+    ("requeue", "requeue", mail(lambda queue: queue.requeue(NewJob("Greet", jid="idle", priority=-3)))),
+    ("requeue", "move", of("a", lambda job: job.move("billing"))),
+    ("pop", "pop", mail(lambda queue: queue.pop(1))),
+    ("pop", "pop nothing", lambda client: client.queue("empty").pop(5)),
+    ("heartbeat", "heartbeat", of("a", lambda job: job.heartbeat())),
+    ("complete", "complete", of("a", lambda job: job.complete())),
+    ("complete", "complete with data", of("a", changed)),
+    ("complete", "advance", of("a", lambda job: job.complete("billing", delay=3))),
+    ("fail", "fail", of("a", lambda job: job.fail("typo", "no such word"))),
+    ("retry", "retry", of("a", lambda job: job.retry(3))),
+    ("release", "release", of("a", lambda job: job.release())),
+    ("cancel", "cancel", lambda client: client.jobs.cancel("idle", "nobody")),
+    ("cancel", "cancel one", of("idle", lambda job: job.cancel())),
+    ("timeout", "time out", lambda client: client.jobs.timeout("a", "b")),
+    ("depends", "depend", of("held", lambda job: job.depend("idle"))),
+    ("depends", "undepend", of("held", lambda job: job.undepend())),
+    ("priority", "priority", of("idle", lambda job: job.set_priority(-3))),
+    ("tag", "tag", of("idle", lambda job: job.tag("y"))),
+    ("tag", "untag", of("idle", lambda job: job.untag("x"))),
+    ("track", "track", of("idle", lambda job: job.track("z"))),
+    ("track", "untrack", of("b", lambda job: job.untrack())),
+    ("log", "log", of("idle", lambda job: job.log("halfway", page=12))),
+    ("unfail", "unfail", mail(lambda queue: queue.unfail("typo", 1))),
+    ("pause", "pause", mail(lambda queue: queue.pause())),
+    ("unpause", "unpause", lambda client: client.queue("post").unpause()),
+    ("forget", "forget", mail(lambda queue: queue.forget())),
+    ("deregister", "deregister", lambda client: client.workers.deregister("ann")),
+    ("config", "set", lambda client: client.config.set("heartbeat", 5)),
+    ("config", "unset", lambda client: client.config.unset("grace-period")),
+    ("recur", "recur", mail(lambda queue: queue.recur("Greet", every=60, jid="s"))),
+    ("recur", "recur by cron", mail(lambda queue: queue.recur("Greet", cron="0 2 * * *", jid="s"))),
+    ("recur", "update", of_template("r", lambda recurring: recurring.update(interval=70, data=[1]))),
+    ("recur", "tag a template", of_template("r", lambda recurring: recurring.tag("y"))),
+    ("recur", "untag a template", of_template("r", lambda recurring: recurring.untag("x"))),
+    ("recur", "pause a template", of_template("r", lambda recurring: recurring.pause())),
+    ("recur", "resume a template", of_template("resting", lambda recurring: recurring.resume())),
+    ("recur", "run a template now", of_template("r", lambda recurring: recurring.run_now())),
+    ("recur", "cancel a template", of_template("r", lambda recurring: recurring.cancel())),
+    ("check", "check", checked),
+    ("pop_many", "a worker pops", script("pop_many", worker="ann", count=1, order="ordered", batch=QUEUES)),
+    ("heartbeat_many", "a heart beats", script("heartbeat_many", worker="ann", batch=BEATS)),
+    ("complete_many", "a worker completes", script("complete_many", worker="ann", batch=ENDS)),
+    ("declare", "a worker declares", script("declare", "interval", queue="mail", jid="s", klass="K", data="1", next=9, interval=9)),
+    ("tick", "a scheduler ticks", script("tick", batch=TICKS)),
+    ("intake", "an intake takes", script("intake", "queue", prefix="there:", into="", queue="mail", side="right", count=1)),
+    ("incarnation", "a name is claimed", script("incarnation", "claim", worker="bob", told='{"id":"2","place":"q"}')),
+]  # fmt: skip
+
+
+async def build(client: Client, clock: Clock) -> None:
+    queue = client.queue("mail")
+    await queue.put("Greet", jid="bad")
+    (bad,) = await queue.pop()
+    await bad.fail("typo", "no such word")
+    for jid in "abc":
+        clock.now += 1
+        await queue.put("Greet", {"jid": jid}, jid=jid, unique="taken" if jid == "b" else None)
+    await queue.pop(2)
+    await queue.pop(1, worker="bob")
+    await (await job(client, "b")).track()
+    await queue.put("Greet", jid="idle", tags=["x"])
+    await queue.put("Greet", jid="held", depends=["a"])
+    await queue.recur("Greet", every=60, offset=50, jid="r", tags=["x"])
+    await (await queue.recur("Greet", every=60, offset=50, jid="resting")).pause()
+    await queue.recur("Greet", cron="0 1 * * *", jid="night")
+    await client.config.set("grace-period", 5)
+    await client.queue("post").pause()
+    await client.redis.delete("there:queue:mail")
+    await client.redis.lpush("there:queue:mail", *[f'{{"class":"K","args":[],"jid":"sidekiq{number}"}}' for number in range(3)])
+
+
+def plain(answer: Any) -> Any:
+    """An answer as values that can be compared."""
+    match answer:
+        case Job() | RecurringJob():
+            return {name: getattr(answer, name) for name in ("jid", "queue", "klass", "priority", "tags")}
+        case list() | tuple():
+            return [plain(each) for each in answer]
+        case Exception():
+            return repr(answer)
+    return answer
+
+
+@asynccontextmanager
+async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Client]:
+    clock = Clock()
+    async with Client(url, namespace=namespace, name="ann", clock=clock, **options) as client:
+        await build(client, clock)
+        yield client
+
+
+async def contents(client: Client) -> dict[str, Any]:
+    """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it takes no time."""
+    found = await Story(client.scripts, client.redis).everything()
+    waiting = found.get("q:mail-work", {})
+    found["q:mail-work"] = {jid: "now" if score < -0.1 else score for jid, score in waiting.items()}
+    return found
+
+
+@pytest.mark.parametrize(("command", "does"), [(row[0], row[2]) for row in OPERATIONS], ids=[row[1] for row in OPERATIONS])
+async def test_an_operation_each_of_whose_replies_is_lost_once_is_done_once_and_answered(
+    redis_url: str, namespace: str, proxy: Proxy, command: str, does: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    prepare = Scripts.prepare
+
+    def noted(scripts: Scripts, name: str, *word: str | None, **arguments: Any) -> Any:
+        sent.append(name)
+        return prepare(scripts, name, *word, **arguments)
+
+    monkeypatch.setattr(Scripts, "prepare", noted)
+    async with world(redis_url, f"{namespace}-good") as undisturbed:
+        sent.clear()
+        answer = plain(await does(undisturbed))
+        assert command in sent
+        expected = await contents(undisturbed)
+    async with world(proxy.url, f"{namespace}-bad") as disturbed:
+        proxy.about, proxy.drop_firsts = b"EVAL", True
+        assert plain(await does(disturbed)) == answer
+        proxy.drop_firsts = False
+        assert await contents(disturbed) == expected
+    assert proxy.dropped
+
+
+def test_every_command_that_changes_state_is_among_those_whose_reply_is_lost_here() -> None:
+    commands = {name for name in command_names() if read_command(name).writes}
+    assert commands - ONLY_PUBLISH - {command for command, _, _ in OPERATIONS} <= {
+        "peek"
+    }  # which makes ready what is due, if asked again too
+
+
+async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
+    client: Client, spoiled: Client, proxy: Proxy, until: Until
+) -> None:
+    ran: Counter[str] = Counter()
+
+    @handler(klass="End", retries=3)
+    async def end(job: Job[Any], how: str) -> Next | None:
+        ran[job.jid] += 1
+        await asyncio.sleep(0.02)
+        if how == "fail":
+            raise Fail("typo", "no such word")
+        if how == "retry" and job.remaining == 3:
+            raise Retry(delay=0.1)
+        return Next("post") if how == "next" and job.queue == "mail" else None
+
+    hows = ["complete", "fail", "retry", "next"] * 10
+    jids = await client.queue("mail").put_many(NewJob(end, {"how": how}, jid=f"{how}-{n}") for n, how in enumerate(hows))
+    proxy.about, proxy.drop_firsts = b"EVAL", True
+    async with Worker(spoiled, end, settings=Settings(queues=("mail", "post"), poll=0.1, reconnect=0.01, reconnect_max=0.02)):
+        await until(lambda: client.jobs.failed(), 30)
+
+        async def through() -> bool:
+            return {found.state for found in await client.jobs.multiget(*jids)} <= {"complete", "failed"}
+
+        await until(through, 30)
+        proxy.drop_firsts = False
+    assert await client.jobs.failed() == {"typo": 10}
+    assert len(await client.jobs.complete(count=100)) == 30
+    assert ran == {jid: 2 if jid.startswith(("retry", "next")) else 1 for jid in jids}
+    assert await client.check() == []
+
+
+async def test_a_call_is_not_sent_again_when_its_first_answer_may_be_forgotten(
+    client: Client, spoiled: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "FORGOTTEN", 0.3)
+    proxy.about, proxy.delay, proxy.seconds = b"EVAL", 1, 0.5
+    with pytest.raises(exceptions.TimeoutError):
+        await spoiled.queue("mail").put("Greet")
+    assert proxy.delay == 0
+    assert await client.queue("mail").length() <= 1
