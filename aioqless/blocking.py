@@ -36,13 +36,13 @@ class Client:
         self._starting = threading.Lock()
         _clients.add(self)
 
-    def put(self, queue: str, job: str | Handler[...] | NewJob, data: Any = None, **options: Unpack[PutOptions]) -> str:
+    def put(self, queue: str, job: str | Handler[...] | NewJob, data: Any = None, *, wait: float = 0, **options: Unpack[PutOptions]) -> str:
         """Put a job; returns its jid when Redis has it. As `Queue.put`."""
-        return self.call(lambda client: client.queue(queue).put(job, data, **options))
+        return self.call(lambda client: client.queue(queue).put(job, data, wait=wait, **options))
 
-    def put_many(self, queue: str, jobs: Iterable[NewJob]) -> list[str]:
+    def put_many(self, queue: str, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
         """Put many jobs; returns their jids in order. As `Queue.put_many`."""
-        return self.call(lambda client: client.queue(queue).put_many(jobs))
+        return self.call(lambda client: client.queue(queue).put_many(jobs, wait=wait))
 
     def get(self, jid: str) -> Job | None:
         """A job as it is now; its own methods are for `call`."""

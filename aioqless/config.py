@@ -9,9 +9,9 @@ from aioqless.scripts import Scripts
 
 
 class Config:
-    """qless' options: heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`, `<queue>-rate-limit` (`100/60`: 100 start a minute),
-    grace-period, jobs-history, jobs-history-count, max-lost, max-worker-age, max-job-history, stats-history, histogram-history, and any
-    of your own.
+    """qless' options: heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`, `<queue>-max-length`, `<queue>-rate-limit` (`100/60`: 100
+    start a minute), grace-period, jobs-history, jobs-history-count, max-lost, max-worker-age, max-job-history, stats-history,
+    histogram-history, and any of your own.
 
     Values are as stored: a text where somebody set it, the default (a number) elsewhere.
     """

@@ -6,6 +6,7 @@
     │   ├── LockLost           LOCKLOST   another run holds the job
     │   ├── WrongState         BADSTATE
     │   ├── InvalidArgument    BADARG
+    │   ├── QueueFull          FULL, OOM  put: the queue holds as many jobs as it may, or Redis is at its memory limit
     │   ├── AlreadyThere       EXISTS     put: there is a job with this jid or unique key
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
     │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
@@ -14,7 +15,6 @@
     │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose outcome was waited for has failed
     ├── NotObeyed              a worker refused an order, or did not answer
-    ├── QueueFull              Redis is at its memory limit
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     ├── UnknownKlass           no handler claims a klass
     ├── DuplicateKlass         two do
@@ -129,8 +129,9 @@ class NotObeyed(AioqlessError):
     """A worker refused what it was told, or didn't answer in time; then it may still obey."""
 
 
-class QueueFull(AioqlessError):
-    """Redis is at `maxmemory` and takes no new jobs; what is there can still be worked off."""
+class QueueFull(ScriptError):
+    """No room for new jobs: the queue holds as many as its `<queue>-max-length` allows (.detail has queue, length, limit), or Redis is at
+    its `maxmemory`. What is there can be worked off; a put may wait for room, `put(..., wait=seconds)`."""
 
 
 class InvalidData(AioqlessError):
@@ -161,6 +162,8 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "BADSTATE": WrongState,
     "BADARG": InvalidArgument,
     "EXISTS": AlreadyThere,
+    "FULL": QueueFull,
+    "OOM": QueueFull,
     "HELD": HasDependents,
     "REPEATED": StaleRequest,
     "NOWORKER": NoSuchWorker,

@@ -10,7 +10,7 @@ from redis import exceptions
 
 from aioqless import names
 from aioqless.connection import AWAY
-from aioqless.errors import AioqlessError, ScriptError
+from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.log import log
 from aioqless.scripts import Scripts
 
@@ -101,7 +101,7 @@ class Arrivals:
         """Take from one key. One that isn't what it is taken for, or has a name that no queue here can have, holds up no other."""
         try:
             return await self._scripts("intake", word, prefix=self._source.keys_begin, into=self._source.into, **arguments)
-        except AWAY:
+        except (*AWAY, QueueFull):
             raise
         except (ScriptError, exceptions.ResponseError) as wrong:
             what = arguments.get("queue", word)

@@ -5,6 +5,8 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
 
     event                level    fields beside those
     worker.started       info     queues concurrency handlers
+    worker.eviction_allowed warning policy
+    worker.eviction_unknown warning error
     worker.recovered     info     jobs
     worker.name_lost     error    why
     worker.subscribed    info     worker queue

@@ -109,14 +109,17 @@ class Relay:
         async with self._engine.begin() as transaction:
             found = select(table).where(table.c.refused.is_(None)).order_by(table.c.id)
             rows = (await transaction.execute(found.limit(MOST_PER_TRANSACTION).with_for_update(skip_locked=True))).all()
-            for queue in dict.fromkeys(row.queue for row in rows):
-                await self._put(transaction, queue, [row for row in rows if row.queue == queue])
-        return len(rows)
+            of_queue = {queue: [row for row in rows if row.queue == queue] for queue in dict.fromkeys(row.queue for row in rows)}
+            return sum([await self._put(transaction, queue, rows) for queue, rows in of_queue.items()])
 
-    async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> None:
+    async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> int:
+        """Returns how many were dealt with: those for which there is no room stay as they are."""
         answers: list[Any] = []
         for batch in batches([_arguments(row) for row in rows]):
             answers += await put_batch(self._client.scripts, queue, batch, existing="keep")
+        if held := [answer for answer in answers if isinstance(answer, QueueFull)]:
+            log.error("outbox.held", error=str(held[0]))
+            rows, answers = _but_held(rows, answers)
         refused = {row.id: str(answer) for row, answer in zip(rows, answers, strict=True) if isinstance(answer, Exception)}
         table = self._table
         await transaction.execute(delete(table).where(table.c.id.in_([row.id for row in rows if row.id not in refused])))
@@ -125,6 +128,12 @@ class Relay:
             await transaction.execute(update(table).where(table.c.id == number).values(refused=why))
         if len(refused) < len(rows):
             log.info("outbox.put", queue=queue, jobs=len(rows) - len(refused))
+        return len(rows)
+
+
+def _but_held(rows: Sequence[Any], answers: list[Any]) -> tuple[list[Any], list[Any]]:
+    dealt = [(row, answer) for row, answer in zip(rows, answers, strict=True) if not isinstance(answer, QueueFull)]
+    return [row for row, _ in dealt], [answer for _, answer in dealt]
 
 
 def _arguments(row: Any) -> dict[str, Any]:

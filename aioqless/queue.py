@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from aioqless import names
+from aioqless.errors import QueueFull
 from aioqless.flows import Flow, Step, check_size, plan
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, OnFailed, PutOptions, Puts, batches, put_batch
+from aioqless.puts import NewJob, OnFailed, Patience, PutOptions, Puts, batches, put_patiently
 from aioqless.recurring import RecurOptions, RecurringJob, recur
 from aioqless.scripts import Scripts
 
@@ -29,39 +30,53 @@ class Queue:
         self._worker = worker
         self._max_data = max_data
 
-    async def put(self, job: str | Handler[...] | NewJob, data: Any = None, **options: Unpack[PutOptions]) -> str:
+    async def put(self, job: str | Handler[...] | NewJob, data: Any = None, *, wait: float = 0, **options: Unpack[PutOptions]) -> str:
         """Put one job; returns its jid. `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path": "a.png"})`
         and, for a handler that is elsewhere, `put("app.jobs.resize", {...})` only when they are called.
 
         A jid that exists is moved here with what it is given anew, unless `if_exists` says otherwise. If another job has its `unique`
-        key, nothing is put, and that one's jid is returned, or AlreadyThere raised. Raises QueueFull when Redis has no memory left.
+        key, nothing is put, and that one's jid is returned, or AlreadyThere raised. Raises QueueFull when the queue may hold no more or
+        Redis has no memory left, if that is still so after `wait` seconds.
         """
-        return await self._puts.put(names.checked("queue", self.name), self._arguments(NewJob.of(job, data, options)))
+        queue, arguments, patience = names.checked("queue", self.name), self._arguments(NewJob.of(job, data, options)), Patience(wait)
+        while True:
+            try:
+                return await self._puts.put(queue, arguments)
+            except QueueFull:
+                if not await patience.lasts():
+                    raise
 
-    async def put_many(self, jobs: Iterable[NewJob]) -> list[str]:
+    async def put_many(self, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
         """Put many jobs, in few calls of a bounded size; returns their jids in order.
 
-        All are checked before the first is sent. Should a script refuse some nevertheless, the others are put, and an
-        ExceptionGroup of the refusals is raised.
+        All are checked before the first is sent. Those for which there is no room are sent again for `wait` seconds. Should a script
+        refuse some nevertheless, the others are put, and an ExceptionGroup of the refusals is raised.
         """
         queue = names.checked("queue", self.name)
         answers: list[Any] = []
+        patience = Patience(wait)
         for batch in batches([self._arguments(job) for job in jobs]):
-            answers += await put_batch(self._scripts, queue, batch)
+            answers += await put_patiently(self._scripts, queue, batch, patience)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
         return answers
 
-    async def put_flow(self, flow: Step, *, on_failed: OnFailed | None = None) -> Flow:
+    async def put_flow(self, flow: Step, *, on_failed: OnFailed | None = None, wait: float = 0) -> Flow:
         """Put jobs that depend on each other in one step: all of them, or none. Those that `at` doesn't place elsewhere come here;
         `on_failed` is the choice of those that have none of their own.
 
-        Raises ValueError for more than 1,000 jobs or 10,000 dependencies, and what `put` raises.
+        Raises ValueError for more than 1,000 jobs or 10,000 dependencies, and what `put` raises, after as long a `wait`.
         """
+        patience = Patience(wait)
         rows, put = plan(flow, names.checked("queue", self.name), on_failed)
         check_size(batch := [{"queue": queue, **self._arguments(job)} for queue, job in rows])
-        await self._scripts("put_flow", batch=batch)
-        return put
+        while True:
+            try:
+                await self._scripts("put_flow", batch=batch)
+                return put
+            except QueueFull:
+                if not await patience.lasts():
+                    raise
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job that must exist. Raises NoSuchJob."""

@@ -49,6 +49,7 @@ def worker(
     max_jobs_per_process: Annotated[int | None, typer.Option(help="Then another process takes its place; default: never.")] = None,
     kill_after: Annotated[float, typer.Option(help="Seconds until a process that was told to stop is killed.")] = Settings.kill_after,
     scheduler: Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Declare recurring jobs, tick cron.")] = Settings.scheduler,
+    allow_eviction: Annotated[bool, typer.Option("--allow-eviction", help="Work on a Redis that may delete jobs.")] = False,
     burst: Annotated[bool, typer.Option("--burst", help="Stop when nothing is ready and nothing runs.")] = False,
     max_jobs: Annotated[int | None, typer.Option(help="Stop after so many jobs; with -w, a fresh process goes on.")] = None,
     max_memory: Annotated[int | None, typer.Option(parser=bytes_of, help="Stop when it takes more, such as 512M; likewise.")] = None,
@@ -70,10 +71,15 @@ def worker(
     log.write_to(level=log_level, as_json=log_json, process=number)
     settings = Settings(queues=tuple(Subscription.read(text) for text in queue or ("default",)), **_named(Settings, given))
     if number is None and (workers or reload):
-        plan = Plan(command=command, processes=workers or 1, grace=grace, burst=burst, forgiving=reload)
-        raise typer.Exit(supervise(plan, health=health, but=sandbox))
+        raise typer.Exit(_supervise(given))
     sys.path.insert(0, str(Path.cwd()))
     Process(settings=settings, **_named(Process, given)).work(_modules(jobs))
+
+
+def _supervise(given: dict[str, Any]) -> int:
+    """Look after several; returns the exit code."""
+    plan = Plan(command=command, processes=given["workers"] or 1, grace=given["grace"], burst=given["burst"], forgiving=given["reload"])
+    return supervise(plan, health=given["health"], but=given["sandbox"])
 
 
 def _named(kind: type[Settings] | type[Process], given: dict[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,9 @@
 -- @option  terms    object        what it is alone in, and how many of its kind may run: as clauses.lua has them; default: the job's
 -- @option  worker   string        the caller: the holder of a running job is told unless it is the caller
 -- @returns text                   the jid; where the terms say that there is such a job already, that one's
--- @raises  EXISTS
+-- @raises  EXISTS FULL
 
+capacity.admit(queue, jid)
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,

@@ -8,7 +8,7 @@
 --                                 such a job already, leaves its neighbours alone
 -- @option  existing string        anything: a job that exists stays as and where it is, and counts as put; goes with `apart`
 -- @returns list                   the jids; with `apart`, as of put_many
--- @raises  EXISTS
+-- @raises  EXISTS FULL
 
 local function settle(put)
   putting.put(put)
@@ -16,6 +16,7 @@ local function settle(put)
 end
 
 local flow = {}
+local ahead = {} -- how many of them each queue gets, while none is there yet
 local checked = each(function(queue, jid, klass, data, delay, priority, tags, retries, depends, context, within, on_failed, terms)
   cascade.check(on_failed)
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return jid end
@@ -24,6 +25,8 @@ local checked = each(function(queue, jid, klass, data, delay, priority, tags, re
   if other then return other end
   if terms and not apart then clauses.must_be_free(terms, jid, now) end
   if redis.call('SCARD', keys.dependencies(jid)) > 1000 then refusal.argument('jid', jid, 'has too many dependencies to be put anew') end
+  capacity.admit(queue, jid, ahead[queue])
+  if not apart then ahead[queue] = (ahead[queue] or 0) + 1 end
   local put = {
     queue = queue, jid = jid, klass = klass, data = data, now = now + #flow * 0.000001, delay = delay or 0,
     priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, on_failed = on_failed,

@@ -6,7 +6,7 @@
 -- @batch   within:seconds? terms:object?
 -- @option  existing string       anything: a job that exists stays as and where it is, and counts as put
 -- @returns list                   a jid, as of put, or a refusal for each
--- @raises  EXISTS
+-- @raises  EXISTS FULL
 
 -- A microsecond apart, so that they are handed out in this order: equal scores would be told apart by jid.
 local before = 0
@@ -14,6 +14,7 @@ return each(function(jid, klass, data, delay, priority, tags, retries, depends, 
   local at = now + before * 0.000001
   before = before + 1
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return jid end
+  capacity.admit(queue, jid)
   return putting.put({
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,
     priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, terms = terms,

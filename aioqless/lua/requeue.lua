@@ -15,9 +15,10 @@
 -- @option  terms    object
 -- @option  worker   string
 -- @returns text                   the jid
--- @raises  NOJOB EXISTS
+-- @raises  NOJOB EXISTS FULL
 
 record.existing(jid)
+capacity.admit(queue, jid)
 return putting.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,

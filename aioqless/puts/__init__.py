@@ -3,9 +3,11 @@
 terms.py   Terms    on which they are put: uniqueness, limits, rates
 new.py     NewJob   what is put, and with which options
 puts.py    Puts     sends it: puts that come together travel together
+room.py    Patience waiting for room where there is none
 """
 
 from aioqless.puts.new import NewJob, OnFailed, PutOptions
 from aioqless.puts.puts import Puts, batches, put_batch
+from aioqless.puts.room import Patience, put_patiently
 
-__all__ = ["NewJob", "OnFailed", "PutOptions", "Puts", "batches", "put_batch"]
+__all__ = ["NewJob", "OnFailed", "Patience", "PutOptions", "Puts", "batches", "put_batch", "put_patiently"]

@@ -69,7 +69,8 @@ class Call:
 
     def error(self, error: exceptions.ResponseError) -> Exception:
         if isinstance(error, exceptions.OutOfMemoryError):
-            return errors.QueueFull(f"{self.command}: Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit")
+            why = "Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit"
+            return errors.refusal(self.command, "OOM", {"why": why})
         text = str(error)
         if refused := _REFUSAL.match(text):
             return errors.refusal(self.command, refused[1], json.loads(refused[2], strict=False))

@@ -53,8 +53,7 @@ class Scripts:
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
         """Run one command and return its reply, read as its header says.
 
-        Raises ScriptError for a refusal, QueueFull when Redis has no memory for a new job, and redis-py's errors when
-        Redis can't be reached.
+        Raises ScriptError for a refusal, QueueFull among them, and redis-py's errors when Redis can't be reached.
         """
         if not read_command(command).writes or "request" in arguments:
             return await self._answer(self.prepare(command, word, **arguments))

@@ -7,6 +7,7 @@ from Redis:
 poller.py        Poller         asks Redis for as many jobs as there are free slots; owns when it asks next
 subscriptions.py Subscriptions  which queues, with which limits, in which order
 share.py         Share          how much it does before it makes room for a fresh one
+eviction.py                     whether Redis may delete jobs to make room
 outage.py        Outage         whether Redis is away, and when it is tried again
 
 through a handler:

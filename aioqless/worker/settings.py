@@ -34,6 +34,7 @@ class Settings:
     intake: Sequence[Source] = ()  # other systems whose clients' jobs are taken over
     hand_back_unknown: float | None = None  # for how long a job goes back whose klass is unknown here, for others to take; None: it fails
     retry: RetryPolicy = NEVER  # for handlers without one of their own
+    allow_eviction: bool = False  # work on a Redis that may delete jobs when its memory is full
     burst: bool = False  # stop when nothing is ready and nothing runs here
     max_jobs: int | None = None  # stop when so many have begun, and what runs has ended
     max_memory: int | None = None  # bytes; stop when the process takes more
@@ -44,8 +45,9 @@ class Settings:
             value = getattr(self, name)
             if (value is not None or name not in OPTIONAL) and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
-        if not isinstance(self.scheduler, bool):
-            raise TypeError(f"scheduler must be True or False, not {self.scheduler!r}")
+        for name in ("scheduler", "allow_eviction"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be True or False, not {getattr(self, name)!r}")
         if isinstance(self.intake, Source) or not all(isinstance(each, Source) for each in self.intake):
             raise TypeError(f"intake must be a list of Source, not {self.intake!r}")
         for name, least in (

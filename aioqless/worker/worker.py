@@ -16,6 +16,7 @@ from aioqless.errors import AioqlessError
 from aioqless.handlers import Around, Declared, Handlers, Hook, Resource, Resources, Surroundings, declared
 from aioqless.log import bound, log
 from aioqless.worker.declarations import Declarations
+from aioqless.worker.eviction import check_eviction
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.heart import TIMEOUT
 from aioqless.worker.heartbeater import Heartbeater
@@ -46,7 +47,7 @@ class Worker:
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
         self._surroundings = _surroundings(jobs, self.handlers, client)
-        scripts = client.scripts
+        self._scripts = scripts = client.scripts
         self._outage = outage = Outage(self.settings.reconnect, self.settings.reconnect_max)
         self._finisher = Finisher(scripts, self.name, outage)
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
@@ -155,6 +156,7 @@ class Worker:
         queues = tuple(str(each) for each in self.subscriptions)
         log.info("worker.started", queues=queues, concurrency=self.settings.concurrency, handlers=len(self.handlers))
         self._opening = True
+        await check_eviction(self._scripts, self._outage, lambda: self._poller.stopping, allowed=self.settings.allow_eviction)
         async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
             self._opening = False
             parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)

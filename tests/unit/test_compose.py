@@ -56,7 +56,7 @@ def test_every_header_says_what_the_command_does_and_returns(name: str) -> None:
     for form in command.forms.values() or [command.lead]:
         assert (form.returns or command.returns) in ("json", "number", "text", "list", "nothing")
     assert set(command.flags) <= {"no-writes", "allow-oom"}
-    assert set(command.raises) <= {"NOJOB", "LOCKLOST", "BADSTATE", "BADARG", "HELD", "NOWORKER", "NORESULT", "NAMETAKEN", "EXISTS"}
+    assert set(command.raises) <= {"NOJOB", "LOCKLOST", "BADSTATE", "BADARG", "HELD", "NOWORKER", "NORESULT", "NAMETAKEN", "EXISTS", "FULL"}
 
 
 @pytest.mark.parametrize("name", command_names())

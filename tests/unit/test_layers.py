@@ -30,12 +30,12 @@ LAYERS = [
 SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
 SCRIPTS = [{"header"}, {"spelling"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
 JOBS = [{"record", "scratch", "followers", "reports"}, {"reading"}, {"following"}, {"job"}, {""}]
-PUTS = [{"terms"}, {"new"}, {"puts"}, {""}]
+PUTS = [{"terms"}, {"new"}, {"puts"}, {"room"}, {""}]
 RECURRING = [{"cron"}, {"schedules"}, {"job"}, {""}]
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
-    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation"},
+    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation", "eviction"},
     {"executors.child", "executors.inside", "executors.threads"},
     {"executors.processes"},
     {"executors"},

@@ -20,6 +20,7 @@ end
 function options.set(option, value)
   local name = config.stored_name(option)
   local number = type(config.default(name)) == 'number' or string.find(name, '%-heartbeat$') or string.find(name, '%-max%-concurrency$')
+    or string.find(name, '%-max%-length$')
   if number then args.number(option, value) end
   if string.find(name, '%-rate%-limit$') and not rates.parsed(value) then
     refusal.argument(option, value, 'must be how many, at most 10000, / seconds: 100/60 for 100 in each minute')

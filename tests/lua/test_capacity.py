@@ -1,0 +1,93 @@
+"""A queue holds no more jobs than it may, where somebody said how many; what is there can always be worked off."""
+
+import pytest
+
+from aioqless.errors import InvalidArgument, NoSuchJob, QueueFull
+
+from .story import Story
+
+
+async def test_a_queue_without_a_limit_holds_any_number(story: Story) -> None:
+    for number in range(30):
+        await story.put(f"j{number}", number)
+    assert await story.counts(31) == {"waiting": 30}
+
+
+async def test_a_full_queue_refuses_a_job_by_name_with_what_it_holds_and_nothing_changes(story: Story) -> None:
+    await story.configure(mail_max_length=2)
+    await story.put("a", 0)
+    await story.put("b", 1)
+    async with story.refused(QueueFull, queue="mail", length=2, limit=2):
+        await story.put("c", 2, tags=["x"], depends=["a"])
+    await story.put("c", 3, queue="post")
+
+
+async def test_what_waits_runs_is_scheduled_or_held_counts(story: Story) -> None:
+    await story.configure(mail_max_length=4)
+    await story.running("a", 0, 1)
+    await story.put("b", 2)
+    await story.put("c", 3, delay=100)
+    await story.put("d", 4, depends=["b"])
+    async with story.refused(QueueFull, length=4):
+        await story.put("e", 5)
+    await story.complete("a", 6)
+    await story.put("e", 7)
+
+
+async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_in_does_not(story: Story) -> None:
+    await story.configure(mail_max_length=1)
+    await story.put("a", 0)
+    assert await story.put("a", 1, priority=-3) == "a"
+    await story.put("b", 2, queue="post")
+    async with story.refused(QueueFull):
+        await story.put("b", 3)
+    async with story.refused(QueueFull):
+        await story.scripts("requeue", queue="mail", jid="b", klass="K", data="1", now=4, delay=0)
+    async with story.refused(NoSuchJob):
+        await story.scripts("requeue", queue="mail", jid="c", klass="K", data="1", now=4, delay=0)
+
+
+async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> None:
+    await story.configure(mail_max_length=3)
+    await story.put("a", 0)
+    batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "bacde"]
+    answers = await story.scripts("put_many", queue="mail", now=1, batch=batch)
+    assert answers[:3] == ["b", "a", "c"] and [type(each) for each in answers[3:]] == [QueueFull, QueueFull]
+    assert await story.counts(2) == {"waiting": 3}
+
+
+async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: Story) -> None:
+    await story.configure(mail_max_length=2)
+    flow = [{"queue": queue, "jid": jid, "klass": "K", "data": "1"} for queue, jid in (("mail", "a"), ("post", "b"), ("mail", "c"))]
+    more = {"queue": "mail", "jid": "d", "klass": "K", "data": "1", "depends": ["a"]}
+    async with story.refused(QueueFull, queue="mail"):
+        await story.scripts("put_flow", now=0, batch=[*flow, more])
+    assert await story.scripts("put_flow", now=1, batch=flow) == ["a", "b", "c"]
+    apart = await story.scripts("put_flow", now=2, batch=[more, {**more, "queue": "post", "jid": "e"}], apart="yes")
+    assert type(apart[0]) is QueueFull and apart[1] == "e"
+
+
+async def test_what_retries_goes_on_is_unfailed_or_recurs_finds_room(story: Story) -> None:
+    await story.configure(mail_max_length=1)
+    await story.recur("r", 0)
+    assert await story.pop(1) == ["r-1"]
+    await story.put("x", 2, queue="post")
+    assert await story.pop(3, queue="post") == ["x"]
+    assert await story.complete("x", 4, queue="post", next="mail") == "waiting"
+    assert await story.retry("r-1", 5) == 4
+    assert await story.pop(6, count=2) == ["x", "r-1"]
+    await story.fail("r-1", 7)
+    assert await story.scripts("unfail", queue="mail", group="typo", now=8) == 1
+    assert await story.counts(9) == {"waiting": 1, "running": 1, "recurring": 1}
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+async def test_a_limit_of_nothing_is_none(story: Story, limit: int) -> None:
+    await story.configure(mail_max_length=limit)
+    await story.put("a", 0)
+    await story.put("b", 1)
+
+
+async def test_a_limit_that_is_no_number_is_refused(story: Story) -> None:
+    async with story.refused(InvalidArgument, argument="mail-max-length"):
+        await story.configure(mail_max_length="many")
