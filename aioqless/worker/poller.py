@@ -45,6 +45,8 @@ class Poller:
         self._settings = settings
         self._max_data = max_data
         self._woken = asyncio.Event()
+        self._plenty = asyncio.Event()  # set while the last pop brought all it asked for
+        self._asked = 0  # for how many jobs pops are under way
         self._going = asyncio.Event()  # cleared while it is paused
         self._going.set()
         self._look_at = 0.0  # when patterns next ask which queues there are
@@ -85,20 +87,40 @@ class Poller:
         self.stopping = True
         self._woken.set()
         self._going.set()
+        self._plenty.set()
         self._runner.vacancy.set()
 
     async def run(self) -> None:
         """Pop and start jobs until told to stop, or until there is nothing more to do."""
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._poll_always())
+            both.create_task(self._poll_always(ahead=True))
+
+    async def _poll_always(self, *, ahead: bool = False) -> None:
+        """Poll; `ahead` is the second that does, for as long as there is plenty: Redis works on its pop while the jobs of the other begin."""
         while not self.stopping:
             if self.paused:
                 await self._going.wait()
             elif self.share.done:
                 self.stop()
-            elif self._runner.free:
-                await self._sleep(await self._poll())
+            elif ahead and not self._plenty.is_set():
+                await self._plenty.wait()
+            elif self._free > 0:
+                pause = await self._poll()
+                await self._sleep(0 if ahead else pause)
             else:
                 self._runner.vacancy.clear()
                 await self._runner.vacancy.wait()
+
+    @property
+    def _free(self) -> int:
+        """For how many more jobs there is room than are asked for already."""
+        return self._runner.free - self._asked
+
+    @property
+    def _may_overlap(self) -> bool:
+        """Whether a pop can be right before it is known what another brings."""
+        return not self.subscriptions.has_limits and self._settings.order != "round-robin" and self._settings.max_jobs is None
 
     def _make_room(self, run: Run) -> None:
         """A run has ended; a queue that was full may give another, and it may have been the last of a burst."""
@@ -118,12 +140,22 @@ class Poller:
             return self._settings.poll
         if self.subscriptions.has_patterns and asyncio.get_running_loop().time() >= self._look_at and (away := await self._look()):
             return away
-        # A third of the slots: while one third runs, another is on its way in and the last on its way out, so nobody waits for the other.
-        share = max(LEAST_PER_POP, self._settings.concurrency // 3)
-        asked = self.share.most(min(self._runner.free, share, MOST_PER_POP))
+        # A quarter of the slots: while one runs, two are on their way in and one on its way out, so nobody waits for the other.
+        share = max(LEAST_PER_POP, self._settings.concurrency // 4)
+        asked = self.share.most(min(self._free, share, MOST_PER_POP))
+        if asked <= 0:  # another pop took the room meanwhile
+            return 0
         looked = self.all_looked()
-        at_rest = not self._runner.running  # else what runs may put more while the pop is under way
-        rows, due, now = await self._pop(asked)
+        at_rest = not self._runner.running and not self._asked  # else what runs may put more while the pop is under way
+        self._asked += asked
+        try:
+            rows, due, now = await self._pop(asked)
+        finally:
+            self._asked -= asked
+        if len(rows) < asked:
+            self._plenty.clear()
+        elif self._may_overlap:
+            self._plenty.set()
         for row in rows:
             record = record_of_row(row)
             self._runner.start(Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now))
