@@ -24,7 +24,7 @@ from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
 from aioqless.happening import happens
 from aioqless.log import log
-from aioqless.puts import NewJob, PutOptions, batches, put_batch
+from aioqless.puts import NewJob, PutOptions, in_batches, put_batch
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
@@ -114,9 +114,8 @@ class Relay:
 
     async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> int:
         """Returns how many were dealt with: those for which there is no room stay as they are."""
-        answers: list[Any] = []
-        for batch in batches([_arguments(row) for row in rows]):
-            answers += await put_batch(self._client.scripts, queue, batch, existing="keep")
+        scripts = self._client.scripts
+        answers = await in_batches([_arguments(row) for row in rows], lambda batch: put_batch(scripts, queue, batch, existing="keep"))
         if held := [answer for answer in answers if isinstance(answer, QueueFull)]:
             log.error("outbox.held", error=str(held[0]))
             rows, answers = _but_held(rows, answers)

@@ -12,7 +12,7 @@ from aioqless import names
 from aioqless.errors import QueueFull
 from aioqless.flows import Flow, Step, check_size, plan
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, OnFailed, Patience, PutOptions, Puts, batches, put_patiently
+from aioqless.puts import NewJob, OnFailed, Patience, PutOptions, Puts, in_batches, put_patiently
 from aioqless.recurring import RecurOptions, RecurringJob, recur
 from aioqless.scripts import Scripts
 
@@ -53,10 +53,8 @@ class Queue:
         refuse some nevertheless, the others are put, and an ExceptionGroup of the refusals is raised.
         """
         queue = names.checked("queue", self.name)
-        answers: list[Any] = []
-        patience = Patience(wait)
-        for batch in batches([self._arguments(job) for job in jobs]):
-            answers += await put_patiently(self._scripts, queue, batch, patience)
+        arguments, patience = [self._arguments(job) for job in jobs], Patience(wait)
+        answers = await in_batches(arguments, lambda batch: put_patiently(self._scripts, queue, batch, patience))
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused)
         return answers

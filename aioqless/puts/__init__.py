@@ -7,7 +7,7 @@ room.py    Patience waiting for room where there is none
 """
 
 from aioqless.puts.new import NewJob, OnFailed, PutOptions
-from aioqless.puts.puts import Puts, batches, put_batch
+from aioqless.puts.puts import Puts, in_batches, put_batch
 from aioqless.puts.room import Patience, put_patiently
 
-__all__ = ["NewJob", "OnFailed", "Patience", "PutOptions", "Puts", "batches", "put_batch", "put_patiently"]
+__all__ = ["NewJob", "OnFailed", "Patience", "PutOptions", "Puts", "in_batches", "put_batch", "put_patiently"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from aioqless.puts.new import NewJob
 from aioqless.scripts import Scripts
 
-MOST_PER_CALL = 100
+MOST_PER_CALL = 50  # keeps Redis for about a millisecond
+UNDER_WAY = 2  # batches of one caller's
 MOST_BYTES_PER_CALL = 1 << 18
 MOST_LISTED_PER_CALL = 5_000  # tags and dependencies of all its jobs
 
@@ -69,6 +71,28 @@ class Puts:
 class _Put:
     arguments: dict[str, Any]
     answer: asyncio.Future[str]
+
+
+async def in_batches(arguments: list[dict[str, Any]], send: Callable[[list[dict[str, Any]]], Coroutine[Any, Any, list[Any]]]) -> list[Any]:
+    """Send puts in calls of a bounded size; returns what each came to.
+
+    While Redis works on a batch the next is sent, unless some depend on others: those have to be there before.
+    """
+    answers: list[Any] = []
+    ordered = any(each["depends"] for each in arguments)
+    under_way: deque[asyncio.Task[list[Any]]] = deque()
+    try:
+        for batch in batches(arguments):
+            under_way.append(asyncio.create_task(send(batch)))
+            if ordered or len(under_way) == UNDER_WAY:
+                answers += await under_way.popleft()
+        while under_way:
+            answers += await under_way.popleft()
+    finally:
+        for left in under_way:
+            left.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+    return answers
 
 
 async def put_batch(scripts: Scripts, queue: str, batch: list[dict[str, Any]], *, existing: Literal["keep"] | None = None) -> list[Any]:

@@ -97,7 +97,7 @@ class Poller:
             both.create_task(self._poll_always(ahead=True))
 
     async def _poll_always(self, *, ahead: bool = False) -> None:
-        """Poll; `ahead` is the second that does, for as long as there is plenty: Redis works on its pop while the jobs of the other begin."""
+        """Poll. `ahead` is the second that does, while there is plenty: Redis works on its pop as the jobs of the other begin."""
         while not self.stopping:
             if self.paused:
                 await self._going.wait()
@@ -154,6 +154,7 @@ class Poller:
             self._asked -= asked
         if len(rows) < asked:
             self._plenty.clear()
+            self._runner.vacancy.set()  # the other may be waiting for room that these didn't take
         elif self._may_overlap:
             self._plenty.set()
         for row in rows:

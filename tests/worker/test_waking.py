@@ -296,3 +296,22 @@ async def test_puts_into_queues_of_others_do_not_make_it_pop(client: Client, wor
         for _ in range(5):
             await foreign.put(client.redis, client.namespace, "elsewhere", "a", "Note")
         assert await pops(client, 0.2) <= 1
+
+
+async def test_what_comes_while_slots_are_free_begins_beside_long_jobs_of_a_full_pop(client: Client, work: Work, until: Until) -> None:
+    """Thirty slots are filled by tens: the third pop brings five, and the room that it left is asked for again."""
+    go = asyncio.Event()
+
+    @job(klass="Long")
+    async def long(job: Job[Any]) -> None:
+        ran.append(job.jid)
+        await go.wait()
+
+    await client.queue("mail").put_many(NewJob(long) for _ in range(25))
+    async with work(long, concurrency=30):
+        try:
+            await until(lambda: len(ran) == 25, SOON)
+            await client.queue("mail").put(long, jid="late")
+            await until(lambda: "late" in ran, SOON)
+        finally:
+            go.set()
