@@ -45,35 +45,39 @@ What is run:
     processes/      several workers: who looks after them, where each works, how it tells that it is well
 """
 
-from aioqless.client import Client, redis_url
-from aioqless.errors import (
-    AioqlessError,
-    AlreadyThere,
-    DuplicateKlass,
-    HasDependents,
-    InvalidArgument,
-    InvalidData,
-    JobFailed,
-    LockLost,
-    NameTaken,
-    NoResult,
-    NoSuchJob,
-    NoSuchWorker,
-    NotObeyed,
-    ProcessDied,
-    QueueFull,
-    ScriptError,
-    UnknownKlass,
-    WrongState,
-)
-from aioqless.flows import Chain, Flow, Group, Placed, at, chain, group
-from aioqless.handlers import GIVEN, Handler, around, job, on, on_lag, resource
-from aioqless.jobs import Job, JobState, Progress
-from aioqless.pubsub import Event
-from aioqless.puts import NewJob
-from aioqless.queue import Queue
-from aioqless.recurring import RecurringJob
-from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from aioqless.client import Client, redis_url
+    from aioqless.errors import (
+        AioqlessError,
+        AlreadyThere,
+        DuplicateKlass,
+        HasDependents,
+        InvalidArgument,
+        InvalidData,
+        JobFailed,
+        LockLost,
+        NameTaken,
+        NoResult,
+        NoSuchJob,
+        NoSuchWorker,
+        NotObeyed,
+        ProcessDied,
+        QueueFull,
+        ScriptError,
+        UnknownKlass,
+        WrongState,
+    )
+    from aioqless.flows import Chain, Flow, Group, Placed, at, chain, group
+    from aioqless.handlers import GIVEN, Handler, around, job, on, on_lag, resource
+    from aioqless.jobs import Job, JobState, Progress
+    from aioqless.pubsub import Event
+    from aioqless.puts import NewJob
+    from aioqless.queue import Queue
+    from aioqless.recurring import RecurringJob
+    from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 
 __all__ = [
     "GIVEN",
@@ -126,3 +130,28 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Each part is imported when the first of its names is used: a command line waits for no more than it needs. The others are errors.
+_HOMES = {
+    "client": "Client redis_url",
+    "flows": "Chain Flow Group Placed at chain group",
+    "handlers": "GIVEN Handler around job on on_lag resource",
+    "jobs": "Job JobState Progress",
+    "pubsub": "Event",
+    "puts": "NewJob",
+    "queue": "Queue",
+    "recurring": "RecurringJob",
+    "worker": "Fail Next Retry Settings Subscription Worker",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+if not typing.TYPE_CHECKING:  # a checker would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return [*globals(), *__all__]

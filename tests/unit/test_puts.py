@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from aioqless.puts import NewJob, batches
+from aioqless.puts import NewJob
+from aioqless.puts.puts import batches
 
 
 def put(data: str = "{}", tags: list[str] | None = None, depends: list[str] | None = None) -> dict[str, Any]:
@@ -14,9 +15,9 @@ def put(data: str = "{}", tags: list[str] | None = None, depends: list[str] | No
 @pytest.mark.parametrize(
     ("each", "together"),
     [
-        (put(), [100, 100, 50]),
+        (put(), [50] * 5),
         (put("x" * 20_000), [13] * 19 + [3]),
-        (put(tags=["x"] * 50), [100, 100, 50]),
+        (put(tags=["x"] * 50), [50] * 5),
         (put(tags=["x"] * 300, depends=["a"] * 300), [8] * 31 + [2]),
         (put("x" * 300_000), [1] * 250),
         (put(tags=["x"] * 1_000, depends=["a"] * 5_000), [1] * 250),
