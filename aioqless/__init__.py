@@ -8,7 +8,8 @@ The state machine, and the way to it:
     servers/        where Redis is now: one server, sentinels, a Cluster
     connection.py   one connection that all callers share
     scripts/        builds scripts from the Lua; sends them, again where that is needed
-    pubsub.py       events as they happen
+    pubsub.py       messages as Redis publishes them
+    events/         what happens to jobs, as it happens: typed, filtered, on and on
     errors.py       what can go wrong
     log.py          what is logged
     happening.py    waiting for an event, but only so long

@@ -27,24 +27,26 @@ class Event:
 
 
 @asynccontextmanager
-async def subscribed(redis: Redis, *channels: str) -> AsyncIterator[AsyncIterator[tuple[str, bytes]]]:
+async def subscribed(redis: Redis, *channels: str, quiet: bool = False) -> AsyncIterator[AsyncIterator[tuple[str, bytes]]]:
     """Listen on channels: yields (channel, payload), from when the block is entered.
 
     Raises redis-py's ConnectionError when the connection breaks, or is silent in spite of being asked: what was published meanwhile is
-    lost, so look before you listen again.
+    lost, so look before you listen again. With `quiet`, an empty payload says that the server is silent, and well.
     """
     async with redis.pubsub(ignore_subscribe_messages=False) as pubsub:
         await pubsub.subscribe(*channels)
         for _ in channels:  # the server's word that it has begun
             await _next(pubsub)
-        yield _messages(pubsub)
+        yield _messages(pubsub, quiet)
 
 
-async def _messages(pubsub: Any) -> AsyncIterator[tuple[str, bytes]]:
+async def _messages(pubsub: Any, quiet: bool) -> AsyncIterator[tuple[str, bytes]]:
     while True:
         message = await _next(pubsub)
         if message["type"] == "message":
             yield as_text(message["channel"]), message["data"]
+        elif quiet:
+            yield "", b""
 
 
 async def _next(pubsub: Any) -> dict[str, Any]:
@@ -65,36 +67,3 @@ def told_by(payload: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return told if isinstance(told, dict) and "event" in told else {}
-
-
-class Events:
-    """The events of a namespace."""
-
-    def __init__(self, redis: Redis, namespace: str) -> None:
-        self._redis = redis
-        self._namespace = namespace
-
-    @asynccontextmanager
-    async def all(self) -> AsyncIterator[AsyncIterator[Event]]:
-        """Every event of every job, from when the block is entered:
-
-        async with client.events.all() as events:
-            async for event in events: ...
-        """
-        async with subscribed(self._redis, f"{self._namespace}:log") as messages:
-            yield self._told(messages)
-
-    @asynccontextmanager
-    async def tracked(self) -> AsyncIterator[AsyncIterator[Event]]:
-        """The events of tracked jobs alone."""
-        async with subscribed(self._redis, *(f"{self._namespace}:{name}" for name in TRACKED)) as messages:
-            yield self._named(messages)
-
-    async def _told(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
-        async for _, payload in messages:
-            if told := told_by(payload):
-                yield Event(told.pop("event"), told.pop("jid", None), told)
-
-    async def _named(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
-        async for channel, payload in messages:
-            yield Event(channel.removeprefix(f"{self._namespace}:"), as_text(payload))

@@ -19,9 +19,9 @@ from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
+from aioqless.events import Events
 from aioqless.jobs.followers import Followers
 from aioqless.jobs.reports import Reports
-from aioqless.pubsub import Events
 from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
@@ -95,6 +95,7 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         if self._doors:
             doors, self._doors = self._doors, None
+            doors.events.close()
             await doors.followers.aclose()
             await doors.scripts.connection.aclose()
             await doors.redis.aclose()
@@ -184,7 +185,7 @@ class _Doors:
         self.jobs = Jobs(scripts, client.max_data)
         self.workers = Workers(redis, scripts)
         self.config = Config(scripts)
-        self.events = Events(redis, client.namespace)
+        self.events = Events(redis, scripts)
 
 
 def worker_name() -> str:

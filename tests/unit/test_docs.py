@@ -19,8 +19,8 @@ from aioqless.cli.app import app
 from aioqless.client.jobs import Jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
+from aioqless.events import Events
 from aioqless.handlers.options import JobOptions
-from aioqless.pubsub import Events
 from aioqless.puts import PutOptions
 from aioqless.worker import Settings
 

@@ -16,7 +16,7 @@ LAYERS = [
     {"connection"},
     {"data", "retrying", "scripts"},
     {"pubsub", "config", "intake", "archive"},
-    {"jobs", "puts"},
+    {"events", "jobs", "puts"},
     {"recurring", "flows"},
     {"queue"},
     {"client"},
@@ -29,6 +29,7 @@ LAYERS = [
 ]
 SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
 SCRIPTS = [{"header"}, {"spelling"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
+EVENTS = [{"kinds"}, {"wanted"}, {"stream"}, {"door"}, {""}]
 JOBS = [{"record", "scratch", "followers", "reports"}, {"reading"}, {"following"}, {"job"}, {""}]
 PUTS = [{"terms"}, {"new"}, {"puts"}, {"room"}, {""}]
 RECURRING = [{"cron"}, {"schedules"}, {"job"}, {""}]
@@ -50,7 +51,8 @@ CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WITHIN = {
     "servers": SERVERS,
-    "scripts": SCRIPTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING, "worker": WORKER, "processes": PROCESSES, "cli": CLI,
+    "scripts": SCRIPTS, "events": EVENTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING,
+    "worker": WORKER, "processes": PROCESSES, "cli": CLI,
 }  # fmt: skip
 
 

@@ -1,0 +1,224 @@
+"""What a client hears of jobs: typed, filtered, and on and on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client
+from aioqless.events import (
+    KINDS,
+    Advanced,
+    AnyEvent,
+    Canceled,
+    Completed,
+    ConfigSet,
+    ConfigUnset,
+    Failed,
+    LockLost,
+    Missed,
+    Other,
+    Popped,
+    Progressed,
+    Put,
+    Stalled,
+    Tracked,
+    Untracked,
+)
+from aioqless.scripts.header import LUA
+from tests.conftest import Until
+from tests.server import OwnServer
+
+
+@asynccontextmanager
+async def listening(client: Client, **wanted: Any) -> AsyncIterator[list[AnyEvent]]:
+    """What is heard in the block, up to its end."""
+    found: list[AnyEvent] = []
+
+    async def listen(stream: Any) -> None:
+        async for event in stream:
+            if isinstance(event, ConfigSet) and event.option == "the end":
+                return
+            found.append(event)
+
+    async with client.events(**wanted) as stream, asyncio.timeout(10):
+        task = asyncio.create_task(listen(stream))
+        yield found
+        if wanted:
+            task.cancel()
+        else:
+            await client.config.set("the end", 1)
+        await asyncio.wait([task])
+
+
+def told(event: AnyEvent) -> tuple[Any, ...]:
+    """An event without when it was heard."""
+    values = dict(vars(event))
+    assert abs(values.pop("when") - time.time()) < 10
+    return type(event), values
+
+
+async def test_each_thing_that_happens_to_a_job_is_an_event_of_its_own_type(client: Client, until: Until) -> None:
+    mail = client.queue("mail")
+    async with listening(client) as found:
+        await mail.put("Greet", jid="a")
+        (job,) = await mail.pop(worker="ann")
+        job.progress(0.5, "half")
+        await until(lambda: len(found) == 2)
+        await job.complete("post")
+        (job,) = await client.queue("post").pop(worker="ann")
+        await job.fail("typo", "no such word")
+        await client.jobs.cancel("a")
+        await client.config.set("heartbeat", 30)
+        await client.config.unset("heartbeat")
+    assert [told(event) for event in found] == [
+        (Put, {"jid": "a", "queue": "mail"}),
+        (Progressed, {"jid": "a", "queue": "mail", "progress": 0.5, "message": "half"}),
+        (Advanced, {"jid": "a", "queue": "mail", "to": "post"}),
+        (Failed, {"jid": "a", "queue": "post", "worker": "ann", "group": "typo", "message": "no such word"}),
+        (Canceled, {"jid": "a", "queue": "post", "worker": None}),
+        (ConfigSet, {"option": "heartbeat", "value": "30"}),
+        (ConfigUnset, {"option": "heartbeat"}),
+    ]
+
+
+async def test_tracked_jobs_tell_of_being_popped_and_stalled(client: Client, until: Until) -> None:
+    mail = client.queue("mail")
+    await client.config.set("mail-heartbeat", -1)
+    for jid in "ab":
+        await mail.put("Greet", jid=jid)
+    await client.scripts("track", "track", jid="a")
+    async with listening(client, tracked=True) as found:
+        await mail.pop(2, worker="ann")
+        await mail.pop(2, worker="bob")
+        await client.scripts("track", "untrack", jid="a")
+        await client.scripts("track", "track", jid="b")
+        await client.jobs.cancel("b")
+        await until(lambda: found and isinstance(found[-1], Canceled))
+    kinds = [(type(event), event.jid) for event in found if not isinstance(event, Missed | ConfigSet | ConfigUnset)]
+    assert {(Popped, "a"), (Stalled, "a"), (LockLost, "a")} <= set(kinds)
+    assert kinds[-3:] == [(Untracked, "a"), (Tracked, "b"), (Canceled, "b")]
+    assert not any(jid == "b" for _, jid in kinds[:-2])
+
+
+async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(client: Client, until: Until) -> None:
+    for queue, jid in (("mail", "a"), ("post", "b")):
+        await client.queue(queue).put("Greet", jid=jid)
+    async with (
+        listening(client, queue="post") as of_post,
+        listening(client, jid=["a"]) as of_a,
+        listening(client, kind=["completed", "failed"]) as ends,
+    ):
+        (a,) = await client.queue("mail").pop()
+        (b,) = await client.queue("post").pop()
+        await b.fail("typo", "x")  # its message says no queue
+        await a.complete("post")
+        await until(lambda: of_a and ends and len(of_post) == 2)
+    assert [told(event)[0] for event in of_post] == [Failed, Advanced]
+    assert of_post[0].queue == "post"  # type: ignore[union-attr]
+    assert [type(event) for event in of_a] == [Advanced]
+    assert [type(event) for event in ends] == [Failed]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"kind": "complete"}, "there are no events of the kind 'complete'; there are put, popped"),
+        ({"queue": ""}, "queue must not be empty"),
+    ],
+)
+async def test_a_filter_that_cannot_be_is_refused_by_name(client: Client, wanted: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        client.events(**wanted)
+
+
+async def test_what_strangers_publish_does_no_harm(client: Client) -> None:
+    async with listening(client) as found:
+        for text in (
+            "nonsense",
+            "[]",
+            '{"event": 7}',
+            '{"event": "put"}',
+            '{"event": "canceled", "jid": "x", "queue": false, "worker": false}',
+            '{"event": "failed", "jid": "x", "message": {"a": 1}}',
+            '{"event": "moon", "jid": "x", "phase": 3}',
+            '{"event": "progress", "jid": "x", "progress": true}',
+        ):
+            await client.redis.publish(f"{client.namespace}:log", text)
+        await client.redis.publish(f"{client.namespace}:track", b"\xff")
+    assert [type(event) for event in found] == [Canceled, Failed, Other, Progressed, Tracked]
+    assert (found[0].queue, found[1].message, found[3].progress) == (None, None, None)  # type: ignore[union-attr]
+    assert isinstance(found[2], Other) and (found[2].kind, found[2].jid, found[2].more) == ("moon", "x", {"phase": 3})
+
+
+async def test_an_outage_is_said_with_its_length_and_listening_goes_on(own_server: OwnServer, until: Until) -> None:
+    async with Client(own_server.url) as client, listening(client, kind="completed") as found:
+        before = time.time()
+        await client.scripts.connection.execute("PING")
+        own_server.kill()
+        own_server.start()
+        missed = await until(lambda: found and found[0])
+        assert isinstance(missed, Missed) and missed.since <= before + 1 and before <= missed.until <= time.time() and missed.why
+        await client.queue("mail").put("Greet", jid="a")
+        (job,) = await client.queue("mail").pop()
+        await job.complete()
+        await until(lambda: len(found) == 2)
+        assert told(found[1]) == (Completed, {"jid": "a", "queue": "mail"})
+
+
+async def test_who_is_cut_off_for_being_slow_hears_that_something_was_missed(client: Client, until: Until) -> None:
+    async with listening(client, queue="mail") as found:
+        await client.redis.client_kill_filter(_type="pubsub")
+        await until(lambda: found)
+    assert isinstance(found[0], Missed) and found[0].since <= found[0].until
+
+
+async def test_without_redis_the_beginning_is_refused() -> None:
+    async with Client("redis://127.0.0.1:1") as client:
+        with pytest.raises(exceptions.ConnectionError):
+            async with client.events():
+                pass
+
+
+async def test_listening_ends_with_the_client(redis_url: str, namespace: str) -> None:
+    async with Client(redis_url, namespace=namespace) as client:
+        events = client.events()
+        await events.__aenter__()
+
+        async def all_of_them() -> list[AnyEvent]:
+            return [event async for event in events]
+
+        listening = asyncio.create_task(all_of_them())
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        assert await listening == []
+
+
+async def test_a_loop_that_is_left_leaves_no_subscription(client: Client, until: Until) -> None:
+    async def subscribers() -> int:
+        ((_, count),) = await client.redis.pubsub_numsub(f"{client.namespace}:log")
+        return int(count)
+
+    async with client.events() as events, aclosing(events.__aiter__()) as each:  # type: ignore[type-var]
+        await client.queue("mail").put("Greet")
+        async for event in each:
+            assert isinstance(event, Put)
+            break
+    await until(lambda: _none(subscribers))
+
+
+async def _none(count: Any) -> bool:
+    return await count() == 0
+
+
+def test_there_is_a_kind_for_each_thing_that_the_scripts_tell() -> None:
+    text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])
+    said = set(re.findall(r"""event(?: = |":)['"](\w+)|events\.tracked\('(\w+)|keys\.event\('(\w+)""", text))
+    assert {name for names in said for name in names if name} - {"order"} == set(KINDS) - {"missed"}
