@@ -108,7 +108,7 @@ def parse(id: str, fields: Mapping[str, str]) -> Event:
     for name in ("what", "jid", "klass", "queue", "ended"):
         if not get(name):
             raise Unreadable(f"it has no {name}")
-    what, worker = fields["what"], get("worker")
+    what, worker = fields["what"], get("worker") or None
     if what not in ENDS:
         raise Unreadable(f"what={what!r} is none of {', '.join(sorted(ENDS))}")
     put, popped, ended = _time(fields, "put"), _time(fields, "popped"), _time(fields, "ended")

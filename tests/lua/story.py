@@ -23,6 +23,7 @@ local read = {
   set = function(key) return redis.call('SMEMBERS', key) end,
   list = function(key) return redis.call('LRANGE', key, 0, -1) end,
   string = function(key) return redis.call('GET', key) end,
+  stream = function(key) return redis.call('XRANGE', key, '-', '+') end,
 }
 local found = {}
 for i, key in ipairs(ARGV[1] == 'all' and redis.call('KEYS', ARGV[2]) or {ARGV[2]}) do
@@ -241,6 +242,8 @@ def _contents(kind: bytes, row: Any) -> Any:
             return {_text(member): float(points) for member, points in _pairs(row)}
         case b"set":
             return {_text(member) for member in row}
+        case b"stream":
+            return [(_text(id), {_text(name): _text(value) for name, value in _pairs(fields)}) for id, fields in row]
         case b"list":
             return [_text(item) for item in row]
         case _:

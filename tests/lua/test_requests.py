@@ -16,7 +16,7 @@ _JOB: Given = {"klass": "Greet", "data": "{}", "delay": 0, "queue": "mail", "tag
 _ROW: Given = {"klass": "Greet"}
 
 # Each command that changes state, in a world where `idle` waits, ann runs `a` and bob `b`, `held` waits for `a`, `bad` has failed, and
-# `r` recurs.
+# `r` recurs. What ends is archived from now on.
 _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("put",), {**_JOB, "jid": "new", "now": 10}),
     (("put",), {**_JOB, "jid": "a", "now": 10}),
@@ -66,6 +66,9 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("forget",), {"queues": ["mail"]}),
     (("deregister",), {"workers": ["ann"]}),
     (("intake", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail", "side": "right", "count": 1}),
+    (("sweep", "failed"), {"group": "typo"}),
+    (("sweep", "completed"), {}),
+    (("archive_trim",), {"id": "1-0", "reader": "lake", "now": 10}),
     (("incarnation", "claim"), {"worker": "bob", "now": 10, "told": '{"id":"2","place":"q"}'}),
     (("incarnation", "recover"), {"worker": "ann", "now": 10, "id": "1"}),
     (("incarnation", "leave"), {"worker": "ann", "now": 10, "id": "1"}),
@@ -89,6 +92,8 @@ async def world(story: Story) -> Story:
     await story.scripts("declare", "interval", jid="declared", now=4, next=500, **declared)
     await story.scripts("pause", queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
+    await story.completed("done")
+    await story.configure(archive="on")
     await story.scripts("incarnation", "claim", worker="ann", now=5, told='{"id":"1","place":"p"}')
     return story
 

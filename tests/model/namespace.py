@@ -22,6 +22,10 @@ DEFAULTS: dict[str, float | str] = {
     "max-worker-age": 86400,
     "max-job-history": 100,
     "max-lost": 5,
+    "archive": "off",
+    "archive-length": 1000000,
+    "archive-when-full": "hold",
+    "archive-data": 0,
 }
 
 

@@ -33,8 +33,13 @@ function cancelling.check(jids)
   end
 end
 
-function cancelling.delete(job)
+-- One that failed long ago only expires: its end was the failure.
+function cancelling.delete(job, expired)
   local jid = job.jid
+  if config.number('archive') == 'on' then
+    if job.state == 'failed' then missed.append(job) end
+    if not expired then archive.append(job, 'cancel', args.time('now'), {state = 'cancelled'}) end
+  end
   local event = {event = 'canceled', jid = jid, queue = job.queue, worker = job.worker}
   events.log(event)
   if job.worker ~= '' then

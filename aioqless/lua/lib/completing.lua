@@ -30,20 +30,26 @@ function completing.advance(job, done)
   events.log({event = 'advanced', jid = job.jid, queue = job.queue, to = done.next})
   history.append_put(job.jid, job, done.now, done.next)
   place.register(done.next, done.now)
+  dependency.link(job.jid, done.depends or {})
+  record.clear(job.jid, 'x-lost')
+  local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
+  if config.number('archive') == 'on' then archive.append(job, 'advance', done.now, {to = done.next, state = state}) end
   if done.depends and #done.depends > 0 then
     record.set(job.jid, 'x-after', json.texts(done.depends))
     record.clear(job.jid, 'x-on-failed')
   end
-  dependency.link(job.jid, done.depends or {})
-  record.clear(job.jid, 'x-lost')
-  local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
   completing.write(job, done.now, state, done.next)
   return state
 end
 
 function completing.finish(job, now)
   events.log_completed(job.jid, job.queue)
-  completing.write(job, now, 'complete', '')
+  if config.number('archive') == 'on' then
+    archive.append(job, 'complete', now, {state = 'complete'})
+    completing.write(job, now, 'complete', '', 'x-archived', record.time(now))
+  else
+    completing.write(job, now, 'complete', '')
+  end
   if job.terms then clauses.end_of(job) end
   left[job.queue] = left[job.queue] or {}
   table.insert(left[job.queue], job.jid)
@@ -52,9 +58,9 @@ function completing.finish(job, now)
   return 'complete'
 end
 
-function completing.write(job, now, state, queue)
+function completing.write(job, now, state, queue, ...)
   record.set(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', '0', 'failure', '{}', 'remaining', json.number(job.retries),
-    'time', record.time(now))
+    'time', record.time(now), ...)
 end
 
 -- Those that ended leave their queues and their worker, and are among the completed; who waited for them may run. At most 1,000 to a

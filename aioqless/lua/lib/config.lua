@@ -12,21 +12,23 @@ local DEFAULTS = {
   ['max-job-history'] = 100,
   ['max-lost'] = 5,
 }
+local ARCHIVE = {['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold', ['archive-data'] = 0}
 
 -- What the commands go by is read in one call, when the first of it is asked for.
 local NUMBERS = {
   'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history', 'max-worker-age', 'max-job-history',
-  'max-lost',
+  'max-lost', 'archive',
 }
 local numbers
 local of_queue = {}
+local archiving
 
--- One of NUMBERS; a setting that isn't a number counts as not set.
+-- One of NUMBERS; a setting that isn't a number counts as not set.  But `archive` is `on`, or anything else.
 function config.number(option)
   if not numbers then
     numbers = {}
     for i, value in ipairs(redis.call('HMGET', keys.config(), unpack(NUMBERS))) do
-      numbers[NUMBERS[i]] = tonumber(value) or DEFAULTS[NUMBERS[i]]
+      numbers[NUMBERS[i]] = tonumber(value) or DEFAULTS[NUMBERS[i]] or value
     end
   end
   return numbers[option]
@@ -56,9 +58,21 @@ function config.is_limited(queue)
   return (tonumber(redis.call('HGET', keys.config(), queue .. '-max-concurrency')) or 0) > 0
 end
 
+-- How ended jobs are archived, where they are.
+function config.archiving()
+  if not archiving then
+    local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length', 'archive-data')
+    archiving = {
+      when_full = values[1] or ARCHIVE['archive-when-full'], length = tonumber(values[2]) or ARCHIVE['archive-length'],
+      data = tonumber(values[3]) or ARCHIVE['archive-data'],
+    }
+  end
+  return archiving
+end
+
 -- The name under which an option is stored: `heartbeat-<queue>` is only another spelling.
 function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end
 
-function config.default(option) return DEFAULTS[option] end
+function config.default(option) return DEFAULTS[option] or ARCHIVE[option] end
 
-function config.defaults() return DEFAULTS end
+function config.defaults() return {DEFAULTS, ARCHIVE} end

@@ -33,6 +33,7 @@ local FAMILIES = {
   {'zset', '^x:holding:(.+)$', function(here, key) return reservations.holding(here, key) end},
   {'zset', '^x:held:(.+)$', function(here, key) return reservations.held_back(here, key) end},
   {'zset', '^x:starts:(.+)$', function(here, of) return reservations.starts(here, of) end},
+  {'stream', '^x:archive$', function() return 1 end},
   {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
 }
 

@@ -44,6 +44,8 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-progress  how far its run says to be
 --   x-lost      how often its lock was lost since it came into its queue
 --   x-terms     what it is alone in, and how many of its kind may run
+--   x-runs      its earlier runs in this stage, while an archive is kept
+--   x-archived  the `time` it had when its end was archived
 -- and in a template's:
 --   x-coalesce  what was missed counts once
 --   x-paused    since when it is
@@ -71,6 +73,8 @@ function keys.ready() return ns .. ':x:ready' end                              -
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
 function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid
 function keys.refused() return ns .. ':x:refused' end                          -- L what another system's clients pushed and can't be a job, as JSON
+function keys.archive() return ns .. ':x:archive' end                          -- stream: what ended, where shared config says so
+function keys.archive_read() return ns .. ':x:archive:read' end                -- H who keeps it elsewhere, and up to which entry
 
 -- Another system's, outside of the namespace. `prefix` is empty or ends in a colon.
 function keys.foreign_queues(prefix) return prefix .. 'queues' end             -- S names of its queues

@@ -61,6 +61,7 @@ function locks.lapse(queue, jid, now)
     locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
     return nil
   end
+  if config.number('archive') == 'on' then archive.interrupted(job, now, 'lost') end
   return job
 end
 

@@ -10,7 +10,9 @@ end
 
 function options.all()
   local all = {}
-  for option, value in pairs(config.defaults()) do all[option] = value end
+  for _, defaults in ipairs(config.defaults()) do
+    for option, value in pairs(defaults) do all[option] = value end
+  end
   local set = redis.call('HGETALL', keys.config())
   for i = 1, #set, 2 do all[set[i]] = set[i + 1] end
   return cjson.encode(all)
@@ -24,6 +26,12 @@ function options.set(option, value)
   if number then args.number(option, value) end
   if string.find(name, '%-rate%-limit$') and not rates.parsed(value) then
     refusal.argument(option, value, 'must be how many, at most 10000, / seconds: 100/60 for 100 in each minute')
+  end
+  if name == 'archive' or name == 'archive-when-full' then
+    local words = name == 'archive' and {'on', 'off'} or {'hold', 'count'}
+    if value ~= words[1] and value ~= words[2] then refusal.argument(option, value, 'must be ' .. words[1] .. ' or ' .. words[2]) end
+  elseif name == 'archive-length' or name == 'archive-data' then
+    args.count(option, value)
   end
   if options.is_rule(name) then
     args.seconds(option, value)

@@ -18,6 +18,13 @@ function putting.put(put)
   local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
   local priority = put.priority or (job and job.priority) or 0
 
+  if job and config.number('archive') == 'on' then
+    if job.state == 'complete' or job.state == 'failed' then
+      missed.append(job)
+    else
+      archive.append(job, 'move', put.now, {to = put.queue})
+    end
+  end
   events.log_put(put.jid, put.queue)
   history.append_put(put.jid, job, put.now, put.queue)
   if job then putting.take_out(job, put.worker or '', depends, put.now) end

@@ -5,6 +5,7 @@ function releasing.release(job, now, delay)
   local jid = job.jid
   history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
   record.clear(jid, 'grace')
+  if config.number('archive') == 'on' then archive.interrupted(job, now, 'released') end
   place.leave(job.queue, jid)
   if job.terms then limits.leave(job, now) end
   redis.call('ZREM', keys.held(job.worker), jid)

@@ -45,6 +45,7 @@ function retention.delete(jids)
     local job = redis.call('HMGET', keys.job(jid), 'state', 'tags')
     redis.call('ZREM', keys.completed(), jid)
     if job[1] == 'complete' then
+      if config.number('archive') == 'on' then missed.append(record.read(jid)) end
       tagging.detach(jid, json.parsed_list(job[2]))
       redis.call('UNLINK', keys.job(jid), keys.history(jid))
     end
@@ -59,7 +60,7 @@ function retention.prune_failed(now, most)
     local job = record.find(jid)
     if job and job.state == 'failed' then
       if redis.call('EXISTS', keys.dependents(jid)) == 0 then
-        cancelling.delete(job)
+        cancelling.delete(job, true)
       else
         redis.call('ZADD', keys.outdated(), now + LATER, jid)
       end

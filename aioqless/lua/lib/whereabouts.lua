@@ -95,5 +95,5 @@ function whereabouts.fail(jid, job, places, why, now)
     stats.count(job.queue, now, 'failures', 1)
     stats.count(job.queue, now, 'failed', 1)
   end
-  failing.store({jid = jid}, GROUP, why, '', now)
+  failing.store(record.read(jid), GROUP, why, '', now)
 end

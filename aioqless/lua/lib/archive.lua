@@ -1,0 +1,62 @@
+-- archive: the end of each stage of a job is appended to a stream, where shared config says `archive`: `on`, for those who keep it
+-- elsewhere.  An entry has all that is known of the stage, since the job may be gone when it is read; what has no value is left out.
+-- Whether it is on is asked by config.number, which most calls read anyway, so that it costs nothing where it is off.
+
+local MOST_RUNS = 100
+local LONGEST_MESSAGE = 200
+local IN_LINE = {waiting = true, scheduled = true, depends = true}
+local latest = {} -- times as texts: a batch says the same ones again and again
+-- A stage ends: `job` is its record as it was, whose hash still is.  `more` has what that doesn't tell: to, state, group, message;
+-- of what others ended: queue, worker, put, popped, history.
+function archive.append(job, what, ended, more)
+  local key, how = keys.job(job.jid), config.archiving()
+  local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put', 'spawned_from_jid', 'x-after', 'x-runs')
+  local was, fence, runs = job.state, job.fence, f[8]
+  local popped = more.popped or (was == 'running' and job.time) or nil
+  local put = more.put or (was == 'running' and tonumber(f[5])) or (IN_LINE[was] and job.time) or nil
+  -- A fence that an earlier run had is not of this one, which a peer began then: nor is when that came in line.
+  if popped and runs and fence and string.find(runs, '"fence":"' .. fence .. '"', 1, true) then put, fence = nil, nil end
+  if ended ~= latest[1] then latest[1], latest[2] = ended, string.format('%.6f', ended) end
+  if popped ~= latest[3] then latest[3], latest[4] = popped, popped and string.format('%.6f', popped) end
+  local e = {
+    'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue', more.queue or job.queue or '', 'ended', latest[2],
+    'priority', f[2] == '0' and '0' or json.number(precedence.turned(tonumber(f[2]) or 0)), 'retries', job.retries or 5, 'remaining', f[4] or job.retries or 5,
+  }
+  local n = #e
+  if more.state then e[n + 1], e[n + 2], n = 'state', more.state, n + 2 end
+  if put then e[n + 1], e[n + 2], n = 'put', string.format('%.6f', put), n + 2 end
+  if popped then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', latest[4], 'worker', more.worker or job.worker, n + 4 end
+  if not more.history then e[n + 1], e[n + 2], n = 'was', was, n + 2 end
+  if popped and fence and not more.history then e[n + 1], e[n + 2], n = 'fence', fence, n + 2 end
+  if f[3] and f[3] ~= '[]' and f[3] ~= '{}' then e[n + 1], e[n + 2], n = 'tags', f[3], n + 2 end
+  if f[6] then e[n + 1], e[n + 2], n = 'spawned_from', f[6], n + 2 end
+  if f[7] then e[n + 1], e[n + 2], n = 'depends', f[7], n + 2 end
+  if more.to then e[n + 1], e[n + 2], n = 'to', more.to, n + 2 end
+  if more.group then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'group', more.group, 'message', more.message or '', n + 4 end
+  if more.history then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'swept', '1', 'history', more.history, n + 4 end
+  if runs then
+    e[n + 1], e[n + 2], n = 'runs', runs, n + 2
+    redis.call('HDEL', key, 'x-runs')
+  end
+  local size = how.data > 0 and redis.call('HSTRLEN', key, 'data') or 0
+  if size > how.data then e[n + 1], e[n + 2] = 'data_size', size elseif size > 0 then e[n + 1], e[n + 2] = 'data', redis.call('HGET', key, 'data') end
+  if how.when_full == 'count' then
+    redis.call('XADD', keys.archive(), 'MAXLEN', '~', how.length, '*', unpack(e))
+  else
+    redis.call('XADD', keys.archive(), '*', unpack(e))
+  end
+end
+
+-- A run ends, but not the job's stage: it is told with the stage, and until then kept with the job, the first and the latest.
+function archive.interrupted(job, now, how, group, message)
+  local earlier = redis.call('HGET', keys.job(job.jid), 'x-runs') or '[]'
+  local run = {ended = string.format('%.6f', now), popped = job.time and string.format('%.6f', job.time), how = how, worker = job.worker}
+  if job.fence and not string.find(earlier, '"fence":"' .. job.fence .. '"', 1, true) then
+    run.fence, run.put = job.fence, job.put and string.format('%.6f', job.put)
+  end
+  if group and message then run.group, run.message = group, string.sub(message, 1, LONGEST_MESSAGE) end
+  local list = json.parsed_list(earlier)
+  if #list >= MOST_RUNS then table.remove(list, 2) end
+  list[#list + 1] = run
+  record.set(job.jid, 'x-runs', cjson.encode(list))
+end

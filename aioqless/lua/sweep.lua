@@ -1,0 +1,29 @@
+-- sweep: jobs that ended without our scripts go to the archive, if it is on, a portion in each call.
+--
+-- @returns json                   {found, missing: [jids that have no hash any more], next: what to go on with, nil at the end}
+-- @when    completed
+-- @arg     from     string?       where the call before stopped
+-- @when    failed
+-- @arg     group    string
+-- @arg     from     string?
+-- @flags   allow-oom
+
+local PORTION = 200
+if from and not string.find(from, '^%d+$') then refusal.argument('from', from, 'is none that a sweep has given') end
+if config.number('archive') ~= 'on' then return '{"found":0,"missing":[],"next":null}' end
+local jids, next_from = {}, nil
+if word == 'completed' then
+  local step = redis.call('ZSCAN', keys.completed(), from or '0', 'COUNT', PORTION)
+  for i = 1, #step[2], 2 do jids[#jids + 1] = step[2][i] end
+  next_from = step[1] ~= '0' and step[1] or nil
+else
+  local at = tonumber(from or '0') -- from the tail, the oldest: what fails meanwhile comes to the head
+  jids = redis.call('LRANGE', keys.group(group), -at - PORTION, -at - 1)
+  next_from = #jids == PORTION and string.format('%.0f', at + PORTION) or nil
+end
+local found, missing = 0, {}
+for _, jid in ipairs(jids) do
+  local job = record.read(jid)
+  if not job then missing[#missing + 1] = jid elseif missed.append(job) then found = found + 1 end
+end
+return '{"found":' .. found .. ',"missing":' .. json.texts(missing) .. ',"next":' .. (next_from and cjson.encode(next_from) or 'null') .. '}'

@@ -1,0 +1,70 @@
+"""A story whose ends are archived."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless.archive import Event, parse
+from aioqless.scripts import Scripts
+from tests.lua.story import Story
+
+
+class Archived(Story):
+    """A namespace whose archive is on."""
+
+    async def entries(self) -> list[dict[str, str]]:
+        """Every entry as it is stored."""
+        return [fields for _, fields in await self._read("x:archive", [])]
+
+    async def events(self) -> list[Event]:
+        return [parse(id, fields) for id, fields in await self._read("x:archive", [])]
+
+    async def event(self) -> Event:
+        """The only one there is."""
+        (event,) = await self.events()
+        return event
+
+    async def as_a_peer(self, jid: str, at: float, *, fails: bool = False, worker: str = "ruby") -> None:
+        """What a live client of qless writes when its worker has popped and ended a job."""
+        key = f"j:{jid}"
+        if fails:
+            failure = f'{{"group":"theirs","message":"no","when":{int(at)},"worker":"{worker}"}}'
+            await self.change("HSET", key, "state", "failed", "worker", "", "expires", "", "failure", failure)
+            await self.change("RPUSH", f"{key}-history", f'[{int(at)},"failed",{{"worker":"{worker}","group":"theirs"}}]')
+            await self.change("SADD", "failures", "theirs")
+            await self.change("LPUSH", "f:theirs", jid)
+        else:
+            fields = ("state", "complete", "worker", "", "expires", 0, "queue", "", "failure", "{}", "time", f"{at:.20f}")
+            await self.change("HSET", key, *fields)
+            await self.change("RPUSH", f"{key}-history", f'[{int(at)},"done"]')
+            await self.change("ZADD", "completed", at, jid)
+        await self.change("ZREM", "q:mail-locks", jid)
+        await self.change("DEL", f"w:{worker}:jobs")
+
+    async def popped_by_a_peer(self, jid: str, at: float, worker: str = "ruby") -> None:
+        await self.change("ZREM", "q:mail-work", jid)
+        await self.change("HSET", f"j:{jid}", "state", "running", "worker", worker, "expires", at + 60, "time", f"{at:.20f}")
+        await self.change("RPUSH", f"j:{jid}-history", f'[{int(at)},"popped",{{"worker":"{worker}"}}]')
+        await self.change("ZADD", "q:mail-locks", at + 60, jid)
+
+    async def sweep(self) -> int:
+        """How many ends of jobs it found."""
+        found = 0
+        for word, given in [("completed", {}), *(("failed", {"group": group}) for group in await self.members("failures"))]:
+            answer: dict[str, Any] = {"next": None}
+            while True:
+                answer = await self.scripts("sweep", word, **given, **({"from": answer["next"]} if answer["next"] else {}))
+                found += answer["found"]
+                if not answer["next"]:
+                    break
+        return found
+
+
+@pytest.fixture
+async def story(scripts: Scripts, redis: Redis) -> Archived:
+    story = Archived(scripts, redis)
+    await story.configure(archive="on")
+    return story

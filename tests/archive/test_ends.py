@@ -1,0 +1,229 @@
+"""Each end of a stage is in the archive, once, with all that is known of it."""
+
+from __future__ import annotations
+
+from aioqless.archive import Run
+from aioqless.errors import LockLost
+
+from .conftest import Archived
+
+T = 1_763_722_222.123456
+MICROS = 1_763_722_222_123_456
+
+
+async def test_without_the_option_nothing_is_archived(story: Archived) -> None:
+    for off in ("off", None):
+        await (story.configure(archive=off) if off else story.scripts("config", "unset", option="archive"))
+        await story.completed("a")
+        await story.failed("b", 3, 4, 5)
+        await story.cancel("b")
+    assert not await story.exists("x:archive")
+
+
+async def test_a_complete_job_is_told_with_all_that_is_known_of_it(story: Archived) -> None:
+    await story.put("on", T - 1, queue="post")
+    await story.put("a", T, tags=["x", "y"], priority=-3, retries=7, depends=["on"])
+    await story.cancel("a", "on")
+    await story.change("DEL", "x:archive")
+    await story.running("a", T, T + 1.000001, tags=["x", "y"], priority=-3, retries=7)
+    await story.complete("a", T + 2.5)
+    event = await story.event()
+    assert (event.what, event.jid, event.klass, event.queue, event.was, event.state) == (
+        "complete",
+        "a",
+        "Greet",
+        "mail",
+        "running",
+        "complete",
+    )
+    assert (event.priority, event.tags, event.worker, event.retries, event.remaining) == (-3, ("x", "y"), "ann", 7, 7)
+    assert (event.put, event.popped, event.ended) == (MICROS, MICROS + 1_000_001, MICROS + 2_500_000)
+    assert event.fence == int((await story.job("a"))["x-fence"])
+    assert event.runs == (Run(MICROS, MICROS + 1_000_001, MICROS + 2_500_000, "complete", "ann", event.fence),)
+    assert not event.swept and event.data is None
+
+
+async def test_completions_in_one_call_are_each_told(story: Archived) -> None:
+    for jid in ("a", "b", "c"):
+        await story.put(jid, 0)
+    await story.pop(1, count=3)
+    await story.scripts("complete_many", worker="ann", now=2, batch=[{"jid": jid, "queue": "mail"} for jid in ("a", "ghost", "c")])
+    assert [event.jid for event in await story.events()] == ["a", "c"]
+
+
+async def test_a_stage_that_advances_is_told_with_where_it_goes(story: Archived) -> None:
+    await story.put("other", 0, queue="post")
+    await story.running("a")
+    await story.complete("a", 2, next="post", depends=["other"])
+    event = await story.event()
+    assert (event.what, event.queue, event.to, event.state, event.depends) == ("advance", "mail", "post", "depends", ())
+
+
+async def test_the_second_stage_is_told_on_its_own(story: Archived) -> None:
+    await story.running("a")
+    await story.complete("a", 2, next="post")
+    await story.pop(3, queue="post", worker="bob")
+    await story.complete("a", 4, queue="post", worker="bob")
+    first, second = await story.events()
+    assert (first.queue, first.what, second.queue, second.what, second.worker) == ("mail", "advance", "post", "complete", "bob")
+    assert (second.put, second.popped, second.ended) == (2_000_000, 3_000_000, 4_000_000)
+
+
+async def test_a_failed_job_is_told_with_its_group_and_message(story: Archived) -> None:
+    await story.failed("a", group="typo")
+    event = await story.event()
+    assert (event.what, event.state, event.group, event.message, event.worker) == ("fail", "failed", "typo", "no such word", "ann")
+    assert event.runs[0].how == "fail" and event.runs[0].group == "typo"
+
+
+async def test_what_an_operator_fails_had_no_run(story: Archived) -> None:
+    await story.put("a", 3)
+    await story.scripts("fail", jid="a", worker="", group="odd", message="", now=5)
+    event = await story.event()
+    assert (event.what, event.was, event.put, event.popped, event.worker, event.runs) == ("fail", "waiting", 3_000_000, None, None, ())
+
+
+async def test_retries_that_are_used_up_end_the_job_and_its_runs_are_told_with_it(story: Archived) -> None:
+    await story.running("a", retries=1)
+    await story.retry("a", 2.5, group="flaky", message="try again")
+    await story.pop(3.25, worker="bob")
+    await story.retry("a", 4, worker="bob", group="flaky", message="no more")
+    event = await story.event()
+    assert (event.what, event.group, event.message, event.remaining) == ("fail", "flaky", "no more", -1)
+    first, second = event.runs
+    assert (first.put, first.popped, first.ended, first.how, first.worker) == (0, 1_000_000, 2_500_000, "retried", "ann")
+    assert (first.group, first.message) == ("flaky", "try again")
+    assert (second.put, second.popped, second.ended, second.how, second.worker) == (2_500_000, 3_250_000, 4_000_000, "fail", "bob")
+    assert first.fence and second.fence and first.fence < second.fence
+    assert event.put == 0
+    assert "x-runs" not in await story.job("a")
+
+
+async def test_a_lock_that_was_lost_is_one_of_the_runs(story: Archived) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a")
+    assert await story.pop(100, worker="bob") == ["a"]
+    await story.complete("a", 101, worker="bob")
+    first, second = (await story.event()).runs
+    assert (first.how, first.worker, first.popped, first.ended) == ("lost", "ann", 1_000_000, 100_000_000)
+    assert (second.how, second.worker, second.put, second.popped) == ("complete", "bob", 1_000_000, 100_000_000)
+
+
+async def test_a_job_that_lost_its_lock_too_often_is_told_as_failed(story: Archived) -> None:
+    await story.configure(grace_period=0, max_lost=1)
+    await story.running("a")
+    await story.pop(100, worker="bob")
+    assert await story.pop(200, worker="cid") == []
+    event = await story.event()
+    assert (event.what, event.group, event.worker) == ("fail", "mail-lost-locks", "bob")
+    assert [run.how for run in event.runs] == ["lost", "fail"]
+
+
+async def test_retries_used_up_by_lost_locks_are_told_as_failed(story: Archived) -> None:
+    await story.configure(grace_period=0)
+    await story.running("a", retries=0)
+    assert await story.pop(100, worker="bob") == []
+    event = await story.event()
+    assert (event.what, event.group, event.remaining) == ("fail", "failed-retries-mail", -1)
+
+
+async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(story: Archived) -> None:
+    await story.running("a")
+    await story.release("a", 2)
+    await story.pop(3)
+    await story.timeout("a", at=4)
+    await story.pop(5)
+    await story.complete("a", 6)
+    event = await story.event()
+    assert [(run.how, run.put, run.popped, run.ended) for run in event.runs] == [
+        ("released", 0, 1_000_000, 2_000_000), ("timed-out", 0, 3_000_000, 4_000_000), ("complete", 3_000_000, 5_000_000, 6_000_000),
+    ]  # fmt: skip
+
+
+async def test_only_the_first_and_the_latest_runs_of_a_stage_are_kept(story: Archived) -> None:
+    await story.running("a", retries=1000)
+    for at in range(2, 320, 2):
+        await story.retry("a", at)
+        await story.pop(at + 1)
+    await story.complete("a", 1000)
+    runs = (await story.event()).runs
+    assert len(runs) == 101 and runs[0].popped == 1_000_000 and runs[-2].ended == 318_000_000
+    assert runs[1].ended == 122_000_000
+
+
+async def test_cancelled_jobs_are_told_whatever_they_were_doing(story: Archived) -> None:
+    await story.put("waits", 1)
+    await story.put("later", 1, delay=60)
+    await story.put("held", 1, depends=["waits"])
+    await story.running("runs", 1, 2, queue="post")
+    await story.cancel("waits", "later", "held", "runs")
+    told = {event.jid: event for event in await story.events()}
+    assert {jid: event.was for jid, event in told.items()} == {
+        "waits": "waiting", "later": "scheduled", "held": "depends", "runs": "running",
+    }  # fmt: skip
+    assert {event.what for event in told.values()} == {"cancel"} and {event.state for event in told.values()} == {"cancelled"}
+    assert [len(told[jid].runs) for jid in ("waits", "later", "held", "runs")] == [0, 0, 0, 1]
+    assert told["held"].depends == ("waits",) and told["runs"].worker == "ann"
+
+
+async def test_a_failed_job_that_is_cancelled_is_told_twice_first_as_failed(story: Archived) -> None:
+    await story.failed("a")
+    await story.cancel("a")
+    first, second = await story.events()
+    assert (first.what, second.what, second.was, second.put, second.runs) == ("fail", "cancel", "failed", None, ())
+
+
+async def test_what_depends_on_a_failure_is_told_as_it_chose(story: Archived) -> None:
+    await story.running("a")
+    flow = [{"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid} for jid in ("fail", "cancel")]
+    await story.scripts("put_flow", now=2, batch=flow)
+    await story.fail("a", 3)
+    assert {event.jid: event.what for event in await story.events()} == {"a": "fail", "fail": "fail", "cancel": "cancel"}
+
+
+async def test_a_job_that_is_put_elsewhere_ends_its_stage_there(story: Archived) -> None:
+    await story.running("a")
+    await story.put("a", 2, queue="post", worker="ann")
+    event = await story.event()
+    assert (event.what, event.queue, event.to, event.was, event.worker) == ("move", "mail", "post", "running", "ann")
+    assert [run.how for run in event.runs] == ["move"]
+
+
+async def test_a_job_that_is_put_anew_after_its_end_is_not_told_again(story: Archived) -> None:
+    await story.completed("a")
+    await story.put("a", 3)
+    await story.failed("b", 3, 4, 5, queue="post")
+    await story.scripts("unfail", queue="post", group="typo", now=6)
+    assert [event.what for event in await story.events()] == ["complete", "fail"]
+
+
+async def test_what_is_refused_is_not_told(story: Archived) -> None:
+    await story.running("a")
+    async with story.refused(LockLost):
+        await story.complete("a", 2, worker="bob")
+    assert not await story.exists("x:archive")
+
+
+async def test_a_call_that_is_repeated_is_told_once(story: Archived) -> None:
+    await story.running("a")
+    for _ in range(2):
+        await story.complete("a", 2, request="line:1")
+    await story.event()
+
+
+async def test_data_are_told_where_they_are_wanted_and_not_too_long(story: Archived) -> None:
+    await story.configure(archive_data=20)
+    await story.running("a", data="[1.0, []]")
+    await story.complete("a", 2)
+    await story.running("b", data="[]")
+    await story.complete("b", 2, data='{"receipt": 12345678901234567}')
+    first, second = await story.events()
+    assert (first.data, first.data_size, second.data, second.data_size) == ("[1.0, []]", None, None, 30)
+
+
+async def test_what_check_fails_is_told(story: Archived) -> None:
+    await story.put("a", 1)
+    await story.change("HDEL", "j:a", "klass")
+    await story.scripts("check", now=2, resolve="resolve", budget=10_000)
+    (entry,) = await story.entries()
+    assert (entry["what"], entry["jid"], entry["group"]) == ("fail", "a", "found-by-check")

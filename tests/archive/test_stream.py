@@ -1,0 +1,66 @@
+"""The stream of the archive: how long it gets, and what goes from it."""
+
+from __future__ import annotations
+
+from aioqless.errors import InvalidArgument
+
+from .conftest import Archived
+
+
+async def _end(story: Archived, *jids: str) -> None:
+    for jid in jids:
+        await story.put(jid, 1)
+        await story.cancel(jid)
+
+
+async def _ids(story: Archived) -> list[str]:
+    return [event.id for event in await story.events()]
+
+
+async def test_nothing_unread_is_cut_unless_that_is_asked_for(story: Archived) -> None:
+    await story.configure(archive_length=10)
+    await _end(story, *(f"j{n}" for n in range(300)))
+    assert len(await _ids(story)) == 300
+
+
+async def test_on_request_the_oldest_are_cut_and_can_be_counted(story: Archived) -> None:
+    await story.configure(archive_length=100, archive_when_full="count")
+    await _end(story, *(f"j{n}" for n in range(450)))
+    state = await story.scripts("archive_state")
+    assert 100 <= state["length"] < 300 and state["added"] == 450
+    assert [event.jid for event in await story.events()][-1] == "j449"
+
+
+async def test_what_is_kept_elsewhere_goes_and_nothing_else(story: Archived) -> None:
+    await _end(story, *(f"j{n}" for n in range(250)))
+    ids = await _ids(story)
+    assert await story.scripts("archive_trim", id=ids[219], reader="lake", now=5) == 220
+    assert await _ids(story) == ids[220:]
+    assert await story.scripts("archive_trim", id=ids[219], reader="lake", now=5) == 0
+
+
+async def test_a_second_reader_may_not_trim_what_the_first_has_yet_to_read(story: Archived) -> None:
+    await _end(story, "a", "b")
+    first, second = await _ids(story)
+    await story.scripts("archive_trim", id=first, reader="lake", now=5)
+    async with story.refused(InvalidArgument, argument="reader"):
+        await story.scripts("archive_trim", id=second, reader="other", now=6)
+    assert await story.scripts("archive_trim", id=second, reader="other", now=6, takeover="yes") == 1
+    assert (await story.scripts("archive_state"))["reader"] == "other"
+
+
+async def test_its_state_can_be_asked_for(story: Archived) -> None:
+    assert await story.scripts("archive_state") == {"on": True, "when_full": "hold", "bound": 1_000_000, "length": 0, "added": 0}
+    await _end(story, "a", "b")
+    first, last = await _ids(story)
+    await story.scripts("archive_trim", id=first, reader="lake", now=5.5)
+    assert await story.scripts("archive_state") == {
+        "on": True, "when_full": "hold", "bound": 1_000_000, "length": 1, "added": 2, "first": last, "last": last,
+        "reader": "lake", "read": first, "at": 5.5,
+    }  # fmt: skip
+
+
+async def test_check_finds_nothing_wrong_with_it(story: Archived) -> None:
+    await story.completed("a")
+    await story.failed("b", 3, 4, 5)
+    assert (await story.scripts("check", now=6, budget=10_000))["found"] == []
