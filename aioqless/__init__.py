@@ -39,7 +39,7 @@ How jobs are done:
     testing/        for tests of handlers and of what they put
 
 What stays of jobs:
-    archive/        what ended, as the scripts append it to a stream
+    archive/        what ended: the stream that the scripts append it to, and what reads it
 
 What is run:
     cli/            python -m aioqless

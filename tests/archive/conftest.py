@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from redis.asyncio import Redis
 
-from aioqless.archive import Event, parse
+from aioqless.archive import Archive, Event, parse
 from aioqless.scripts import Scripts
 from tests.lua.story import Story
 
@@ -52,15 +50,7 @@ class Archived(Story):
 
     async def sweep(self) -> int:
         """How many ends of jobs it found."""
-        found = 0
-        for word, given in [("completed", {}), *(("failed", {"group": group}) for group in await self.members("failures"))]:
-            answer: dict[str, Any] = {"next": None}
-            while True:
-                answer = await self.scripts("sweep", word, **given, **({"from": answer["next"]} if answer["next"] else {}))
-                found += answer["found"]
-                if not answer["next"]:
-                    break
-        return found
+        return (await Archive(self.scripts).sweep()).found
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aioqless.archive import Archive, ArchiveState
 from aioqless.errors import InvalidArgument
 
 from .conftest import Archived
@@ -26,8 +27,8 @@ async def test_nothing_unread_is_cut_unless_that_is_asked_for(story: Archived) -
 async def test_on_request_the_oldest_are_cut_and_can_be_counted(story: Archived) -> None:
     await story.configure(archive_length=100, archive_when_full="count")
     await _end(story, *(f"j{n}" for n in range(450)))
-    state = await story.scripts("archive_state")
-    assert 100 <= state["length"] < 300 and state["added"] == 450
+    state = await Archive(story.scripts).state()
+    assert 100 <= state.length < 300 and state.added == 450
     assert [event.jid for event in await story.events()][-1] == "j449"
 
 
@@ -45,19 +46,16 @@ async def test_a_second_reader_may_not_trim_what_the_first_has_yet_to_read(story
     await story.scripts("archive_trim", id=first, reader="lake", now=5)
     async with story.refused(InvalidArgument, argument="reader"):
         await story.scripts("archive_trim", id=second, reader="other", now=6)
-    assert await story.scripts("archive_trim", id=second, reader="other", now=6, takeover="yes") == 1
-    assert (await story.scripts("archive_state"))["reader"] == "other"
+    assert await Archive(story.scripts).trim(second, "other", takeover=True) == 1
+    assert (await Archive(story.scripts).state()).reader == "other"
 
 
 async def test_its_state_can_be_asked_for(story: Archived) -> None:
-    assert await story.scripts("archive_state") == {"on": True, "when_full": "hold", "bound": 1_000_000, "length": 0, "added": 0}
+    assert await Archive(story.scripts).state() == ArchiveState(True, "hold", 1_000_000, 0, 0)
     await _end(story, "a", "b")
     first, last = await _ids(story)
     await story.scripts("archive_trim", id=first, reader="lake", now=5.5)
-    assert await story.scripts("archive_state") == {
-        "on": True, "when_full": "hold", "bound": 1_000_000, "length": 1, "added": 2, "first": last, "last": last,
-        "reader": "lake", "read": first, "at": 5.5,
-    }  # fmt: skip
+    assert await Archive(story.scripts).state() == ArchiveState(True, "hold", 1_000_000, 1, 2, last, last, "lake", first, 5.5)
 
 
 async def test_check_finds_nothing_wrong_with_it(story: Archived) -> None:

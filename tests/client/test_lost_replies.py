@@ -13,6 +13,7 @@ from redis import exceptions
 
 from aioqless import Client, Fail, Job, NewJob, Next, RecurringJob, Retry, Settings, Worker, chain, group
 from aioqless import job as handler
+from aioqless.archive import Archive
 from aioqless.scripts import Scripts
 from aioqless.scripts import scripts as sending
 from aioqless.scripts.header import command_names, read_command
@@ -70,6 +71,11 @@ async def checked(client: Client) -> Any:
     """Something is wrong, to be found and mended."""
     await client.redis.zadd(f"{client.namespace}:q:mail-work", {"ghost": 1})
     return await client.check(resolve=True)
+
+
+async def swept(client: Client) -> Any:
+    await client.config.set("archive", "on")
+    return (await Archive(client.scripts).sweep()).found
 
 
 def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
@@ -144,6 +150,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("declare", "a worker declares", script("declare", "interval", queue="mail", jid="s", klass="K", data="1", next=9, interval=9)),
     ("tick", "a scheduler ticks", script("tick", batch=TICKS)),
     ("intake", "an intake takes", script("intake", "queue", prefix="there:", into="", queue="mail", side="right", count=1)),
+    ("sweep", "sweep", swept),
+    ("archive_trim", "what is archived goes", lambda client: Archive(client.scripts).trim("1-0", "lake")),
     ("incarnation", "a name is claimed", script("incarnation", "claim", worker="bob", told='{"id":"2","place":"q"}')),
 ]  # fmt: skip
 
@@ -191,8 +199,10 @@ async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Clien
 
 
 async def contents(client: Client) -> dict[str, Any]:
-    """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it takes no time."""
+    """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it takes no time; so have entries."""
     found = await Story(client.scripts, client.redis).everything()
+    if "x:archive" in found:
+        found["x:archive"] = [fields for _, fields in found["x:archive"]]
     waiting = found.get("q:mail-work", {})
     found["q:mail-work"] = {jid: "now" if score < -0.1 else score for jid, score in waiting.items()}
     return found
