@@ -40,6 +40,7 @@ How jobs are done:
 
 What stays of jobs:
     archive/        what ended: the stream that the scripts append it to, and what reads it
+    pipeline/       from there into a lake of Parquet files, and tables and a report of it, on Spark
 
 What is run:
     cli/            python -m aioqless

@@ -7,6 +7,7 @@ intake.py     intake
 outbox.py     outbox
 queues.py     queues, failed, unfail
 recurring.py  recurring
+pipeline.py   what the commands of pipeline share; each pipeline_….py has some of them
 workers.py    workers, subscribe, unsubscribe, quiet, resume
 keep.py       check, lua
 """
@@ -22,6 +23,7 @@ from aioqless.cli.intake import intake
 from aioqless.cli.jobs import get, put
 from aioqless.cli.keep import check, lua
 from aioqless.cli.outbox import outbox
+from aioqless.cli.pipeline import pipeline
 from aioqless.cli.queues import failed, queues, unfail
 from aioqless.cli.recurring import recurring
 from aioqless.cli.worker import worker
@@ -37,6 +39,7 @@ __all__ = [
     "lua",
     "main",
     "outbox",
+    "pipeline",
     "put",
     "queues",
     "quiet",

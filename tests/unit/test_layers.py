@@ -22,7 +22,7 @@ LAYERS = [
     {"client"},
     {"handlers", "blocking", "outbox"},
     {"worker"},
-    {"processes"},
+    {"processes", "pipeline"},
     {"cli"},
     {"__main__", ""},
     {"extras", "testing"},
@@ -47,12 +47,19 @@ WORKER = [
     {"worker"},
     {""},
 ]
-CLI = [{"app", "signals"}, {"process", "processes"}, {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"}, {""}]
+CLI = [
+    {"app", "signals"},
+    {"process", "processes", "pipeline"},
+    {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"},
+    {""},
+]
+PIPELINE = [{"schema"}, {"lake"}, {"changes"}, {""}]
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WITHIN = {
     "servers": SERVERS,
     "scripts": SCRIPTS, "events": EVENTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING,
     "worker": WORKER, "processes": PROCESSES, "cli": CLI,
+    "pipeline": PIPELINE,
 }  # fmt: skip
 
 

@@ -1,0 +1,58 @@
+"""`aioqless pipeline`: what its commands share. They are in the files `pipeline_….py`, and pyspark is imported when one of them runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import app
+from aioqless.errors import AioqlessError
+
+pipeline = typer.Typer(no_args_is_help=True, help="What has run: into a lake of Parquet files, tables and a report of it. On Spark.")
+app.add_typer(pipeline, name="pipeline")
+
+LakeFolder = Annotated[Path, typer.Option("--lake", envvar="AIOQLESS_LAKE", help="The folder of the lake.")]
+Trace = Annotated[bool, typer.Option("--trace", help="Show the whole trace of an error, Java's too.")]
+
+LAKE = Path("lake")
+
+
+@contextmanager
+def plainly(trace: bool) -> Iterator[None]:
+    """Let what goes wrong with Spark, or without it, be said in a line; `trace` lets it through as it is."""
+    try:
+        yield
+    except (AioqlessError, typer.Exit, typer.Abort):
+        raise
+    except ImportError as missing:
+        if trace:
+            raise
+        raise AioqlessError(f"{missing.name or missing} is missing: pip install 'aioqless[spark]'") from None
+    except Exception as error:
+        if trace or not _of_spark(error):
+            raise
+        raise AioqlessError(f"{_told(error)} (--trace shows where)") from None
+
+
+def tell(text: str) -> None:
+    """Say how far it is to whoever watches; only results go to the standard output."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "pyarrow") or isinstance(error, OSError)
+
+
+def _told(error: Exception) -> str:
+    """The first line of what happened, without the class that Java puts before it and without where it was."""
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString() if java is not None else error)
+    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    name, colon, rest = line.partition(": ")
+    return rest if colon and " " not in name and "." in name and os.sep not in name else line

@@ -1,0 +1,8 @@
+"""What becomes of jobs that ended: a lake of Parquet files, tables made of them by Spark, statistics and a report.
+
+The only package that imports pyspark; it needs `pip install "aioqless[spark]"`.
+
+schema.py   the tables' columns, and their versions
+lake.py     where the lake keeps what
+changes.py  how files and partitions are replaced, each in one step
+"""
