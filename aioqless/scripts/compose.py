@@ -33,23 +33,26 @@ class Script:
 
 
 @cache
-def compose(name: str, namespace: str) -> Script:
-    """The script of command `name` for a namespace. Raises HeaderError for a header or a library that can't be understood."""
+def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
+    """The script of command `name` for a namespace; or one that `looks_back`: it takes and returns the same, but only reads what the
+    command answered to this request. Raises HeaderError for a header or a library that can't be understood."""
     command = read_command(name)
-    shebang = "#!lua" + (f" flags={','.join(command.flags)}" if command.flags else "")
-    lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *((within(namespace, text), at) for text, at in _lines(name))]
+    flags = ("no-writes",) if looks_back else command.flags
+    shebang = "#!lua" + (f" flags={','.join(flags)}" if flags else "")
+    composed = ((within(namespace, text), at) for text, at in _lines(name, looks_back))
+    lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *composed]
     return Script(command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines))
 
 
 @cache
-def _lines(name: str) -> list[Line]:
+def _lines(name: str, looks_back: bool) -> list[Line]:
     """All of a command's script that is the same in every namespace."""
     command = read_command(name)
     for hidden in _library_names().intersection(command.names()):
         raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
     arguments = list(_arguments(command))
-    tail = list(_tail(command))
-    body = [(number, spelled(text)) for number, text in command.body]
+    tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
+    body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
     used = _libraries("\n".join([*arguments, *tail, *(text for _, text in body)]))
     lines: list[Line] = [(f"local {library} = {{}}", None) for library in used]
     for library, blocks in used.items():
@@ -136,6 +139,13 @@ def _tail(command: Command) -> Iterator[str]:
     yield "  answer = perform()"
     yield "  requests.keep(request, answer)"
     yield "end"
+    yield f"return {command.present}"
+
+
+def _tail_that_looks_back(command: Command) -> Iterator[str]:
+    """Lua that answers a request which was carried out before, and one that wasn't as a server without memory does."""
+    yield "local kept, answer = requests.kept(request)"
+    yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"
 
 

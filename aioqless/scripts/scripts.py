@@ -18,6 +18,7 @@ from redis import exceptions
 from aioqless import errors
 from aioqless.connection import AWAY, Connection
 from aioqless.scripts.calls import Call, lay_out, times
+from aioqless.scripts.compose import compose
 from aioqless.scripts.header import read_command
 
 if TYPE_CHECKING:
@@ -104,7 +105,19 @@ class Scripts:
                 if attempt >= self.attempts or too_late or isinstance(broken, exceptions.AuthenticationError):
                     raise
                 await asyncio.sleep(0.05 * attempt)
+            except errors.QueueFull:
+                if attempt == 1:
+                    raise
+                return await self._first_answer(call)
         raise AssertionError
+
+    async def _first_answer(self, call: Call) -> Any:
+        """What came of a call that was refused for want of memory when it was sent again. Raises QueueFull if it was never carried out."""
+        back = compose(call.command, self.namespace, looks_back=True)
+        try:
+            return await self.connection.execute("EVAL", back.text, *call.evalsha[2:])
+        except exceptions.ResponseError as refused:
+            raise call.error(refused) from None
 
     async def _evaluate(self, call: Call) -> Any:
         execute = self.connection.execute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -11,13 +12,14 @@ class Proxy:
     """Passes everything on between clients and a Redis, but for what it is told to spoil.
 
     `drop` so many replies: the request gets through, then the connection ends. `cut` so many requests before they get through. `delay`
-    so many replies by `seconds`; `drop_firsts`: the first reply to each request, however many there are. Only traffic that holds `about`
+    so many replies by `seconds`. `tear` so many requests: a part gets through. `split` so many reads, either way, into small pieces
+    that arrive one by one. `drop_firsts`: the first reply to each request, however many there are. Only traffic that holds `about`
     is spoiled. `hush` lets nothing more through on the connections there are, and doesn't end them.
     """
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream  # a URL
-        self.drop = self.cut = self.delay = 0
+        self.drop = self.cut = self.delay = self.tear = self.split = 0
         self.seconds = 0.0
         self.drop_firsts = False
         self.about = b"EVALSHA"
@@ -61,7 +63,7 @@ class Proxy:
         self._lines.add(line)
         try:
             await line.carry()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ConnectionError):  # the latter when there is no Redis behind it
             pass
         finally:
             self._lines.discard(line)
@@ -116,6 +118,11 @@ class _Line:
                 if proxy.cut:
                     proxy.cut -= 1
                     return
+                if proxy.tear:
+                    proxy.tear -= 1
+                    to.write(data[: len(data) // 2])
+                    await to.drain()
+                    return
                 if proxy.drop:
                     proxy.drop -= 1
                     self.dropping = True
@@ -125,7 +132,18 @@ class _Line:
                 if proxy.delay:
                     proxy.delay -= 1
                     self.delaying = True
+            await self._pass_on(data, to)
+
+    async def _pass_on(self, data: bytes, to: asyncio.StreamWriter) -> None:
+        if not self.proxy.split:
             to.write(data)
+            return
+        self.proxy.split -= 1
+        to.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(data), size := max(1, len(data) // 50)):
+            to.write(data[at : at + size])
+            await to.drain()
+            await asyncio.sleep(0)
 
     async def _replies(self, reader: asyncio.StreamReader) -> None:
         while data := await reader.read(1 << 16):
@@ -135,4 +153,4 @@ class _Line:
                 self.delaying = False
                 await asyncio.sleep(self.proxy.seconds)
             if not self.hushed:
-                self.writer.write(data)
+                await self._pass_on(data, self.writer)

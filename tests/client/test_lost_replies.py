@@ -11,14 +11,16 @@ from typing import Any, TypeAlias
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Fail, Job, NewJob, Next, RecurringJob, Retry, Settings, Worker, chain, group
+from aioqless import Client, Fail, Job, NewJob, Next, QueueFull, RecurringJob, Retry, Settings, Worker, chain, group
 from aioqless import job as handler
 from aioqless.archive import Archive
 from aioqless.scripts import Scripts
 from aioqless.scripts import scripts as sending
+from aioqless.scripts.compose import compose
 from aioqless.scripts.header import command_names, read_command
 from tests.conftest import Until
 from tests.lua.story import Story
+from tests.server import OwnServer
 
 from .proxy import Proxy
 
@@ -90,6 +92,7 @@ def flow() -> Any:
     return chain(NewJob("A", jid="one"), group(NewJob("B", jid="two"), NewJob("C", jid="three")))
 
 
+NEW = ("put", "put a few", "put a flow", "requeue")
 QUEUES = [{"queue": "mail"}]
 BEATS = [{"jid": "a"}, {"jid": "c"}]
 ENDS = [{"jid": "a", "queue": "mail"}]
@@ -103,6 +106,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("put", "put a unique one", mail(lambda queue: queue.put("Greet", jid="new", unique="only"))),
     ("put", "put a second unique one", mail(lambda queue: queue.put("Greet", jid="new", unique="taken"))),
     ("put_many", "put many", mail(lambda queue: queue.put_many(NewJob("Greet", jid=f"n{number}") for number in range(250)))),
+    ("put_many", "put a few", mail(lambda queue: queue.put_many(NewJob("Greet", jid=f"n{number}") for number in range(5)))),
     ("put_flow", "put a flow", mail(lambda queue: queue.put_flow(flow()))),
     ("put_flow", "put with a choice", mail(lambda queue: queue.put("Greet", jid="new", depends=["bad"], on_failed="fail"))),
     ("requeue", "requeue", mail(lambda queue: queue.requeue(NewJob("Greet", jid="idle", priority=-3)))),
@@ -270,6 +274,37 @@ async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
     assert len(await client.jobs.complete(count=100)) == 30
     assert ran == {jid: 2 if jid.startswith(("retry", "next")) else 1 for jid in jids}
     assert await client.check() == []
+
+
+@pytest.mark.parametrize(("command", "put"), [(row[0], row[2]) for row in OPERATIONS if row[1] in NEW], ids=NEW)
+async def test_a_put_whose_reply_is_lost_just_before_memory_is_full_is_not_taken_for_refused(
+    own_server: OwnServer, monkeypatch: pytest.MonkeyPatch, command: str, put: Operation
+) -> None:
+    async with Proxy(own_server.url) as proxy, world(own_server.url, "good") as undisturbed, world(proxy.url, "bad") as client:
+        await undisturbed.redis.script_load(compose(command, "bad").text)
+        answer = plain(await put(undisturbed))
+        sleep = asyncio.sleep
+
+        async def fill(seconds: float) -> None:
+            await undisturbed.redis.config_set("maxmemory", 1)
+            await sleep(seconds)
+
+        monkeypatch.setattr(asyncio, "sleep", fill)
+        proxy.about, proxy.drop = b"EVAL", 1
+        assert plain(await put(client)) == answer
+        monkeypatch.undo()
+        assert await contents(client) == await contents(undisturbed)
+
+
+async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_then(own_server: OwnServer) -> None:
+    async with Proxy(own_server.url) as proxy, Client(proxy.url) as client, Client(own_server.url) as direct:
+        await client.queue("mail").put("Greet")
+        await direct.redis.config_set("maxmemory", 1)
+        proxy.about, proxy.cut = b"EVAL", 1
+        with pytest.raises(QueueFull):
+            await client.queue("mail").put("Greet")
+        assert proxy.cut == 0
+        assert await direct.queue("mail").length() == 1
 
 
 async def test_a_call_is_not_sent_again_when_its_first_answer_may_be_forgotten(
