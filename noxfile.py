@@ -10,7 +10,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_missing_interpreters = True
 
 # What the plain test command can do without. On the machine that decides, nothing may be missing.
-WANTED = {"redis-server": "a system Redis beside the wheel's", "sidekiq": "what its clients push"}
+WANTED = {"redis-server": "a system Redis beside the wheel's", "sidekiq": "what its clients push", "faketime": "clocks that are wrong"}
 
 
 def install(session: nox.Session, *groups: str, extras: str = "") -> None:
@@ -63,3 +63,10 @@ def bench(session: nox.Session) -> None:
     """Measurements on an idle machine: beside other job queues, or what is named behind `--`: kill, scale, micro, cost, smoke."""
     install(session, "bench", extras="[embedded]")
     session.run("python", "-m", "tests.bench", *session.posargs)
+
+
+@nox.session
+def chaos(session: nox.Session) -> None:
+    """Faults strike while 100,000 jobs flow (20 minutes), or `-- --only kill-worker`; a ledger says what was lost."""
+    install(session, extras="[embedded]")
+    session.run("python", "-m", "tests.chaos", *session.posargs)

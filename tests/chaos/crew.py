@@ -1,0 +1,110 @@
+"""The processes that put and perform, and who starts another whenever one is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.chaos.producer import QUEUE
+
+GRACE = 1.0
+EXPECTED = (0, -signal.SIGKILL, -signal.SIGTERM)  # how a process may end here: as it was told, killed, or told before it had begun
+SECOND = "second"
+
+
+@dataclass(eq=False)
+class Member:
+    """A place in the crew, and the process that has it now."""
+
+    role: str
+    number: int
+    command: list[str]
+    environment: dict[str, str]
+    clock: Path  # what time its processes believe it is, beside what it is: `+600`
+    process: subprocess.Popen[bytes] | None = None
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+
+@dataclass(eq=False)
+class Crew:
+    """Owns the processes. `keep` starts another where one has ended, as whatever supervises them in production would."""
+
+    folder: Path
+    chance: random.Random
+    members: list[Member] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)  # of processes that ended as they never should
+    leaving: set[str] = field(default_factory=set)  # roles that are started no more
+
+    def of(self, role: str) -> list[Member]:
+        return [member for member in self.members if member.role == role]
+
+    def any(self, role: str) -> Member:
+        return self.chance.choice(self.of(role))
+
+    def add_worker(self, url: str, faketime: str | None, name: str | None = None) -> None:
+        queues = ["-q", QUEUE, "-q", SECOND]
+        options = ["--grace", str(GRACE), "--log-json", "--log-level", "warning", "--url", url, *(["--name", name] if name else [])]
+        self._add("worker", ["-m", "aioqless", "worker", "tests.chaos.jobs", *queues, *options], faketime)
+
+    def add_producer(self, url: str, rate: float, faketime: str | None) -> None:
+        seed = str(self.chance.randrange(1 << 30))
+        self._add("producer", ["-m", "tests.chaos.producer", url, str(rate), seed], faketime)
+
+    def _add(self, role: str, arguments: list[str], faketime: str | None) -> None:
+        number = len(self.members)
+        clock = self.folder / f"clock-{number}"
+        clock.write_text("+0")
+        environment = os.environ | {"CHAOS_LEDGER": str(self.folder), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        if faketime:
+            environment |= {"LD_PRELOAD": faketime, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
+            environment |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        member = Member(role, number, [sys.executable, *arguments], environment, clock)
+        self.members.append(member)
+        self._start(member)
+
+    def _start(self, member: Member) -> None:
+        with (self.folder / f"{member.role}-{member.number}.log").open("ab") as log:
+            member.process = subprocess.Popen(member.command, env=member.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    async def keep(self) -> None:
+        """Look after the places until cancelled."""
+        while True:
+            for member in self.members:
+                if member.role not in self.leaving and member.process is not None and (code := member.process.poll()) is not None:
+                    self._note_end(member, code)
+                    self._start(member)
+            await asyncio.sleep(0.03)
+
+    def _note_end(self, member: Member, code: int) -> None:
+        if code not in EXPECTED:
+            self.ends.append(f"{member.role} {member.number} ended with {code}")
+
+    async def leave(self, role: str, patience: float = 30.0) -> None:
+        """Tell all of a role to stop, and wait until they have."""
+        self.leaving.add(role)
+        for member in self.of(role):
+            member.signal(signal.SIGCONT)
+            member.signal(signal.SIGTERM)
+        for member in self.of(role):
+            assert member.process is not None
+            try:
+                code = await asyncio.to_thread(member.process.wait, patience)
+            except subprocess.TimeoutExpired:
+                self.ends.append(f"{role} {member.number} did not end when told")
+            else:
+                self._note_end(member, code)
+
+    def kill_all(self) -> None:
+        for member in self.members:
+            if member.process is not None and member.process.poll() is None:
+                member.process.kill()
+                member.process.wait()

@@ -1,0 +1,208 @@
+"""The kinds of faults: how each strikes, and how it passes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import IO, TypeAlias
+
+from redis.exceptions import RedisError
+
+from aioqless import Client, NewJob
+from tests.chaos.crew import Crew
+from tests.chaos.ledger import Ledger
+from tests.chaos.producer import QUEUE
+from tests.chaos.server import Server
+
+
+@dataclass(eq=False)
+class Stage:
+    """All that a fault may strike."""
+
+    server: Server
+    crew: Crew
+    client: Client  # straight to Redis, for what puts itself among the jobs
+    ledger: Ledger
+    chance: random.Random
+    heartbeat: float
+    grace: float  # of locks
+    line: IO[bytes] | None = None  # to the process that is between everybody and Redis
+    put: int = 0
+
+    @property
+    def lapse(self) -> float:
+        """Seconds after which a lock that nobody renews is another's."""
+        return self.heartbeat + self.grace
+
+    def spoil(self, word: str, number: int = 1) -> None:
+        assert self.line is not None
+        self.line.write(f"{word} {number}\n".encode())
+        self.line.flush()
+
+    async def add(self, how: str, seconds: float = 0.0, count: int = 1) -> None:
+        """More jobs, of a kind of our choice."""
+        jids = [f"stage-{self.put + number}-{how}" for number in range(count)]
+        self.put += count
+        self.ledger.note("offer", jids)
+        with contextlib.suppress(RedisError):
+            await self.client.queue(QUEUE).put_many(NewJob("chaos.act", {"how": how, "seconds": seconds}, jid=jid) for jid in jids)
+            self.ledger.note("put", jids)
+
+    async def heal(self) -> None:
+        """Let everything be well again, whatever struck last."""
+        self.server.signal(signal.SIGCONT)
+        if self.server.ended:
+            await self.server.start()
+        self.server.fill_disk(False)
+        await self.server.until_it_answers()
+        await self.server.ask("CLIENT", "UNPAUSE")
+        await self.server.ask("CONFIG", "SET", "maxmemory", "0")
+
+
+Strike: TypeAlias = Callable[[Stage], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault. It strikes about every `pause` seconds, at random; `through`: whoever connects to Redis does so by a proxy."""
+
+    name: str
+    what: str
+    strike: Strike
+    pause: float = 2.0
+    through: bool = False
+    clocks: bool = False  # processes have clocks that can be set
+    named: bool = False  # workers have stable names
+    max_lost: int = 5
+
+
+async def kill_worker(stage: Stage) -> None:
+    stage.crew.any("worker").signal(signal.SIGKILL)
+
+
+async def stop_worker(stage: Stage) -> None:
+    member = stage.crew.any("worker")
+    member.signal(signal.SIGSTOP)
+    await asyncio.sleep(2 * stage.heartbeat + stage.grace)
+    member.signal(signal.SIGCONT)
+
+
+async def end_worker(stage: Stage) -> None:
+    stage.crew.any("worker").signal(signal.SIGTERM)
+
+
+async def kill_producer(stage: Stage) -> None:
+    stage.crew.any("producer").signal(signal.SIGKILL)
+
+
+async def kill_redis(stage: Stage) -> None:
+    stage.server.kill()
+    await asyncio.sleep(stage.chance.uniform(0, 1.5))
+    await stage.server.start()
+
+
+async def stall_redis(stage: Stage) -> None:
+    seconds = stage.chance.uniform(0.5, 1.5 * stage.lapse)
+    if stage.chance.random() < 0.5:
+        await stage.server.ask("DEBUG", "SLEEP", f"{seconds:.2f}")
+    else:
+        stage.server.signal(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        stage.server.signal(signal.SIGCONT)
+
+
+async def kill_clients(stage: Stage) -> None:
+    for kind in ("normal", "pubsub"):
+        await stage.server.ask("CLIENT", "KILL", "TYPE", kind)
+
+
+async def pause_clients(stage: Stage) -> None:
+    seconds = stage.chance.uniform(0.5, 1.5 * stage.lapse)
+    await stage.server.ask("CLIENT", "PAUSE", int(seconds * 1000), stage.chance.choice(("ALL", "WRITE")))
+    await asyncio.sleep(seconds)
+
+
+async def flush_scripts(stage: Stage) -> None:
+    for _ in range(10):
+        await stage.server.ask("SCRIPT", "FLUSH")
+
+
+async def cut_line(stage: Stage) -> None:
+    stage.spoil(stage.chance.choice(("cut_off", "cut", "tear")))
+
+
+async def drop_replies(stage: Stage) -> None:
+    stage.spoil("drop", stage.chance.randint(1, 5))
+
+
+async def delay_replies(stage: Stage) -> None:
+    stage.spoil("delay", stage.chance.randint(1, 5))
+
+
+async def split_bytes(stage: Stage) -> None:
+    stage.spoil("split", 100)
+
+
+async def set_clocks(stage: Stage) -> None:
+    for member in stage.crew.members:
+        member.clock.write_text(f"{stage.chance.choice((-600, -60, 0, 60, 600)):+d}")
+
+
+async def block_loop(stage: Stage) -> None:
+    await stage.add("block", 2 * stage.lapse)
+
+
+async def poison(stage: Stage) -> None:
+    await stage.add("poison")
+
+
+async def fill_memory(stage: Stage) -> None:
+    await stage.server.ask("CONFIG", "SET", "maxmemory", "1")
+    await asyncio.sleep(stage.chance.uniform(0.3, stage.lapse))
+    await stage.server.ask("CONFIG", "SET", "maxmemory", "0")
+
+
+async def fill_disk(stage: Stage) -> None:
+    """With `always` the server ends itself when it can't write; with `everysec` it refuses to write until it can again."""
+    ends = stage.chance.random() < 0.5
+    await stage.server.ask("CONFIG", "SET", "appendfsync", "always" if ends else "everysec")
+    stage.server.fill_disk(True)
+    await asyncio.sleep(stage.chance.uniform(0.5, 2.0))
+    if stage.server.ended:
+        await stage.server.start()
+    else:
+        stage.server.fill_disk(False)
+
+
+KINDS = (
+    Kind("kill-worker", "`kill -9` of a worker", kill_worker),
+    Kind("kill-named", "the same, of workers that have a stable name and are started again", kill_worker, named=True),
+    Kind("stop-worker", "SIGSTOP of a worker for twice the heartbeat and the grace, then SIGCONT", stop_worker, 1.0),
+    Kind("end-worker", "SIGTERM of a worker, which hands back what takes longer than 1 s", end_worker),
+    Kind("poison", "a job that kills its worker, until it has lost three locks (`max-lost` 2)", poison, 4.0, max_lost=2),
+    Kind("block-loop", "a handler that blocks its worker's loop for twice as long as an unkept lock lasts", block_loop, 2.5),
+    Kind("kill-producer", "`kill -9` of a producer, in mid-batch too", kill_producer, 1.5),
+    Kind("kill-redis", "`kill -9` of Redis; started again within 1.5 s from its AOF (`appendfsync always`)", kill_redis),
+    Kind("stall-redis", "`DEBUG SLEEP`, or SIGSTOP of Redis, for up to 1.5 times as long as an unkept lock lasts", stall_redis),
+    Kind("kill-clients", "`CLIENT KILL` of every connection", kill_clients, 1.0),
+    Kind("pause-clients", "`CLIENT PAUSE`, of all or of writes, for as long as a stall", pause_clients),
+    Kind("flush-scripts", "`SCRIPT FLUSH`, ten in a row", flush_scripts, 1.0),
+    Kind("cut-line", "connections cut: all at once, before a request, in the middle of one", cut_line, 1.0, through=True),
+    Kind("drop-replies", "up to 5 replies dropped: the requests got through, the answers did not", drop_replies, 1.0, through=True),
+    Kind("delay-replies", "up to 5 replies delayed by 1.5 s", delay_replies, 1.5, through=True),
+    Kind("split-bytes", "requests and replies arrive in small pieces", split_bytes, 1.0, through=True),
+    Kind(
+        "set-clocks",
+        "clocks of workers and producers set off by up to 10 minutes, either way, while they run",
+        set_clocks,
+        1.0,
+        clocks=True,
+    ),
+    Kind("fill-memory", "`maxmemory` reached", fill_memory),
+    Kind("fill-disk", "the AOF can't grow, as on a full disk; `always` and `everysec` in turn", fill_disk, 2.5),
+)
+TOGETHER = Kind("together", "all of these at random, several at a time", kill_worker, 1.0, through=True, clocks=True, max_lost=20)

@@ -1,0 +1,85 @@
+"""The handlers of the workers under fire. Each run is noted as it begins, as it ends, and when Redis knows of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aioqless
+from aioqless.handlers.surround import ENDS
+from tests.chaos.ledger import Ledger
+
+FIRST, SECOND, WANTED = "first", "second", "wanted"
+
+# How a job goes: its name ends in it.
+#   quick slow    on the loop, for `seconds`
+#   thread        a plain function
+#   later after   put with a delay; waits for others of its flow
+#   next          goes on in the second queue
+#   retry         runs again, if it wasn't lost before
+#   fail          fails in the group `wanted`
+#   block         holds up its worker's loop
+#   limited       five of its kind run at once, in all workers
+#   poison        kills its worker
+# (They wait in Event.wait: time.sleep breaks under libfaketime when a clock is set.)
+
+ledger = Ledger(Path(os.environ["CHAOS_LEDGER"]), "worker")
+
+
+class Run:
+    """One run as it will have ended."""
+
+    def __init__(self) -> None:
+        self.how = "done"
+
+
+@contextmanager
+def noted(job: aioqless.Job[Any]) -> Iterator[Run]:
+    run = Run()
+    ledger.note("start", job.jid, job.fence, job.worker, job.expires, time.time(), os.getpid())
+    try:
+        yield run
+    except (aioqless.Retry, aioqless.Fail) as wanted:
+        run.how = type(wanted).__name__.lower()
+        raise
+    except asyncio.CancelledError:
+        run.how = f"stopped: {job.stopped}"
+        raise
+    finally:
+        ledger.note("end", job.jid, job.fence, run.how, job.expires)
+
+
+@aioqless.job(klass="chaos.act")
+async def act(job: aioqless.Job[Any], how: str, seconds: float) -> aioqless.Next | None:
+    with noted(job) as run:
+        if how == "poison":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "block":
+            threading.Event().wait(seconds)
+        await asyncio.sleep(seconds)
+        if how == "fail":
+            raise aioqless.Fail(WANTED, "as it was put")
+        if how == "retry" and job.remaining == job.retries:
+            raise aioqless.Retry(delay=0.2)
+        if how == "next" and job.queue == FIRST:
+            run.how = "next"
+            return aioqless.Next(SECOND)
+    return None
+
+
+@aioqless.job(klass="chaos.thread")
+def in_thread(job: aioqless.Job[Any], how: str, seconds: float) -> None:
+    with noted(job):
+        threading.Event().wait(seconds)
+
+
+@aioqless.on(*ENDS)
+def told(job: aioqless.Job[Any], end: str, **fields: Any) -> None:
+    ledger.note("told", job.jid, job.fence, end)

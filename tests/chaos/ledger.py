@@ -1,0 +1,52 @@
+"""The ledger: what processes saw, written outside of Redis, a line at a time into a file of each."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+# What is noted, with its values:
+#   offer    jids            a producer is about to put these, in one step
+#   put      jids            Redis acknowledged them
+#   refused  jids            Redis had no memory for them
+#   unknown  jids            no answer came
+#   start    jid fence worker expires wall pid  a handler begins; `expires` by Redis' clock, `wall` by the process' own
+#   end      jid fence how expires              it has ended; how, see jobs.py
+#   told     jid fence end                      the worker's hook: Redis knows how the run ended
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One line. `at` is by the clock that all processes of a machine share and that nobody can set (CLOCK_MONOTONIC)."""
+
+    at: float
+    what: str
+    values: tuple[Any, ...]
+
+
+class Ledger:
+    """One process' file. A line is in the kernel's hands when `note` returns: it outlives the process, whatever ends it."""
+
+    def __init__(self, folder: Path, role: str) -> None:
+        self._file = os.open(folder / f"{role}-{os.getpid()}.ledger", os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+
+    def note(self, what: str, *values: Any) -> None:
+        os.write(self._file, msgspec.json.encode([time.monotonic(), what, *values]) + b"\n")
+
+
+def read(folder: Path) -> list[Note]:
+    """What all processes noted, in the order in which it happened."""
+    return sorted(_lines(folder), key=lambda note: note.at)
+
+
+def _lines(folder: Path) -> Iterator[Note]:
+    for file in folder.glob("*.ledger"):
+        for line in file.read_bytes().splitlines():
+            at, what, *values = msgspec.json.decode(line)
+            yield Note(at, what, tuple(values))

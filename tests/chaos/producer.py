@@ -1,0 +1,90 @@
+"""A process that puts jobs, one, many and whole flows at a time, and notes what it offers before and what is acknowledged after."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from redis import exceptions
+
+from aioqless import Client, NewJob, QueueFull, chain, group
+from tests.chaos.ledger import Ledger
+
+QUEUE = "first"
+MIX = {"quick": 65, "slow": 3, "thread": 5, "later": 5, "next": 7, "retry": 5, "fail": 5, "limited": 5}
+MANY = 20
+
+
+class Producer:
+    """Puts about so many jobs a second, until it is told to stop."""
+
+    def __init__(self, client: Client, rate: float, chance: random.Random) -> None:
+        self._client = client
+        self._queue = client.queue(QUEUE)
+        self._rate = rate
+        self._chance = chance
+        self._ledger = Ledger(Path(os.environ["CHAOS_LEDGER"]), "producer")
+        self._made = 0
+        self.stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        clock = asyncio.get_running_loop().time
+        due = clock()
+        while not self.stopping.is_set():
+            count = await self._some()
+            due = max(due + count / self._rate, clock() - 1)  # what was missed in a stall isn't made up for in a burst
+            await asyncio.sleep(max(0.0, due - clock()))
+
+    async def _some(self) -> int:
+        kind = self._chance.choices(("one", "many", "flow"), (60, 25, 15))[0]
+        if kind == "one":
+            jobs = [self._job()]
+            await self._put(jobs, self._queue.put(jobs[0]))
+        elif kind == "many":
+            jobs = [self._job() for _ in range(MANY)]
+            await self._put(jobs, self._queue.put_many(jobs))
+        else:
+            jobs = [self._job("quick"), self._job("after"), self._job("after")]
+            await self._put(jobs, self._queue.put_flow(chain(jobs[0], group(jobs[1], jobs[2]))))
+        return len(jobs)
+
+    def _job(self, how: str | None = None) -> NewJob:
+        how = how or self._chance.choices(list(MIX), list(MIX.values()))[0]
+        self._made += 1
+        seconds = self._chance.uniform(0.3, 2.5) if how == "slow" else self._chance.uniform(0, 0.03)
+        klass = "chaos.thread" if how == "thread" else "chaos.act"
+        delay = self._chance.uniform(0.2, 2) if how == "later" else 0.0
+        job = NewJob(klass, {"how": how, "seconds": seconds}, jid=f"{os.getpid()}-{self._made}-{how}", delay=delay)
+        return replace(job, limit_key="narrow", limit=5) if how == "limited" else job
+
+    async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:
+        jids = [job.jid for job in jobs]
+        self._ledger.note("offer", jids)
+        try:
+            await putting
+        except* QueueFull:
+            self._ledger.note("refused", jids)
+            await asyncio.sleep(0.1)
+        except* exceptions.RedisError:
+            self._ledger.note("unknown", jids)
+            await asyncio.sleep(0.1)
+        else:
+            self._ledger.note("put", jids)
+
+
+async def main(url: str, rate: float, seed: int) -> None:
+    async with Client(url) as client:
+        producer = Producer(client, rate, random.Random(seed))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, producer.stopping.set)
+        await producer.run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3])))

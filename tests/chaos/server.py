@@ -1,0 +1,78 @@
+"""The Redis under fire: it writes everything down before it answers, and is killed, stalled and starved."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from aioqless.embedded.program import find_program
+
+PATIENCE = 30.0
+
+
+class Server:
+    """One server on a port and a folder of its own, and its lives."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._options = options
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Start it on what it wrote down; returns when it answers."""
+        command = [str(find_program().path), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self._folder), "--save", ""]
+        command += ["--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes", *self._options]
+        with (self._folder / "log").open("ab") as log:
+            # Python ignores SIGXFSZ, and so does what it starts here: a file that can't grow is an error to a server, as a full disk.
+            self._process = subprocess.Popen(  # noqa: ASYNC220  it doesn't wait for it
+                command, stdout=log, stderr=log, restore_signals=False
+            )
+        await self.until_it_answers()
+
+    async def until_it_answers(self) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    await self.ask("PING")
+                    return
+                except RedisError:
+                    await asyncio.sleep(0.02)
+
+    async def ask(self, *command: Any) -> Any:
+        """A command over a connection of its own."""
+        async with Redis.from_url(self.url, socket_timeout=PATIENCE) as redis:
+            return await redis.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    @property
+    def ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def kill(self) -> None:
+        """End it with kill -9."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._process is not None and not self.ended:
+            os.kill(self._process.pid, number)
+
+    def fill_disk(self, full: bool) -> None:
+        """Let its files grow no further than they are, or as they like: a write fails as it does on a full disk."""
+        assert self._process is not None
+        largest = max(file.stat().st_size for file in self._folder.rglob("*.aof"))
+        most = largest if full else resource.RLIM_INFINITY
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))

@@ -1,0 +1,63 @@
+"""The short form of `nox -s chaos`: each kind of fault strikes among some hundred jobs, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.chaos.faults import KINDS, TOGETHER, Kind
+from tests.chaos.ledger import Note
+from tests.chaos.trial import Plan, faketime, run_trial
+from tests.chaos.verdict import Seen, Verdict, judge_runs
+
+BRIEF = Plan(strikes=2, rate=100, jobs=100, workers=2, heartbeat=1.0, grace=0.5, haste=0.4)
+AT_ONCE = 4  # trials: most of their time is waiting for locks to lapse and processes to start
+
+
+@pytest.fixture(scope="module")
+def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+    """What became of each of the kinds that are asked for."""
+    names = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
+    kinds = [kind for kind in (*KINDS, TOGETHER) if kind.name in names]
+    return asyncio.run(_all([kind for kind in kinds if faketime() or not kind.clocks]))
+
+
+async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def tried(kind: Kind) -> Verdict:
+        async with slots:
+            return await run_trial(kind, BRIEF, seed=1)
+
+    return dict(zip([kind.name for kind in kinds], await asyncio.gather(*map(tried, kinds)), strict=True))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, TOGETHER], ids=lambda kind: kind.name)
+def test_nothing_is_lost_nor_done_twice_when_it_strikes(verdicts: dict[str, Verdict], kind: Kind) -> None:
+    if kind.name not in verdicts:
+        pytest.skip("libfaketime isn't installed")
+    verdict = verdicts[kind.name]
+    assert verdict.wrong == []
+    assert verdict.struck == BRIEF.strikes
+    assert verdict.jobs >= BRIEF.jobs
+
+
+def run(fence: int, popped: float, until: float, how: str) -> list[Note]:
+    began = Note(fence, "start", ("a", fence, f"w{fence}", popped + 60, 0.0, 1))
+    return [began, Note(fence + 0.5, "end", ("a", fence, how, until))]
+
+
+@pytest.mark.parametrize(
+    ("former", "holders"),
+    [
+        (run(1, 100, 160, "done"), 0),
+        (run(1, 100, 180, "done"), 1),
+        (run(1, 100, 180, "retry"), 0),
+        (run(1, 100, 180, "killed"), 1),
+    ],
+)
+def test_a_lock_that_was_given_away_before_its_time_is_found(former: list[Note], holders: int) -> None:
+    verdict = Verdict()
+    judge_runs(Seen.of([*former, *run(2, 170, 230, "done")]), {}, 60, verdict)
+    assert verdict.holders == holders

@@ -1,0 +1,176 @@
+"""One trial: jobs flow, one kind of fault strikes again and again, what is left is worked off, and the ledger is held against Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis.exceptions import RedisError
+
+from aioqless import Client
+from aioqless.errors import AioqlessError
+from tests.chaos.crew import Crew
+from tests.chaos.faults import KINDS, TOGETHER, Kind, Stage
+from tests.chaos.ledger import Ledger, read
+from tests.chaos.server import Server
+from tests.chaos.verdict import Verdict, judge
+
+ROLL_CALLS = 10  # a worker that has just been started again may miss some
+LIBFAKETIME = "*/faketime/libfaketime.so.1"  # as Debian's faketime has it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of it: `strikes` of each kind while `rate` jobs a second are put, `jobs` at least. Locks last `heartbeat` seconds and
+    `grace` more."""
+
+    strikes: int = 21
+    rate: float = 240.0
+    jobs: int = 6_000
+    workers: int = 3
+    heartbeat: float = 2.0
+    grace: float = 1.0
+    patience: float = 120.0  # for what is left to be worked off
+    haste: float = 1.0  # the pauses between strikes, as a share of a kind's own
+
+
+def faketime() -> str | None:
+    """Where libfaketime is; None where it isn't installed."""
+    return next((str(file) for file in Path("/usr/lib").glob(LIBFAKETIME)), None)
+
+
+async def run_trial(kind: Kind, plan: Plan, seed: int) -> Verdict:
+    """What became of it. What the processes wrote is kept when anything was wrong."""
+    folder = Path(tempfile.mkdtemp(prefix=f"aioqless-chaos-{kind.name}-"))
+    async with _stage(kind, plan, folder, random.Random(f"{seed} {kind.name}")) as stage:
+        struck = await _strike(kind, plan, stage)
+        await stage.crew.leave("producer")
+        await stage.heal()
+        left = await _worked_off(stage.client, plan.patience)
+        absent = await _roll_call(stage, folder)
+        await stage.crew.leave("worker")
+        verdict = await judge(stage.client, read(folder), struck, plan.heartbeat, named=kind.named)
+    verdict.wrong += [f"{member} is there and takes no jobs" for member in absent]
+    if kind.clocks and kind is not TOGETHER and verdict.astray < 60:
+        verdict.wrong.append(f"no two clocks differed by more than {verdict.astray:.0f} s")
+    verdict.wrong += stage.crew.ends + ([f"not worked off within {plan.patience:.0f} s: {left}"] if left else [])
+    if verdict.wrong:
+        print(f"{kind.name}: what the processes wrote is in {folder}", file=sys.stderr)
+    else:
+        shutil.rmtree(folder)
+    return verdict
+
+
+@asynccontextmanager
+async def _stage(kind: Kind, plan: Plan, folder: Path, chance: random.Random) -> AsyncIterator[Stage]:
+    server = Server(folder / "redis")
+    await server.start()
+    crew = Crew(folder, chance)
+    line = _Line(server.url) if kind.through else None
+    keeper = asyncio.create_task(crew.keep())
+    try:
+        async with Client(server.url) as client:
+            for option, value in {"heartbeat": plan.heartbeat, "grace-period": plan.grace, "max-lost": kind.max_lost}.items():
+                await client.config.set(option, value)
+            await client.config.set("jobs-history-count", 10_000_000)
+            fake = faketime() if kind.clocks else None
+            url = line.url if line else server.url
+            for number in range(plan.workers):
+                crew.add_worker(url, fake, f"stable-{number}" if kind.named else None)
+            for _ in range(2):
+                crew.add_producer(url, plan.rate / 2, fake)
+            ledger = Ledger(folder, "stage")
+            yield Stage(server, crew, client, ledger, chance, plan.heartbeat, plan.grace, line.to if line else None)
+    finally:
+        keeper.cancel()
+        crew.kill_all()
+        if line:
+            line.end()
+        server.kill()
+
+
+class _Line:
+    """The proxy's process."""
+
+    def __init__(self, upstream: str) -> None:
+        command = [sys.executable, "-m", "tests.chaos.line", upstream]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin and self._process.stdout
+        self.to = self._process.stdin
+        self.url = f"redis://127.0.0.1:{int(self._process.stdout.readline())}"
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+async def _strike(kind: Kind, plan: Plan, stage: Stage) -> list[float]:
+    """Let it strike at random while jobs flow; returns when it did."""
+    struck: list[float] = []
+    await _flow(stage.client)
+    began = time.monotonic()
+    for _ in range(plan.strikes):
+        await asyncio.sleep(stage.chance.uniform(0.5, 1.5) * kind.pause * plan.haste)
+        struck.append(time.monotonic())
+        await (_any_of_all if kind is TOGETHER else kind.strike)(stage)
+    await asyncio.sleep(max(0.0, began + plan.jobs / plan.rate - time.monotonic()))
+    return struck
+
+
+async def _flow(client: Client) -> None:
+    """Wait until the first job is done."""
+    async with client.events.all() as events:
+        async for event in events:
+            if event.name == "completed":
+                return
+
+
+async def _any_of_all(stage: Stage) -> None:
+    """Two kinds at once. What the one does may keep the other from happening."""
+    kinds = stage.chance.sample(KINDS, 2)
+    for answer in await asyncio.gather(*(each.strike(stage) for each in kinds), return_exceptions=True):
+        if isinstance(answer, BaseException) and not isinstance(answer, RedisError | OSError):
+            raise answer
+
+
+async def _roll_call(stage: Stage, folder: Path) -> list[str]:
+    """Put so much work that all workers are needed, until all have taken some; those that never do are there and don't work."""
+    since = time.monotonic()
+    absent: list[str] = []
+    for _ in range(ROLL_CALLS):
+        await stage.add("slow", 0.3, count=40 * len(stage.crew.of("worker")))
+        await _worked_off(stage.client, 30)
+        at_work = {note.values[5] for note in read(folder) if note.what == "start" and note.at > since}
+        members = [member for member in stage.crew.of("worker") if member.process]
+        absent = [f"worker {member.number}" for member in members if member.process and member.process.pid not in at_work]
+        if not absent:
+            break
+    return absent
+
+
+async def _worked_off(client: Client, patience: float) -> list[str]:
+    """Wait until nothing waits or runs; what is left when patience ends."""
+    left: list[str] = []
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        try:
+            queues = await client.queues()
+        except (RedisError, AioqlessError):
+            queues = [{"name": "?", "waiting": 1}]
+        left = [f"{queue['name']}: {queue}" for queue in queues if any(queue.get(state) for state in STATES)]
+        if not left:
+            break
+        await asyncio.sleep(0.2)
+    return left
+
+
+STATES = ("waiting", "running", "stalled", "scheduled", "depends")

@@ -1,0 +1,186 @@
+"""What must hold when all is worked off: the ledger, held against what Redis says."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from aioqless import Client, Job
+from tests.chaos.ledger import Note
+
+PAGE = 200
+ENDED = ("complete", "failed")
+GIVEN_UP = ("lost-locks", "failed-retries")
+HANDED_OVER = ("next", "retry", "stopped: shutdown")  # ways for a run to end before its lock does
+
+
+@dataclass(eq=False)
+class Verdict:
+    """The figures of a trial, and everything that is wrong, each in a line."""
+
+    jobs: int = 0
+    struck: int = 0
+    lost: int = 0
+    holders: int = 0
+    twice: int = 0
+    stuck: int = 0
+    reruns: int = 0
+    given_up: int = 0
+    recovery: float = 0.0
+    astray: float = 0.0  # by how many seconds the clocks of two processes differed at most
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Run:
+    """One run, as its handler noted it."""
+
+    jid: str
+    fence: int
+    worker: str
+    at: float
+    locked: float  # until when its lock lasted when it began, by Redis' clock
+    expires: float  # the same when it ended, with all that renewed it meanwhile
+    how: str = "killed"
+    told: str = ""
+
+
+@dataclass(eq=False)
+class Seen:
+    """The ledger by job."""
+
+    offered: list[list[str]] = field(default_factory=list)
+    put: dict[str, float] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    runs: dict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    completions: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, notes: Iterable[Note]) -> Seen:
+        seen = cls()
+        by_fence: dict[tuple[str, int], Run] = {}
+        for note in notes:
+            match note.what, note.values:
+                case "offer", (jids,):
+                    seen.offered.append(jids)
+                case "put", (jids,):
+                    seen.put |= dict.fromkeys(jids, note.at)
+                case "refused", (jids,):
+                    seen.refused.update(jids)
+                case "start", (jid, fence, worker, expires, _, _):
+                    run = by_fence[jid, fence] = Run(jid, fence, worker, note.at, expires, expires)
+                    seen.runs[jid].append(run)
+                case "end", (jid, fence, how, expires):
+                    by_fence[jid, fence].how, by_fence[jid, fence].expires = how, expires
+                case "told", (jid, fence, end):
+                    seen.completions[jid] += end == "job.completed"
+                    if run_told := by_fence.get((jid, fence)):
+                        run_told.told = end
+        return seen
+
+
+def how_of(jid: str) -> str:
+    return jid.rpartition("-")[2]
+
+
+async def judge(client: Client, notes: Sequence[Note], struck: Sequence[float], heartbeat: float, *, named: bool = False) -> Verdict:
+    """Find what is wrong. With `named` workers, the lock of one that was killed may end before its time."""
+    seen = Seen.of(notes)
+    jobs = {job.jid: job for job in await _jobs(client, [jid for jids in seen.offered for jid in jids])}
+    verdict = Verdict(jobs=len(jobs), struck=len(struck))
+    _judge_puts(seen, jobs, verdict)
+    _judge_ends(seen, jobs, verdict)
+    judge_runs(seen, jobs, heartbeat, verdict, named=named)
+    await _judge_counters(client, jobs, verdict)
+    verdict.wrong += [f"check found {found}" for found in await client.check()]
+    walls = [note.values[4] - note.at for note in notes if note.what == "start"]
+    verdict.astray = max(walls) - min(walls)
+    verdict.recovery = max((_recovery(seen, at) for at in struck), default=0.0)
+    return verdict
+
+
+async def _jobs(client: Client, jids: list[str]) -> list[Job]:
+    return [job for start in range(0, len(jids), PAGE) for job in await client.jobs.multiget(*jids[start : start + PAGE])]
+
+
+def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
+    lost = [jid for jid in seen.put if jid not in jobs]
+    verdict.lost = len(lost)
+    verdict.wrong += [f"{jid} was acknowledged and is gone" for jid in lost]
+    verdict.wrong += [f"{jid} was refused and is there" for jid in seen.refused & jobs.keys()]
+    for batch in seen.offered:
+        if 0 < len(there := [jid for jid in batch if jid in jobs]) < len(batch):
+            verdict.wrong.append(f"of {len(batch)} jobs that were put in one step {len(there)} are there: {batch[0]} …")
+    for jid, job in jobs.items():
+        puts = sum(event["what"] == "put" for event in job.events)
+        if puts > 1 + (how_of(jid) == "next"):
+            verdict.wrong.append(f"{jid} was put {puts} times")
+
+
+def _judge_ends(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
+    for jid, job in jobs.items():
+        how, group = how_of(jid), job.failure.group if job.failure and job.state == "failed" else ""
+        if job.state not in ENDED:
+            verdict.stuck += 1
+            verdict.wrong.append(f"{jid} is {job.state} in {job.queue}, held by {job.worker!r}")
+        elif any(part in group for part in GIVEN_UP):
+            verdict.given_up += how != "poison"
+        elif group != {"fail": "wanted"}.get(how, ""):
+            verdict.wrong.append(f"{jid} is {job.state} {group}")
+        elif how == "poison":
+            verdict.wrong.append(f"{jid} is {job.state}")
+        done = sum(event["what"] == "done" for event in job.events)
+        if done > 1 + (how == "next") or seen.completions[jid] > 1:
+            verdict.twice += 1
+            verdict.wrong.append(f"{jid} was completed {max(done, seen.completions[jid])} times")
+
+
+def judge_runs(seen: Seen, jobs: dict[str, Job], heartbeat: float, verdict: Verdict, *, named: bool = False) -> None:
+    for jid, runs in seen.runs.items():
+        runs.sort(key=lambda run: run.fence)
+        verdict.reruns += max(0, len(runs) - (2 if how_of(jid) in ("next", "retry") else 1))
+        if len({run.fence for run in runs}) < len(runs):
+            verdict.wrong.append(f"{jid}: two runs have one fence")
+        for former, run in pairwise(runs):
+            if run.locked - heartbeat < former.expires - 0.001 and not (former.how in HANDED_OVER or (named and not former.told)):
+                verdict.holders += 1
+                early = former.expires - (run.locked - heartbeat)
+                verdict.wrong.append(f"{jid}: {run.worker} had it {early:.3f} s before the lock of {former.worker} ended ({former.how})")
+        job, last = jobs.get(jid), runs[-1]
+        if job is None:
+            verdict.wrong.append(f"{jid} ran and is not there")
+        elif job.state == "complete" and last.told == "job.lock_lost" and last.fence == job.fence:
+            verdict.wrong.append(f"{jid} was completed by a run that was told it had lost its lock")
+
+
+async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
+    """The statistics of all queues and days, beside what the jobs' own histories and states say."""
+    counted: Counter[str] = Counter()
+    now = await client.scripts.now()
+    for queue in await client.queues():
+        for date in {now // 86400, (now - 3600) // 86400}:
+            stats = await client.queue(queue["name"]).stats(date * 86400)
+            counted += {"popped": stats["wait"]["count"], "done": stats["run"]["count"], "failed": stats["failed"]}
+        counted["left"] += sum(queue[state] for state in ("waiting", "running", "stalled", "scheduled", "depends"))
+    events = Counter(event["what"] for job in jobs.values() for event in job.events)
+    states = Counter(job.state for job in jobs.values())
+    expected = {"popped": events["popped"], "done": events["done"], "failed": states["failed"], "left": 0}
+    verdict.wrong += [f"{name} is counted {counted[name]}, and was {is_}" for name, is_ in expected.items() if counted[name] != is_]
+    failed = sum((await client.jobs.failed()).values())
+    complete = await client.redis.zcard(f"{client.namespace}:completed")
+    if (failed, complete) != (states["failed"], states["complete"]):
+        verdict.wrong.append(f"{failed} failed and {complete} complete are listed; {dict(states)} are known to the ledger")
+    for worker in await client.workers.counts():
+        if worker["jobs"] or worker["stalled"]:
+            verdict.wrong.append(f"worker {worker['name']} still holds {worker}")
+
+
+def _recovery(seen: Seen, at: float) -> float:
+    """For how long after a strike the last of the jobs that were there waited for the run that ended it to begin."""
+    waited = 0.0
+    for jid, put in seen.put.items():
+        if put < at and how_of(jid) in ("quick", "slow", "thread", "fail") and (runs := seen.runs.get(jid)):
+            waited = max(waited, max(run.at for run in runs) - at)
+    return waited
