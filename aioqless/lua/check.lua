@@ -50,6 +50,7 @@
 -- Our own keys
 --   note-without-rest, rest-without-note   a note on left-over upkeep and what it is about go together; and can be read.
 --   answer-forever         an answer kept for a repeated request expires.
+--   skipped-forever        so does what is remembered of a person's skipping: in a week.
 --   result-forever         so does what is kept of a handler's result: in a day.
 --   pruned-unknown         how far statistics are pruned is kept for known queues only. Dropped: at worst it is gone through again.
 --   unique-without-job     a key that a job has alone names one that is to end yet, with this key in its terms; or it expires. Dropped.

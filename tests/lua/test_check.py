@@ -172,6 +172,7 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a scheduled job is held back by another's key": ({"held-back-elsewhere"}, [("ZADD", "x:held:k", 1, "scheduled", 1, "ghost")]),
     "starts count forever": ({"starts-forever"}, [("ZADD", "x:starts:k:k", 1, "waiting:1")]),
     "a result is kept forever": ({"result-forever"}, [("SET", "x:result:gone", "1 {}")]),
+    "what somebody skipped is kept forever": ({"skipped-forever"}, [("ZADD", "x:skipped:ada", 1, "waiting")]),
     "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),
 }  # fmt: skip
 

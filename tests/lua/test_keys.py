@@ -14,7 +14,7 @@ KNOWN = [
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+",
     r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|fallen|pruned|rules|outdated|request:.+|left:.+|result:.+|incarnation:.+)",
-    r"x:(unique|holding|held|starts):.+",
+    r"x:(unique|holding|held|starts|skipped):.+",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {

@@ -34,6 +34,7 @@ local FAMILIES = {
   {'zset', '^x:held:(.+)$', function(here, key) return reservations.held_back(here, key) end},
   {'zset', '^x:starts:(.+)$', function(here, of) return reservations.starts(here, of) end},
   {'stream', '^x:archive$', function() return 1 end},
+  {'zset', '^x:skipped:', function(here) return registers.expiring(here, 'skipped-forever', 604800) end},
   {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
 }
 

@@ -46,6 +46,7 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-terms     what it is alone in, and how many of its kind may run
 --   x-runs      its earlier runs in this stage, while an archive is kept
 --   x-archived  the `time` it had when its end was archived
+--   x-reserved  the run that is a person's: its fence and its worker
 -- and in a template's:
 --   x-coalesce  what was missed counts once
 --   x-paused    since when it is
@@ -69,6 +70,7 @@ function keys.unique(key) return ns .. ':x:unique:' .. key end                 -
 function keys.holding(key) return ns .. ':x:holding:' .. key end               -- Z running jobs of a key by when they are to be looked at again
 function keys.held_back(key) return ns .. ':x:held:' .. key end                -- Z jobs held back in `-scheduled` by their place in `-work`
 function keys.starts(of) return ns .. ':x:starts:' .. of end                   -- Z what of a key (`k:`) or queue (`q:`) started, by when; expires
+function keys.skipped(person) return ns .. ':x:skipped:' .. person end          -- Z jids that a person skipped, by when; expires
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
 function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid

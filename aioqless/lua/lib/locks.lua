@@ -31,7 +31,8 @@ function locks.room(queue, now)
   return math.max(0, most - redis.call('ZCOUNT', keys.locks(queue), now, '+inf'))
 end
 
--- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away.
+-- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away. A person who let a reservation
+-- run out had its time, and costs the job nothing.
 -- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, or it was lost too often).
 function locks.lapse(queue, jid, now)
   local job = record.read(jid)
@@ -40,6 +41,13 @@ function locks.lapse(queue, jid, now)
     return nil
   end
   if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), jid) end
+  if redis.call('HGET', keys.job(jid), 'x-reserved') == (job.fence or '') .. ' ' .. job.worker then
+    history.append(jid, job, now, 'abandoned', cjson.encode({worker = job.worker}))
+    events.lock_lost(job.worker, jid)
+    if config.number('archive') == 'on' then archive.interrupted(job, now, 'abandoned') end
+    if job.terms then limits.leave(job, now) end
+    return job
+  end
   local grace = config.number('grace-period')
   if not job.grace or grace <= 0 then
     events.tracked('stalled', jid)

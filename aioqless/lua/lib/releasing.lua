@@ -4,12 +4,8 @@
 function releasing.release(job, now, delay)
   local jid = job.jid
   history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
-  record.clear(jid, 'grace')
   if config.number('archive') == 'on' then archive.interrupted(job, now, 'released') end
-  place.leave(job.queue, jid)
-  if job.terms then limits.leave(job, now) end
-  redis.call('ZREM', keys.held(job.worker), jid)
-  record.set(jid, 'worker', '', 'expires', 0)
+  releasing.let_go(job, now)
   if delay and delay > 0 then
     local state = putting.place(jid, job.queue, job.priority, delay, now, false)
     record.set(jid, 'state', state, 'time', record.time(now))
@@ -19,6 +15,15 @@ function releasing.release(job, now, delay)
   record.set(jid, 'state', 'waiting', 'time', record.time(since))
   place.wait(job.queue, jid, precedence.score(job.priority, since))
   return 'waiting'
+end
+
+-- Nobody runs it any more; where it goes is the caller's part.
+function releasing.let_go(job, now)
+  record.clear(job.jid, 'grace')
+  place.leave(job.queue, job.jid)
+  if job.terms then limits.leave(job, now) end
+  redis.call('ZREM', keys.held(job.worker), job.jid)
+  record.set(job.jid, 'worker', '', 'expires', 0)
 end
 
 -- The next jobs that a worker which is gone holds, at most so many; returns how many.  One that was lost too often fails: it may be

@@ -1,0 +1,18 @@
+-- hand_over: a reservation goes to another person, who gets it with the next `reserve`; if that doesn't come in time, whoever asks next.
+--
+-- @arg     jid      string
+-- @arg     worker   string        must hold the lock
+-- @arg     to       name          the other person
+-- @arg     limit    interval      seconds that it waits for the other, at most a day
+-- @arg     now      time
+-- @option  fence    string        must be that of the run
+-- @flags   allow-oom
+-- @returns number                 until when it waits
+-- @raises  NOJOB BADSTATE LOCKLOST
+
+people.check_limit(limit)
+if to == worker then refusal.argument('to', to, 'has it already') end
+local job = record.held(jid, worker, fence)
+history.append(jid, job, now, 'handed-over', cjson.encode({worker = worker, to = to}))
+people.transfer(job, to, limit, now)
+return json.number(now + limit)

@@ -1,0 +1,88 @@
+-- people: jobs that are reserved for persons. A person is a worker, `name` or `name@session`. The lock is one like others, but lasts for
+-- as long as was chosen for it, and letting it run out is no failure.
+
+local LONGEST = 86400
+local LOOKS = 100
+local MOST_SKIPPED = 200
+local REMEMBERED = 604800
+
+function people.check_limit(limit)
+  if limit > LONGEST then refusal.argument('limit', limit, 'is longer than a day') end
+end
+
+-- From now on a run is a person's, until so many seconds have passed. (What runs is known by its fence and by its worker, since peers
+-- pop without a fence.)
+function people.bind(jid, queue, worker, fence, expires, now)
+  record.set(jid, 'worker', worker, 'expires', json.number(expires), 'x-fence', fence, 'x-reserved', fence .. ' ' .. worker)
+  locks.hold(queue, jid, worker, json.number(expires))
+  redis.call('ZADD', keys.workers(), now, worker)
+end
+
+-- What is reserved for a worker in this queue, its time not yet over. What a machine of the same name runs isn't.
+function people.current(queue, worker, now)
+  for _, jid in ipairs(redis.call('ZRANGE', keys.held(worker), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, LOOKS)) do
+    local job = record.read(jid)
+    local reserved = redis.call('HGET', keys.job(jid), 'x-reserved')
+    if job and job.state == 'running' and job.queue == queue and reserved == (job.fence or '') .. ' ' .. worker then return job end
+  end
+end
+
+-- The run goes on under another name, as a run of its own.
+function people.transfer(job, worker, limit, now)
+  redis.call('ZREM', keys.held(job.worker), job.jid)
+  if job.grace then record.clear(job.jid, 'grace') end
+  people.bind(job.jid, job.queue, worker, json.number(redis.call('INCR', keys.fence())), now + limit, now)
+end
+
+-- What somebody handed over to a person goes to the first of the person's sessions that asks for work.
+function people.handed(queue, person, worker, limit, now)
+  local job = person ~= worker and people.current(queue, person, now)
+  if not job then return nil end
+  people.transfer(job, worker, limit, now)
+  history.append(job.jid, job, now, 'popped', cjson.encode({worker = worker}))
+  return job.jid
+end
+
+-- Lock the next job for a person, but for those that the person skipped. Returns its jid, and how many were passed over.
+function people.take(queue, person, worker, limit, now, again)
+  local aside = again and {} or people.set_aside(queue, person, now)
+  local jid = handout.pop(queue, worker, 1, now)[1]
+  for _, entry in ipairs(aside) do redis.call('ZADD', unpack(entry)) end
+  if jid then
+    redis.call('ZREM', keys.skipped(person), jid)
+    people.bind(jid, queue, worker, redis.call('HGET', keys.job(jid), 'x-fence'), now + limit, now)
+  end
+  return jid, #aside
+end
+
+-- Out of line for the length of this call. What has ended meanwhile needn't be remembered.
+function people.set_aside(queue, person, now)
+  local aside = {}
+  for _, jid in ipairs(redis.call('ZRANGE', keys.skipped(person), 0, MOST_SKIPPED)) do
+    local place, ends = redis.call('ZSCORE', keys.work(queue), jid), redis.call('ZSCORE', keys.locks(queue), jid)
+    if place then
+      aside[#aside + 1] = {keys.work(queue), place, jid}
+      redis.call('ZREM', keys.work(queue), jid)
+    elseif ends and tonumber(ends) <= now then
+      aside[#aside + 1] = {keys.locks(queue), ends, jid}
+      redis.call('ZREM', keys.locks(queue), jid)
+    elseif not ends then
+      local state = redis.call('HGET', keys.job(jid), 'state')
+      if not state or state == 'complete' then redis.call('ZREM', keys.skipped(person), jid) end
+    end
+  end
+  return aside
+end
+
+function people.remember_skipped(person, jid, now)
+  redis.call('ZADD', keys.skipped(person), now, jid)
+  redis.call('ZREMRANGEBYRANK', keys.skipped(person), 0, -MOST_SKIPPED - 1)
+  redis.call('EXPIRE', keys.skipped(person), REMEMBERED)
+end
+
+-- A reservation as callers see it; `jid` may be that of an earlier answer, and the job another's by now.
+function people.view(jid, worker, skipped, now)
+  local job = jid ~= '' and redis.call('HMGET', keys.job(jid), 'state', 'worker') or {}
+  local shown = job[1] == 'running' and job[2] == worker and view.job(jid) or 'null'
+  return '{"job":' .. shown .. ',"skipped":' .. skipped .. ',"now":' .. json.number(now) .. '}'
+end

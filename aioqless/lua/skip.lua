@@ -1,0 +1,19 @@
+-- skip: a person leaves a job to others: it goes behind those of its priority, at no cost, and isn't offered to that person again unless
+-- the person asks for what was skipped.
+--
+-- @arg     jid      string
+-- @arg     person   name
+-- @arg     worker   string        the person's session, must hold the lock
+-- @arg     now      time
+-- @option  fence    string        must be that of the run
+-- @flags   allow-oom
+-- @returns text                   the new state
+-- @raises  NOJOB BADSTATE LOCKLOST
+
+local job = record.held(jid, worker, fence)
+history.append(jid, job, now, 'skipped', cjson.encode({worker = worker}))
+people.remember_skipped(person, jid, now)
+releasing.let_go(job, now)
+local state = putting.place(jid, job.queue, job.priority, 0, now, false)
+record.set(jid, 'state', state, 'time', record.time(now))
+return state

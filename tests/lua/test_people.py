@@ -1,0 +1,335 @@
+"""Jobs reserved for persons: for a time of their own, by one session, and back again at no cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument, LockLost, WrongState
+
+from .story import Story, score
+
+DAY = 86_400
+
+
+async def ask(story: Story, at: float, who: str = "ada", *, limit: float = 300, **more: Any) -> dict[str, Any]:
+    """`ada@2` is the second session of ada."""
+    given = {"queue": "mail", **more}
+    answer: dict[str, Any] = await story.scripts("reserve", person=who.partition("@")[0], worker=who, limit=limit, now=at, **given)
+    return answer
+
+
+async def reserve(story: Story, at: float, who: str = "ada", **more: Any) -> str | None:
+    job = (await ask(story, at, who, **more))["job"]
+    return job and job["jid"]  # type: ignore[no-any-return]
+
+
+async def extend(story: Story, jid: str, at: float, who: str = "ada", limit: float = 300, **more: Any) -> Any:
+    return await story.scripts("extend", jid=jid, worker=who, limit=limit, now=at, **more)
+
+
+async def skip(story: Story, jid: str, at: float, who: str = "ada", **more: Any) -> Any:
+    return await story.scripts("skip", jid=jid, person=who.partition("@")[0], worker=who, now=at, **more)
+
+
+async def hand_over(story: Story, jid: str, at: float, who: str = "ada", to: str = "bob", limit: float = 60, **more: Any) -> Any:
+    return await story.scripts("hand_over", jid=jid, worker=who, to=to, limit=limit, now=at, **more)
+
+
+async def held(story: Story, who: str, at: float) -> Any:
+    return (await story.scripts("reservation", queue="mail", worker=who, now=at))["job"]
+
+
+async def is_sound(story: Story, at: float) -> bool:
+    return bool((await story.scripts("check", now=at, budget=10_000))["found"] == [])
+
+
+# Reserving
+
+
+async def test_a_reservation_lasts_for_the_time_that_was_chosen(story: Story) -> None:
+    await story.put("a", 0)
+    answer = await ask(story, 10, limit=500)
+    job = answer["job"]
+    assert (job["jid"], job["state"], job["worker"], job["expires"], answer["now"]) == ("a", "running", "ada", 510, 10)
+    assert (await story.scores("q:mail-locks"), await story.scores("w:ada:jobs")) == ({"a": 510}, {"a": 510})
+    assert await story.pop(509) == []
+    assert await story.pop(511) == ["a"]
+
+
+async def test_a_session_that_asks_again_is_answered_with_what_it_has(story: Story) -> None:
+    for n, jid in enumerate("ab"):
+        await story.put(jid, n / 10)
+    first = await ask(story, 10, "ada@1")
+    async with story.unchanged():
+        again = await ask(story, 20, "ada@1")
+    assert again["job"] == first["job"]
+    assert await reserve(story, 20, "ada@2") == "b"
+    assert await held(story, "ada@1", 20) == first["job"]
+
+
+async def test_what_one_has_nobody_else_gets(story: Story) -> None:
+    await story.put("a", 0)
+    assert await reserve(story, 10, "ada@1") == "a"
+    assert [await reserve(story, 11, who) for who in ("ada@2", "bob", "bob@1")] == [None, None, None]
+
+
+async def test_a_session_may_have_one_job_of_each_queue(story: Story) -> None:
+    await story.put("a", 0)
+    await story.put("b", 0, queue="post")
+    assert (await reserve(story, 1), await reserve(story, 1, queue="post")) == ("a", "b")
+    assert (await held(story, "ada", 2))["jid"] == "a"
+
+
+async def test_nothing_is_reserved_in_a_queue_that_is_empty_or_paused(story: Story) -> None:
+    assert await ask(story, 1) == {"job": None, "skipped": 0, "now": 1}
+    await story.put("a", 0)
+    await story.scripts("pause", queues=["mail"])
+    assert await reserve(story, 1) is None
+
+
+@pytest.mark.parametrize("limit", [DAY + 1, 1e9])
+async def test_a_reservation_for_more_than_a_day_is_refused(story: Story, limit: float) -> None:
+    await story.put("a", 0)
+    async with story.refused(InvalidArgument, argument="limit"):
+        await reserve(story, 1, limit=limit)
+    await reserve(story, 1)
+    for call in (extend, hand_over):
+        async with story.refused(InvalidArgument, argument="limit"):
+            await call(story, "a", 2, limit=limit)
+
+
+async def test_a_persons_limit_reaches_beyond_a_limit_of_jobs_that_run_at_once(story: Story) -> None:
+    await story.configure(mail_max_concurrency=1)
+    for n, jid in enumerate("ab"):
+        await story.put(jid, n / 10)
+    assert await reserve(story, 1, limit=1000) == "a"
+    assert await reserve(story, 900, "bob") is None
+    assert await story.complete("a", 950, worker="ada") == "complete"
+    assert await reserve(story, 951, "bob") == "b"
+
+
+# What runs out
+
+
+async def test_what_is_abandoned_goes_to_who_asks_next_and_costs_nothing(story: Story) -> None:
+    await story.put("a", 0, retries=0)
+    for round in range(20):  # more often than a worker might lose it
+        at = 10 + 100 * round
+        assert await reserve(story, at, f"p{round}", limit=50) == "a"
+    job = await story.get("a")
+    assert (job["remaining"], job["state"]) == (0, "running")
+    assert "x-lost" not in await story.job("a")
+    whats = [event["what"] for event in job["history"]]
+    assert (whats.count("abandoned"), "timed-out" in whats, "failed" in whats) == (19, False, False)
+    assert (await story.day()).get("retries", "0") == "0"
+    assert await is_sound(story, at + 10)
+
+
+async def test_whoever_abandoned_it_is_told_and_in_the_history(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1, "ada@1", limit=10)
+    async with story.heard("log") as messages:
+        await story.pop(20)
+    assert ("w:ada@1", {"event": "lock_lost", "jid": "a", "worker": "ada@1"}) in messages
+    events = (await story.get("a"))["history"]
+    assert [event.get("worker") for event in events if event["what"] == "abandoned"] == ["ada@1"]
+
+
+async def test_what_ran_out_is_still_its_holders_until_somebody_takes_it(story: Story) -> None:
+    for n, jid in enumerate("ab"):
+        await story.put(jid, n / 10)
+    await reserve(story, 1, limit=10)
+    await reserve(story, 1, "bob", limit=10)
+    assert await held(story, "ada", 20) is None
+    assert await story.complete("a", 20, worker="ada") == "complete"
+    assert await story.pop(21) == ["b"]
+    async with story.refused(LockLost, holder="ann"):
+        await story.complete("b", 22, worker="bob")
+
+
+async def test_a_worker_that_loses_the_job_after_a_person_had_it_pays_for_it(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await story.put("a", 0)
+    await reserve(story, 1, limit=10)
+    assert await story.pop(20) == ["a"]
+    assert await story.pop(100, worker="bob") == ["a"]
+    assert ((await story.get("a"))["remaining"], (await story.job("a"))["x-lost"]) == (4, "1")
+
+
+async def test_a_peer_that_loses_the_job_after_a_person_had_it_pays_for_it_too(story: Story) -> None:
+    """Peers pop without raising the fence."""
+    await story.configure(grace_period=0)
+    await story.put("a", 0)
+    await reserve(story, 1, limit=10)
+    await story.change("HSET", "j:a", "worker", "ruby", "expires", 100)
+    await story.change("ZADD", "q:mail-locks", 100, "a")
+    assert await story.pop(200) == ["a"]
+    assert (await story.get("a"))["remaining"] == 4
+
+
+async def test_who_needs_longer_gets_longer_from_now(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1, limit=10)
+    assert await extend(story, "a", 9, limit=100) == 109
+    assert await reserve(story, 100, "bob") is None
+    assert await extend(story, "a", 100, limit=5) == 105
+    assert await reserve(story, 110, "bob") == "a"
+    async with story.refused(LockLost, holder="bob"):
+        await extend(story, "a", 111)
+    assert (await story.get("a"))["remaining"] == 5
+
+
+async def test_a_fence_of_an_earlier_reservation_is_refused(story: Story) -> None:
+    await story.put("a", 0)
+    first = (await ask(story, 1, limit=10))["job"]["fence"]
+    second = (await ask(story, 20, limit=10))["job"]["fence"]
+    assert second > first
+    for call in (extend, skip, hand_over):
+        async with story.refused(LockLost):
+            await call(story, "a", 21, fence=first)
+    assert await extend(story, "a", 21, fence=second) == 321
+
+
+# Skipping
+
+
+async def test_what_is_skipped_goes_behind_the_others_and_not_back_to_who_skipped_it(story: Story) -> None:
+    for n, jid in enumerate("abc"):
+        await story.put(jid, n)
+    assert await reserve(story, 10) == "a"
+    assert await skip(story, "a", 20) == "waiting"
+    assert await story.scores("q:mail-work") == {"b": score(0, 1), "c": score(0, 2), "a": score(0, 20)}
+    assert (await story.job("a"))["remaining"] == "5"
+    order = []
+    while jid := await reserve(story, 30):
+        order.append(jid)
+        await story.complete(jid, 31, worker="ada")
+    assert order == ["b", "c"]
+    assert (await ask(story, 32))["skipped"] == 1
+    assert await reserve(story, 33, "bob") == "a"
+    assert [event["worker"] for event in (await story.get("a"))["history"] if event["what"] == "skipped"] == ["ada"]
+    assert await is_sound(story, 34)
+
+
+async def test_who_asks_for_what_was_skipped_gets_it(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1, "ada@1")
+    await skip(story, "a", 2, "ada@1")
+    assert [await reserve(story, 3, who) for who in ("ada@1", "ada@2", "ada")] == [None, None, None]
+    assert await reserve(story, 3, "ada@2", again=1) == "a"
+    await story.release("a", 4, worker="ada@2")
+    assert await reserve(story, 5, "ada@1") == "a"  # it was taken up again: no longer skipped
+
+
+async def test_what_one_skipped_and_another_abandoned_is_not_offered_to_the_first(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1)
+    await skip(story, "a", 2)
+    assert await reserve(story, 3, "bob", limit=10) == "a"
+    answer = await ask(story, 20)
+    assert (answer["job"], answer["skipped"]) == (None, 1)
+    assert await reserve(story, 21, "eve") == "a"
+
+
+async def test_machines_mind_nobodys_skipping(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1)
+    await skip(story, "a", 2)
+    assert await story.pop(3, worker="ada") == ["a"]
+
+
+async def test_skipping_is_remembered_for_a_week_of_the_latest_two_hundred(story: Story) -> None:
+    for n in range(205):
+        await story.put(f"j{n:03}", n)
+    for n in range(205):
+        jid = await reserve(story, 1000 + n)
+        assert jid == f"j{n:03}"
+        await skip(story, jid, 1000 + n)
+    assert len(await story.scores("x:skipped:ada")) == 200
+    assert 604_000 < await story.ask("TTL", story.key("x:skipped:ada")) <= 604_800
+    assert await reserve(story, 2000) == "j000"
+
+
+async def test_what_was_skipped_and_has_ended_is_forgotten(story: Story) -> None:
+    for jid in "ab":
+        await story.put(jid, 0)
+        await reserve(story, 1)
+        await skip(story, jid, 2)
+    await story.pop(3, count=2)
+    await story.complete("a", 4)
+    await reserve(story, 5)
+    assert set(await story.scores("x:skipped:ada")) == {"b"}
+
+
+async def test_a_job_with_a_limit_leaves_it_when_it_is_skipped(story: Story) -> None:
+    terms = '{"key":"k","limit":1}'
+    for n, jid in enumerate("ab"):
+        await story.put(jid, n, terms=terms)
+    assert await reserve(story, 2) == "a"
+    assert await reserve(story, 2, "bob") is None
+    await skip(story, "a", 3)
+    assert await reserve(story, 4, "bob") == "b"
+    assert await is_sound(story, 5)
+
+
+# Handing over
+
+
+async def test_what_is_handed_over_goes_to_the_other_person_before_all_else(story: Story) -> None:
+    for n, jid in enumerate("ab"):
+        await story.put(jid, n)
+    await reserve(story, 10, "ada@1")
+    assert await hand_over(story, "a", 20, "ada@1", "bob", 60) == 80
+    assert await held(story, "ada@1", 21) is None
+    for call in (extend, skip, hand_over):
+        async with story.refused(LockLost, holder="bob"):
+            await call(story, "a", 21, "ada@1")
+    assert await reserve(story, 30, "bob@7", limit=100) == "a"
+    assert (await story.get("a"))["expires"] == 130
+    assert await reserve(story, 31, "bob@8") == "b"
+    assert [event for event in (await story.get("a"))["history"] if event["what"] in ("popped", "handed-over")] == [
+        {"when": 10, "what": "popped", "worker": "ada@1"},
+        {"when": 20, "what": "handed-over", "worker": "ada@1", "to": "bob"},
+        {"when": 30, "what": "popped", "worker": "bob@7"},
+    ]
+    assert await story.complete("a", 40, worker="bob@7") == "complete"
+    assert await is_sound(story, 41)
+
+
+async def test_what_is_handed_over_and_not_fetched_goes_to_whoever_asks(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1)
+    await hand_over(story, "a", 2, limit=10)
+    assert await reserve(story, 5, "eve") is None
+    assert await reserve(story, 13, "eve") == "a"
+    assert (await story.get("a"))["remaining"] == 5
+
+
+async def test_who_is_called_like_a_machine_is_not_given_what_that_runs(story: Story) -> None:
+    await story.running("a", worker="ada")
+    assert (await reserve(story, 2, "ada@1"), await reserve(story, 2, "ada"), await held(story, "ada", 2)) == (None, None, None)
+
+
+async def test_nobody_hands_over_to_himself(story: Story) -> None:
+    await story.put("a", 0)
+    await reserve(story, 1)
+    async with story.refused(InvalidArgument, argument="to"):
+        await hand_over(story, "a", 2, to="ada")
+
+
+@pytest.mark.parametrize("call", [extend, skip, hand_over])
+async def test_what_nobody_has_is_neither_extended_nor_skipped_nor_handed_over(story: Story, call: Any) -> None:
+    await story.put("a", 0)
+    async with story.refused(WrongState, state="waiting"):
+        await call(story, "a", 1)
+
+
+async def test_what_is_given_back_is_at_its_former_place(story: Story) -> None:
+    for n, jid in enumerate("ab"):
+        await story.put(jid, n)
+    await reserve(story, 10)
+    await story.release("a", 20, worker="ada")
+    assert await reserve(story, 30, "bob") == "a"
+    assert (await story.get("a"))["remaining"] == 5
