@@ -35,6 +35,7 @@ How jobs are done:
     handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself
     worker/         pops jobs, calls handlers, stores what they came to
+    people/         people as workers: reservations for a limited time
     extras/         what other tools hear of jobs
     testing/        for tests of handlers and of what they put
 

@@ -38,7 +38,8 @@ _RUNS = msgspec.json.Decoder(list[_Earlier])
 class Run(msgspec.Struct, frozen=True):
     """One attempt: when it came in line, when it began and ended (µs since the epoch), and how.
 
-    `how` is retried, released, timed-out or lost; of the last run of a stage it is what ended the stage.
+    `how` is retried, released, timed-out or lost, and of a person's abandoned, skipped or handed-over; of the last run of a stage it is
+    what ended the stage.
     """
 
     put: int | None

@@ -140,6 +140,25 @@ async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(sto
     ]  # fmt: skip
 
 
+async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(story: Archived) -> None:
+    async def reserve(who: str, at: float) -> None:
+        await story.scripts("reserve", queue="mail", person=who, worker=f"{who}@1", limit=10, now=at)
+
+    await story.put("a", 0)
+    await reserve("ann", 1)
+    await reserve("bob", 20)  # ann's time is over
+    await story.scripts("skip", jid="a", person="bob", worker="bob@1", now=21)
+    await reserve("cid", 22)
+    await story.scripts("hand_over", jid="a", worker="cid@1", to="eve", limit=10, now=23)
+    await reserve("eve", 24)
+    await story.complete("a", 25, worker="eve@1")
+    event = await story.event()
+    assert [(run.how, run.worker, run.popped, run.ended) for run in event.runs] == [
+        ("abandoned", "ann@1", 1_000_000, 20_000_000), ("skipped", "bob@1", 20_000_000, 21_000_000),
+        ("handed-over", "cid@1", 22_000_000, 23_000_000), ("complete", "eve@1", 24_000_000, 25_000_000),
+    ]  # fmt: skip
+
+
 async def test_only_the_first_and_the_latest_runs_of_a_stage_are_kept(story: Archived) -> None:
     await story.running("a", retries=1000)
     for at in range(2, 320, 2):

@@ -20,7 +20,7 @@ LAYERS = [
     {"recurring", "flows"},
     {"queue"},
     {"client"},
-    {"handlers", "blocking", "outbox"},
+    {"handlers", "blocking", "outbox", "people"},
     {"worker"},
     {"processes", "pipeline"},
     {"cli"},
@@ -53,13 +53,14 @@ CLI = [
     {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"},
     {""},
 ]
+PEOPLE = [{"person"}, {"reservation", "fate"}, {"desk"}, {""}]
 PIPELINE = [{"schema"}, {"lake"}, {"changes"}, {""}]
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WITHIN = {
     "servers": SERVERS,
     "scripts": SCRIPTS, "events": EVENTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING,
     "worker": WORKER, "processes": PROCESSES, "cli": CLI,
-    "pipeline": PIPELINE,
+    "pipeline": PIPELINE, "people": PEOPLE,
 }  # fmt: skip
 
 

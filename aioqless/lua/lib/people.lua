@@ -31,6 +31,7 @@ end
 function people.transfer(job, worker, limit, now)
   redis.call('ZREM', keys.held(job.worker), job.jid)
   if job.grace then record.clear(job.jid, 'grace') end
+  record.set(job.jid, 'time', record.time(now))
   people.bind(job.jid, job.queue, worker, json.number(redis.call('INCR', keys.fence())), now + limit, now)
 end
 

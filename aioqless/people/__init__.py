@@ -1,0 +1,14 @@
+"""People as workers: they reserve jobs for a limited time, and machines feed them and take over.
+
+person.py        Person       a name and a session
+reservation.py   Reservation  a job that is a person's for a while: extend, hand over, skip, give back, finish, fail
+fate.py          Fate         what became of a job that a person had
+desk.py          Desk         a queue as people work on it
+"""
+
+from aioqless.people.desk import Desk
+from aioqless.people.fate import Fate
+from aioqless.people.person import Person
+from aioqless.people.reservation import Reservation, Terms
+
+__all__ = ["Desk", "Fate", "Person", "Reservation", "Terms"]
