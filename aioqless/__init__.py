@@ -7,6 +7,7 @@ The state machine, and the way to it:
     wire.py         one life of a connection: requests out, replies in
     servers/        where Redis is now: one server, sentinels, a Cluster
     connection.py   one connection that all callers share
+    durability.py   writes that are answered when replicas have them
     scripts/        builds scripts from the Lua; sends them, again where that is needed
     pubsub.py       messages as Redis publishes them
     events/         what happens to jobs, as it happens: typed, filtered, on and on
@@ -53,6 +54,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
+    from aioqless.durability import Durability
     from aioqless.errors import (
         AioqlessError,
         AlreadyThere,
@@ -66,6 +68,7 @@ if typing.TYPE_CHECKING:
         NoResult,
         NoSuchJob,
         NoSuchWorker,
+        NotDurable,
         NotObeyed,
         ProcessDied,
         QueueFull,
@@ -89,6 +92,7 @@ __all__ = [
     "Chain",
     "Client",
     "DuplicateKlass",
+    "Durability",
     "Event",
     "Fail",
     "Flow",
@@ -107,6 +111,7 @@ __all__ = [
     "NoResult",
     "NoSuchJob",
     "NoSuchWorker",
+    "NotDurable",
     "NotObeyed",
     "Placed",
     "ProcessDied",
@@ -137,6 +142,7 @@ __version__ = "0.1.0"
 # Each part is imported when the first of its names is used: a command line waits for no more than it needs. The others are errors.
 _HOMES = {
     "client": "Client redis_url",
+    "durability": "Durability",
     "flows": "Chain Flow Group Placed at chain group",
     "handlers": "GIVEN Handler around job on on_lag resource",
     "jobs": "Job JobState Progress",

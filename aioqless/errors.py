@@ -15,6 +15,7 @@
     │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose outcome was waited for has failed
     ├── NotObeyed              a worker refused an order, or did not answer
+    ├── NotDurable             a write is done, but not yet where durability says that it must be
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     ├── UnknownKlass           no handler claims a klass
     ├── DuplicateKlass         two do
@@ -132,6 +133,13 @@ class NotObeyed(AioqlessError):
 class QueueFull(ScriptError):
     """No room for new jobs: the queue holds as many as its `<queue>-max-length` allows (.detail has queue, length, limit), or Redis is at
     its `maxmemory`. What is there can be worked off; a put may wait for room, `put(..., wait=seconds)`."""
+
+
+class NotDurable(AioqlessError):
+    """It is done, but replicas or disks that `durability` asks for don't have it yet: a fail-over now may lose it."""
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(f"it is done, but {missing}: a fail-over now may lose it")
 
 
 class InvalidData(AioqlessError):

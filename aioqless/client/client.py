@@ -8,9 +8,10 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from redis.asyncio import Redis
+from typing_extensions import Unpack
 
 from aioqless import data, names
 from aioqless.client import address
@@ -19,6 +20,7 @@ from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection
+from aioqless.durability import Durability, DurableWrites
 from aioqless.events import Events
 from aioqless.jobs.followers import Followers
 from aioqless.jobs.reports import Reports
@@ -30,6 +32,15 @@ from aioqless.servers import place_of, redis_at, shown
 
 TIMEOUT = 30.0
 TIMEOUT_WHERE_ANOTHER_TAKES_OVER = 5.0
+PATIENCE_WHERE_ANOTHER_TAKES_OVER = 10.0
+
+
+class More(TypedDict, total=False):
+    """What few clients need to say. Times are in seconds."""
+
+    patience: float  # for which a call is tried again while Redis is away
+    durability: Durability | None  # who must have a write before it is answered
+    clock: Callable[[], float] | None  # for tests
 
 
 class Client:
@@ -39,7 +50,8 @@ class Client:
     run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
     AIOQLESS_PASSWORD. `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer than
     `timeout` seconds (else the URL's socket_timeout, else 30, or 5 with sentinels or a Cluster) is given up; data of more than `max_data`
-    bytes are refused. Everything goes by Redis' clock; `clock` is another one, for tests.
+    bytes are refused. `patience` is for how many seconds a call is tried while another server takes over (10 with sentinels or a Cluster,
+    else 0), `durability` who must have a write before it is answered. Everything goes by Redis' clock; `clock` is another one, for tests.
     """
 
     def __init__(
@@ -50,18 +62,23 @@ class Client:
         timeout: float | None = None,
         max_data: int = data.LIMIT,
         name: str | None = None,
-        clock: Callable[[], float] | None = None,
+        **more: Unpack[More],
     ) -> None:
         self.url = address.found(url)
         self.namespace = namespace
         self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
-        self._clock = clock
+        if unknown := more.keys() - More.__annotations__.keys():
+            raise TypeError(f"a client has no option {', '.join(sorted(unknown))}")
+        self._clock = more.get("clock")
+        self._durability = more.get("durability")
         led = self.url is not None and place_of(self.url, namespace).address.kind != "server"
         timeout = address.timeout_of(self.url) if timeout is None else timeout
         usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if led else TIMEOUT
         self._timeout = names.checked_number("timeout", usual if timeout is None else timeout, least=0.001)
+        usual_patience = PATIENCE_WHERE_ANOTHER_TAKES_OVER if led else 0.0
+        self._patience = names.checked_number("patience", more.get("patience", usual_patience), least=0)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
 
@@ -71,13 +88,18 @@ class Client:
         scripts = self._scripts(self.name, self._timeout)
         if self._private:
             await scripts.connection.execute("PING")  # the private server goes when nobody is connected
+        if self._durability is not None:
+            apart = self._connection(f"{self.name}.durable", self._timeout + self._durability.timeout)
+            scripts.durable = DurableWrites(apart, self._durability)
         self._doors = _Doors(redis_at(place_of(self.url or "", self.namespace)), scripts, self)
         return self
 
     def _scripts(self, name: str, timeout: float) -> Scripts:
+        return Scripts(self._connection(name, timeout), self.namespace, patience=self._patience, clock=self._clock)
+
+    def _connection(self, name: str, timeout: float) -> Connection:
         before = self._ensure_private if self._private else None
-        connection = Connection(place_of(self.url or "", self.namespace), timeout=timeout, name=name, before=before)
-        return Scripts(connection, self.namespace, clock=self._clock)
+        return Connection(place_of(self.url or "", self.namespace), timeout=timeout, name=name, before=before)
 
     def apart(self, name: str, timeout: float) -> Scripts:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows it as `<name of the client>.<name>`.
@@ -98,6 +120,8 @@ class Client:
             doors.events.close()
             await doors.followers.aclose()
             await doors.scripts.connection.aclose()
+            if doors.scripts.durable is not None:
+                await doors.scripts.durable.aclose()
             await doors.redis.aclose()
 
     @property

@@ -17,6 +17,7 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.connection import AWAY, Connection
+from aioqless.durability import DurableWrites
 from aioqless.scripts.calls import Call, lay_out, times
 from aioqless.scripts.compose import compose
 from aioqless.scripts.header import read_command
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from aioqless.jobs.reports import Reports
 
 
+LONGEST_PAUSE = 0.5  # seconds between two tries
 FORGOTTEN = 100.0  # seconds after which a call isn't sent again: a first answer is kept for 120
+
+# What callers ask for and count on. The rest is what workers do by themselves: where that is lost, a job runs again.
+ASKED_FOR = {
+    *("put", "put_many", "put_flow", "requeue", "recur", "cancel", "depends", "priority", "tag", "track", "unfail", "timeout"),
+    *("complete", "fail", "retry", "config", "pause", "unpause"),
+}
 
 
 class Scripts:
@@ -34,20 +42,29 @@ class Scripts:
 
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent again, `attempts` times in all: reads
     as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
-    it twice; but not when that answer may be forgotten by then. The scripts go by Redis' clock, or by `clock` where one is given.
+    it twice; but not when that answer may be forgotten by then. What somebody asked for, ASKED_FOR, is tried for `patience` seconds
+    at least, as long as a fail-over may take. The scripts go by Redis' clock, or by `clock` where one is given.
     """
 
     followers: Followers  # these two are there when a client has made them
     reports: Reports
 
     def __init__(
-        self, connection: Connection, namespace: str = "ql", *, attempts: int = 3, clock: Callable[[], float] | None = None
+        self,
+        connection: Connection,
+        namespace: str = "ql",
+        *,
+        attempts: int = 3,
+        patience: float = 0.0,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
             raise ValueError(f"namespace {namespace!r} must be a printable name without ':', which separates the parts of a key")
         self.connection = connection
         self.namespace = namespace
         self.attempts = attempts
+        self.patience = patience
+        self.durable: DurableWrites | None = None  # what sends ASKED_FOR, where more is promised than the server's word
         self._clock = clock
         self._lines = _Lines()
 
@@ -101,12 +118,14 @@ class Scripts:
             try:
                 return await self._evaluate(call)
             except AWAY as broken:
-                too_late = time.monotonic() - began > FORGOTTEN
-                if attempt >= self.attempts or too_late or isinstance(broken, exceptions.AuthenticationError):
+                passed = time.monotonic() - began
+                patient = passed < self.patience and call.command in ASKED_FOR
+                over = passed > FORGOTTEN or (attempt >= self.attempts and not patient)
+                if over or isinstance(broken, exceptions.AuthenticationError):
                     raise
-                await asyncio.sleep(0.05 * attempt)
-            except errors.QueueFull:
-                if attempt == 1:
+                await asyncio.sleep(min(0.05 * attempt, LONGEST_PAUSE))
+            except errors.QueueFull as full:
+                if attempt == 1 or full.code == "FULL":  # what the script itself says holds for the first attempt, too
                     raise
                 return await self._first_answer(call)
         raise AssertionError
@@ -120,7 +139,7 @@ class Scripts:
             raise call.error(refused) from None
 
     async def _evaluate(self, call: Call) -> Any:
-        execute = self.connection.execute
+        execute = self.durable.execute if self.durable and call.command in ASKED_FOR else self.connection.execute
         try:
             try:
                 return await execute(*call.evalsha)

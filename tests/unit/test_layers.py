@@ -14,6 +14,7 @@ LAYERS = [
     {"errors", "log", "names", "wire", "embedded", "happening"},
     {"servers"},
     {"connection"},
+    {"durability"},
     {"data", "retrying", "scripts"},
     {"pubsub", "config", "intake", "archive"},
     {"events", "jobs", "puts"},

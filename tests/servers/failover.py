@@ -1,0 +1,76 @@
+"""Masters are killed under load, and what became of what was acknowledged is counted: `python -m tests.servers.failover [times]`."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import structlog
+
+from aioqless import Client, Durability
+
+from .load import Load, lost, until
+from .running import Server, Watched, wheel
+
+PROMISES: dict[str, Durability | None] = {
+    "none": None,
+    "replicas=1": Durability(replicas=1),
+    "replicas=1, disk": Durability(replicas=1, disk=True, timeout=2.0),
+}
+
+
+async def killed_under_load(watched: Watched, load: Load, *, stall: float = 0.0, jobs: int = 500) -> dict[str, float]:
+    """Kill the master once `jobs` are acknowledged, its replicas not having listened for `stall` seconds; returns what became of them."""
+    async with load.flowing() as ledgers:
+        (ledger,) = ledgers.values()
+        await until(lambda: len(ledger.put) >= jobs)
+        before = len(ledger.put)
+        old: Server = watched.master()
+        others = [each for each in watched.servers if each is not old]
+        if stall:
+            for each in others:
+                each.send(signal.SIGSTOP)
+            await asyncio.sleep(stall)
+        old.kill()
+        ledger.killed = time.monotonic()
+        for each in others:
+            each.send(signal.SIGCONT)
+        await until(lambda: len(ledger.put) >= before + jobs, 30)
+    async with Client(watched.url) as client:
+        gone = await lost(client, ledger)
+        assert await client.check() == []
+    old.start()
+    return {
+        "put": len(ledger.put),
+        "lost": len(gone),
+        "refused": len(ledger.refused),
+        "put again after": round(ledger.put_again, 1),
+        "ran again after": round(ledger.ran_again, 1) if load.works else 0.0,
+        "run twice": sum(len(times) > 1 for times in ledger.ran.values()),
+    }
+
+
+async def main(times: int) -> None:
+    """A row for each promise; the servers are new for each kill."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    for (name, durability), stall in list(itertools.product(PROMISES.items(), (0.0, 0.8)))[int(sys.argv[2]) if len(sys.argv) > 2 else 0 :]:
+        rows = []
+        for _ in range(times):
+            with tempfile.TemporaryDirectory() as folder:
+                disk = bool(durability and durability.disk)
+                options = ("--appendonly", "yes", "--appendfsync", "always") if disk else ()
+                with Watched(Path(folder), *options, program=wheel() if disk else None) as watched:
+                    load = Load(watched.url, durability=durability, size=20_000 if stall else 10, works=not stall)
+                    rows.append(await killed_under_load(watched, load, stall=stall))
+        what = f"{name}, {f'replicas behind by {stall} s' if stall else 'kill -9'}"
+        print(f"{what}: {', '.join(f'{each} {[row[each] for row in rows]}' for each in rows[0])}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3))

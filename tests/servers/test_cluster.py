@@ -1,0 +1,176 @@
+"""A Cluster of three masters with replicas: namespaces are spread over them, and go on when a master dies or their slot moves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from aioqless import AioqlessError, Client, Job, Settings, Worker, job
+from aioqless.servers.cluster import hash_tag, slot_of
+from aioqless.wire import Moving
+from tests.conftest import Until
+
+from .load import Ledger, Load, lost
+from .load import until as eventually
+from .running import Cluster, Server, wheel
+
+SPREAD = ("{a}", "{b}", "{c}")  # one on each master
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster"), program=wheel()) as cluster:
+        yield cluster
+
+
+async def found_well(cluster: Cluster, ledgers: dict[str, Ledger]) -> None:
+    """Each job that was acknowledged ran, once, and nothing is wrong with what is stored."""
+    for namespace, ledger in ledgers.items():
+        async with Client(cluster.url, namespace=namespace) as client:
+            assert await lost(client, ledger) == [] and not ledger.put.keys() - ledger.ran.keys()
+            assert [jid for jid, times in ledger.ran.items() if len(times) > 1] == []
+            assert await client.check() == [] and not ledger.refused
+
+
+async def flow(load: Load, ledgers: dict[str, Ledger], jobs: int) -> None:
+    """Until so many more were put in each namespace."""
+    before = {namespace: len(ledger.put) for namespace, ledger in ledgers.items()}
+    await eventually(lambda: all(len(ledger.put) >= before[namespace] + jobs for namespace, ledger in ledgers.items()), 30)
+
+
+async def test_namespaces_are_spread_over_the_nodes_each_whole_on_one(cluster: Cluster) -> None:
+    assert len({cluster.owner(slot_of(namespace)).port for namespace in SPREAD}) == 3
+    for namespace in SPREAD:
+        async with Client(cluster.url, namespace=namespace) as client:
+            await client.queue("mail").put("Greet", tags=["spread"], jid="tagged")
+            await client.jobs.cancel("tagged")
+            assert await client.check() == []
+
+
+async def test_a_namespace_without_a_hash_tag_is_refused_with_the_name_that_would_do(cluster: Cluster) -> None:
+    for namespace in ("ql", "a{}b", "a{b", "}a{"):
+        with pytest.raises(ValueError, match="has no hash tag: in a Redis Cluster all its keys must be on one node, so name it "):
+            Client(cluster.url, namespace=namespace)
+
+
+async def test_a_url_of_one_server_does_not_do_for_a_cluster(cluster: Cluster) -> None:
+    elsewhere = next(node for node in cluster.nodes[:3] if node is not cluster.owner(slot_of("{a}")))
+    async with Client(f"redis://{elsewhere.address}", namespace="{a}") as client:
+        with pytest.raises(AioqlessError, match=r"is a node of a Cluster.*begin its URL with redis\+cluster://"):
+            await client.queue("mail").put("Greet")
+
+
+async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(cluster: Cluster, until: Until) -> None:
+    ran: list[float] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran.append(time.monotonic())
+
+    async with Client(cluster.url, namespace="{b}") as client:
+        worker = Worker(client, greet, settings=Settings(queues=("mail",), poll=60))
+        async with worker, client.events.all() as events:
+            await until(worker._poller.idle.is_set)
+            jid = await client.queue("mail").put("Greet")
+            assert (await anext(events)).jid == jid
+            await until(lambda: ran)
+            assert (await client.workers.show(worker.name))["paused"] is False
+
+
+@pytest.mark.parametrize("node", [0, 1, 2, 3])
+async def test_any_node_leads_to_the_one_with_the_namespace(cluster: Cluster, node: int) -> None:
+    async with Client(f"redis+cluster://127.0.0.1:1,{cluster.nodes[node].address}", namespace="{c}") as client:
+        assert await client.queue("mail").length() == 0
+
+
+# A slot moves
+
+
+async def test_a_slot_that_moves_in_one_step_takes_its_namespace_along_under_load(cluster: Cluster) -> None:
+    slot = slot_of("{a}")
+    old = cluster.owner(slot)
+    new = next(node for node in cluster.nodes[:3] if node is not old)
+    load = Load(cluster.url, SPREAD, callers=5)
+    async with load.flowing() as ledgers:
+        await flow(load, ledgers, 200)
+        old.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id_of(new))
+        await eventually(lambda: cluster.owner(slot) is new)
+        await flow(load, ledgers, 200)
+    await found_well(cluster, ledgers)
+
+
+async def test_a_slot_that_moves_key_by_key_pauses_its_namespace_by_itself(cluster: Cluster) -> None:
+    """Half of the keys are there, half here: the servers answer ASK, which is not followed, so no script meets that."""
+    slot = slot_of("{c}")
+    old = cluster.owner(slot)
+    new = next(node for node in cluster.nodes[:3] if node is not old)
+    load = Load(cluster.url, ("{b}", "{c}"), callers=5)
+    async with load.flowing() as ledgers:
+        await flow(load, ledgers, 200)
+        move = Move(cluster, slot, old, new)
+        move.begin()
+        async with Client(cluster.url, namespace="{c}", patience=0) as client:
+            with pytest.raises(Moving):
+                await client.queue("mail").put("Greet")
+        moved = 0
+        while keys := move.step():
+            moved += keys
+            await asyncio.sleep(0)
+        assert moved > 5
+        move.end()
+        await flow(load, ledgers, 200)
+    await found_well(cluster, ledgers)
+
+
+class Move:
+    """A slot on its way, as redis-cli does it."""
+
+    def __init__(self, cluster: Cluster, slot: int, old: Server, new: Server) -> None:
+        self.slot, self.old, self.new = slot, old, new
+        self.ids = cluster.id_of(old), cluster.id_of(new)
+
+    def begin(self) -> None:
+        self.new.ask("CLUSTER", "SETSLOT", self.slot, "IMPORTING", self.ids[0])
+        self.old.ask("CLUSTER", "SETSLOT", self.slot, "MIGRATING", self.ids[1])
+
+    def step(self) -> int:
+        keys = self.old.ask("CLUSTER", "GETKEYSINSLOT", self.slot, 100)
+        if keys:
+            self.old.ask("MIGRATE", "127.0.0.1", self.new.port, "", 0, 5000, "KEYS", *keys)
+        return len(keys)
+
+    def end(self) -> None:
+        for node in (self.new, self.old):
+            node.ask("CLUSTER", "SETSLOT", self.slot, "NODE", self.ids[1])
+
+
+# A master dies. This comes last, for the Cluster is another one afterwards.
+
+
+async def test_a_namespace_goes_on_within_15_s_when_its_master_is_killed_under_load_and_others_feel_nothing(cluster: Cluster) -> None:
+    load = Load(cluster.url, SPREAD, callers=5)
+    slots = {namespace: cluster.owner(slot_of(namespace)) for namespace in SPREAD}
+    dying = slots["{b}"]
+    async with load.flowing() as ledgers:
+        await flow(load, ledgers, 200)
+        dying.kill()
+        killed = time.monotonic()
+        for ledger in ledgers.values():
+            ledger.killed = killed
+        await flow(load, ledgers, 200)
+    for namespace, ledger in ledgers.items():
+        assert ledger.put_again < 15 and ledger.ran_again < 15 and not ledger.refused
+        async with Client(cluster.url, namespace=namespace) as client:
+            assert await client.check() == []
+            if slots[namespace] is not dying:
+                assert await lost(client, ledger) == []
+    assert cluster.owner(slot_of("{b}")) is not dying
+
+
+@pytest.mark.parametrize(("name", "tag"), [("{a}", "a"), ("x{ab}c{d}", "ab"), ("{a}b}", "a"), ("ql", ""), ("{}a", ""), ("{a", "")])
+def test_the_hash_tag_is_what_stands_in_the_first_braces(name: str, tag: str) -> None:
+    assert hash_tag(name) == tag
