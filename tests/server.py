@@ -27,7 +27,8 @@ class OwnServer:
 
     def start(self) -> None:
         """Start it on what it wrote down; returns when it answers."""
-        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--appendonly", "yes", "--save", "", "--dir", str(self._folder)]
+        safe = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]  # everysec may lose seconds where the disk is busy
+        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self._folder), *safe]
         self._process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
         patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
         with Redis.from_url(self.url, retry=patience) as redis:

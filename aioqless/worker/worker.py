@@ -155,8 +155,8 @@ class Worker:
     async def _work(self) -> None:
         queues = tuple(str(each) for each in self.subscriptions)
         log.info("worker.started", queues=queues, concurrency=self.settings.concurrency, handlers=len(self.handlers))
-        self._opening = True
         await check_eviction(self._scripts, self._outage, lambda: self._poller.stopping, allowed=self.settings.allow_eviction)
+        self._opening = True
         async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
             self._opening = False
             parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)
