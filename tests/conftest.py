@@ -25,6 +25,15 @@ Until: TypeAlias = Callable[..., Awaitable[Any]]
 
 _numbers = itertools.count(1)
 
+TOGETHER = ("pipeline",)  # folders whose tests share what takes long to start
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes run the tests, each file is one's."""
+    for item in items:
+        path = item.path.relative_to(Path(__file__).parent)
+        item.add_marker(pytest.mark.xdist_group(path.parts[0] if path.parts[0] in TOGETHER else str(path)))
+
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
