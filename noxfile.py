@@ -10,7 +10,12 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_missing_interpreters = True
 
 # What the plain test command can do without. On the machine that decides, nothing may be missing.
-WANTED = {"redis-server": "a system Redis beside the wheel's", "sidekiq": "what its clients push", "faketime": "clocks that are wrong"}
+WANTED = {
+    "redis-server": "a system Redis beside the wheel's",
+    "sidekiq": "what its clients push",
+    "faketime": "clocks that are wrong",
+    "chromium": "the dashboard in a browser",
+}
 
 
 def install(session: nox.Session, *groups: str, extras: str = "") -> None:
@@ -56,6 +61,13 @@ def types(session: nox.Session) -> None:
     """mypy, strict."""
     install(session, "types")
     session.run("mypy")
+
+
+@nox.session
+def screenshots(session: nox.Session) -> None:
+    """Make the dashboard's pictures in docs/ anew; takes a Chromium, and two minutes."""
+    install(session, "extras", extras="[embedded,web]")
+    session.run("python", "-m", "tests.web.pictures")
 
 
 @nox.session

@@ -47,6 +47,7 @@ What stays of jobs:
 What is run:
     cli/            python -m aioqless
     processes/      several workers: who looks after them, where each works, how it tells that it is well
+    web/            the dashboard
 """
 
 import importlib

@@ -60,6 +60,10 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data
+    web.started          info     url users
+    web.acted            info     who act about outcome
+    web.refused          warning  why client path
+    web.untrailed        error    who act why
     health.told          info     port
     supervisor.started   info     processes
     supervisor.draining  info     processes

@@ -128,6 +128,11 @@ class Queue:
         stats: dict[str, Any] = await self._scripts("stats", queue=self.name, date=date)
         return stats
 
+    async def days(self, count: int = 14) -> list[dict[str, Any]]:
+        """What the latest days came to, today's last: {day, popped, completed, failures, retries}; `day` is when it began (UTC days)."""
+        days: list[dict[str, Any]] = await self._scripts("days", queue=self.name, count=count)
+        return days
+
     async def pause(self) -> None:
         """Let nobody pop from here; what runs goes on."""
         await self._scripts("pause", queues=[self.name])

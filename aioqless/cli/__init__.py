@@ -10,6 +10,7 @@ recurring.py  recurring
 pipeline.py   what the commands of pipeline share; each pipeline_….py has some of them
 workers.py    workers, subscribe, unsubscribe, quiet, resume
 keep.py       check, lua
+web.py        web, web-user; how they are served: serving.py
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from aioqless.cli.outbox import outbox
 from aioqless.cli.pipeline import pipeline
 from aioqless.cli.queues import failed, queues, unfail
 from aioqless.cli.recurring import recurring
+from aioqless.cli.web import web, web_user
 from aioqless.cli.worker import worker
 from aioqless.cli.workers import quiet, resume, subscribe, unsubscribe, workers
 from aioqless.embedded import NoServer
@@ -48,6 +50,8 @@ __all__ = [
     "subscribe",
     "unfail",
     "unsubscribe",
+    "web",
+    "web_user",
     "worker",
     "workers",
 ]

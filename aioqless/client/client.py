@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import re
 import secrets
@@ -106,6 +107,13 @@ class Client:
         It connects when it is first used, gives up a call after `timeout` seconds or the client's, and is closed by who asked for it."""
         return self._scripts(f"{self.name}.{name}", min(timeout, self._timeout))
 
+    def over(self, connection: Connection) -> Client:
+        """The same queues over another connection, such as one that paces what is sent. It is no more than this client's other hand: there
+        is nothing to enter or to leave."""
+        other = copy.copy(self)
+        other._doors = _Doors(self.redis, Scripts(connection, self.namespace, clock=self._clock), other)
+        return other
+
     async def _ensure_private(self) -> None:
         """Start the private server unless it runs."""
         from aioqless import embedded
@@ -173,6 +181,11 @@ class Client:
         """The counts of all known queues, by when each was first seen: {name, waiting, running, stalled, scheduled, ...}."""
         counts: list[dict[str, Any]] = await self.scripts("queues", offset=offset, count=count)
         return counts
+
+    async def totals(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
+        """What today (UTC) came to so far in all known queues: {name, popped, completed, failures, retries}."""
+        totals: list[dict[str, Any]] = await self.scripts("totals", offset=offset, count=count)
+        return totals
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """All recurring jobs, those of other qless clients too: `async for each in client.recurring(): ...`

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from aioqless import data as data_
 from aioqless.jobs import Job
+from aioqless.jobs.glance import FailureGroup, Glance
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
 
@@ -54,6 +56,11 @@ class Jobs:
         page = await self._scripts("failed", group=group, start=start, limit=limit)
         return page["total"], [self._job(record) for record in page["jobs"]]
 
+    async def failed_jids(self, group: str, *, offset: int = 0, count: int = 25) -> list[str]:
+        """The jids of some jobs that failed in a group, the latest first; at most 1,000 a call."""
+        jids: list[str] = await self._scripts("group", group=group, offset=offset, count=count)
+        return jids
+
     async def tracked(self) -> tuple[list[Job], list[str]]:
         """The tracked jobs, and the jids of those that are tracked but gone."""
         page = await self._scripts("track")
@@ -73,6 +80,31 @@ class Jobs:
         """Delete jobs; returns the jids of those that were. Raises HasDependents when one that depends on them isn't named."""
         gone: list[str] = await self._scripts("cancel", jids=jids)
         return gone
+
+    async def glances(self, *jids: str) -> list[Glance]:
+        """What a list shows of jobs: those that exist, in the order asked, without their histories; at most 1,000 a call."""
+        return [Glance(**record) for record in await self._scripts("glances", jids=jids)]
+
+    async def failures(self, *groups: str) -> list[FailureGroup]:
+        """Failure groups at a glance; at most 100 a call."""
+        return [FailureGroup.of(record) for record in await self._scripts("failures", names=groups)]
+
+    async def revive(self, jid: str, *, data: Any = data_.Unread) -> None:
+        """Let a failed job run again in the queue that it failed in, with other data if they are given. Raises WrongState and NoSuchJob."""
+        text = None if data is data_.Unread else data_.encoded(data, self._max_data)
+        await self._scripts("revive", "job", jid=jid, data=text)
+
+    async def revive_group(self, group: str, count: int = 25) -> int:
+        """Let failed jobs of a group run again, each in the queue that it failed in, the oldest first; at most 1,000 a call. Returns how
+        many."""
+        revived: int = await self._scripts("revive", "group", group=group, count=count)
+        return revived
+
+    async def find(self, klass: str, *, cursor: str = "0", count: int = 1000) -> tuple[str, list[str]]:
+        """Search all jobs for a part of their klass, in any case, a portion of about `count` keys a call. Returns where to go on, "0" at
+        the end, and the jids found. What is there all the time is found, perhaps twice."""
+        step = await self._scripts("find", klass=klass, cursor=cursor, count=count)
+        return step["cursor"], step["found"]
 
     async def timeout(self, *jids: str) -> None:
         """Take running jobs from their workers; they are next in line before all others."""

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from aioqless import names
 from aioqless.errors import NotObeyed
+from aioqless.jobs.glance import WorkerGlance
 from aioqless.pubsub import subscribed
 from aioqless.scripts import Scripts
 from aioqless.scripts.calls import from_json
@@ -40,6 +41,10 @@ class Workers:
         held: dict[str, list[str]] = await self._scripts("workers", worker=name)
         return held
 
+    async def working(self, *names: str, most: int = 3) -> list[WorkerGlance]:
+        """What each of these workers does now, up to `most` jobs of each; at most 100 a call."""
+        return [WorkerGlance.of(record) for record in await self._scripts("working", workers=names, most=most)]
+
     async def deregister(self, *workers: str) -> None:
         """Take workers off the list of those known."""
         await self._scripts("deregister", workers=workers)
@@ -63,6 +68,10 @@ class Workers:
     async def resume(self, name: str) -> dict[str, Any]:
         """Let a worker pop again."""
         return await self._order(name, "resume")
+
+    async def stop(self, name: str) -> dict[str, Any]:
+        """Let a worker pop no more and end when what runs has ended or was handed back. One of several processes is replaced."""
+        return await self._order(name, "stop")
 
     async def _order(self, worker: str, order: str, **terms: Any) -> dict[str, Any]:
         answer = secrets.token_hex(8)

@@ -1,6 +1,7 @@
 """Jobs that are in Redis.
 
 record.py      JobState, Progress   what Redis keeps of a job, as Python values
+glance.py      Glance               what lists show of jobs, of failure groups and of workers
 reading.py     ReadJob              a job as it was read
 following.py   Followed             that, and what it offers to those who wait for its end, or tell how far it is
 job.py         Job                  that, and the verbs that change it

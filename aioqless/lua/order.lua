@@ -11,6 +11,7 @@
 -- @arg     queue    string
 -- @when    quiet
 -- @when    resume
+-- @when    stop
 -- @when    show
 -- @flags   allow-oom
 -- @raises  NOWORKER

@@ -14,12 +14,8 @@ for _ = 1, math.min(count or 25, 1000) do
   if not jid then break end
   local job = record.read(jid)
   if job and job.state == 'failed' then
-    if config.number('archive') == 'on' then missed.append(job) end
-    history.append(jid, job, now, 'put', cjson.encode({q = queue}))
     failing.uncount(job)
-    record.clear(jid, 'x-lost', 'x-start-by')
-    local state = putting.place(jid, queue, job.priority, 0, now, false)
-    record.set(jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.time(now))
+    reviving.place(job, queue, now)
     moved = moved + 1
   end
 end

@@ -25,6 +25,7 @@ class Obedient(Protocol):
     def unsubscribe(self, queue: str) -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Orders:
@@ -37,6 +38,7 @@ class Orders:
             "unsubscribe": lambda told: worker.unsubscribe(told["queue"]),
             "quiet": lambda told: worker.pause(),
             "resume": lambda told: worker.resume(),
+            "stop": lambda told: worker.stop(),
             "show": lambda told: None,
         }
         self._worker = worker

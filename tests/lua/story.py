@@ -22,6 +22,7 @@ local read = {
   zset = function(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
   set = function(key) return redis.call('SMEMBERS', key) end,
   list = function(key) return redis.call('LRANGE', key, 0, -1) end,
+  stream = function(key) return redis.call('XRANGE', key, '-', '+') end,
   string = function(key) return redis.call('GET', key) end,
   stream = function(key) return redis.call('XRANGE', key, '-', '+') end,
 }
@@ -246,6 +247,8 @@ def _contents(kind: bytes, row: Any) -> Any:
             return [(_text(id), {_text(name): _text(value) for name, value in _pairs(fields)}) for id, fields in row]
         case b"list":
             return [_text(item) for item in row]
+        case b"stream":
+            return [(_text(place), [_text(each) for each in fields]) for place, fields in row]
         case _:
             return _text(row)
 

@@ -23,7 +23,7 @@ LAYERS = [
     {"client"},
     {"handlers", "blocking", "outbox", "people"},
     {"worker"},
-    {"processes", "pipeline"},
+    {"processes", "pipeline", "web"},
     {"cli"},
     {"__main__", ""},
     {"extras", "testing"},
@@ -31,7 +31,7 @@ LAYERS = [
 SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
 SCRIPTS = [{"header"}, {"spelling"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
 EVENTS = [{"kinds"}, {"wanted"}, {"stream"}, {"door"}, {""}]
-JOBS = [{"record", "scratch", "followers", "reports"}, {"reading"}, {"following"}, {"job"}, {""}]
+JOBS = [{"record", "scratch", "followers", "reports", "glance"}, {"reading"}, {"following"}, {"job"}, {""}]
 PUTS = [{"terms"}, {"new"}, {"puts"}, {"room"}, {""}]
 RECURRING = [{"cron"}, {"schedules"}, {"job"}, {""}]
 WORKER = [
@@ -50,13 +50,24 @@ WORKER = [
 ]
 CLI = [
     {"app", "signals"},
-    {"process", "processes", "pipeline"},
-    {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"},
+    {"process", "processes", "serving", "pipeline"},
+    {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "web"},
     {""},
 ]
 PEOPLE = [{"person"}, {"reservation", "fate"}, {"desk"}, {""}]
 PIPELINE = [{"schema"}, {"lake"}, {"changes"}, {""}]
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
+WEB = [
+    {"passwords", "redaction", "wording", "paced", "sessions", "sampler"},
+    {"access", "drawing.lines", "drawing.bars", "drawing.stages", "drawing.graph"},
+    {"drawing", "asked", "trail"},
+    {"guard", "rendering", "live", "bulk", "acts.act"},
+    {"board", "pages.overview", "pages.queue", "pages.jobs", "pages.lists", "pages.failures", "pages.workers", "pages.keeping"},
+    {"pages.recurring", "acts.jobs", "acts.groups", "acts.queues", "acts.workers", "acts.recurring", "acts.config", "login"},
+    {"pages", "acts"},
+    {"app"},
+    {""},
+]
 WITHIN = {
     "servers": SERVERS,
     "scripts": SCRIPTS, "events": EVENTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING,

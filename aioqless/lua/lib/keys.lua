@@ -74,6 +74,7 @@ function keys.skipped(person) return ns .. ':x:skipped:' .. person end          
 function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
 function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid
+function keys.trail() return ns .. ':x:trail' end                              -- stream of what people did; bounded
 function keys.refused() return ns .. ':x:refused' end                          -- L what another system's clients pushed and can't be a job, as JSON
 function keys.archive() return ns .. ':x:archive' end                          -- stream: what ended, where shared config says so
 function keys.archive_read() return ns .. ':x:archive:read' end                -- H who keeps it elsewhere, and up to which entry

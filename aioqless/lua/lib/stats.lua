@@ -107,3 +107,11 @@ function stats.histogram(values)
   end
   return counters
 end
+
+-- How often each thing happened in a queue on a day, as members of an object.
+function stats.totals(day, queue)
+  local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries')
+  return '"popped":' .. json.number(tonumber(redis.call('HGET', keys.stats('wait', day, queue), 'total')) or 0)
+    .. ',"completed":' .. json.number(tonumber(redis.call('HGET', keys.stats('run', day, queue), 'total')) or 0)
+    .. ',"failures":' .. (counters[1] or '0') .. ',"retries":' .. (counters[2] or '0')
+end

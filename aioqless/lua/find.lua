@@ -1,0 +1,17 @@
+-- find: jobs by a part of their klass, a bounded portion of all keys in each call.
+--
+-- @arg     klass    string        in any case
+-- @arg     cursor   string?       where the call before stopped; empty or 0: the beginning
+-- @arg     count    count?        about how many keys to look at; default 1,000, at most 10,000
+-- @flags   no-writes
+-- @returns json                   {cursor, found: [jid]}; the cursor is "0" when all were looked at
+
+if cursor and not walking.is_position(cursor) then refusal.argument('cursor', cursor, 'is none that a search has given') end
+local found, wanted = {}, string.lower(klass)
+local prefix = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':j:'
+local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT', math.min(math.max(count or 1000, 1), 10000), 'TYPE', 'hash')
+for _, key in ipairs(step[2]) do
+  local name = redis.call('HGET', key, 'klass')
+  if name and string.find(string.lower(name), wanted, 1, true) then found[#found + 1] = string.sub(key, #ns + 4) end
+end
+return '{"cursor":' .. cjson.encode(step[1]) .. ',"found":' .. json.texts(found) .. '}'

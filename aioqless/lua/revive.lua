@@ -1,0 +1,42 @@
+-- revive: failed jobs run again, each in the queue that it failed in. Those without one stay.
+--
+-- @when    group
+-- @arg     group    string
+-- @arg     now      time
+-- @arg     count    count?        the oldest so many; default 25; at most 1,000
+-- @returns number                 how many
+-- @when    job
+-- @arg     jid      string
+-- @arg     now      time
+-- @arg     data     data?         replaces the job's data when given
+-- @returns number                 1
+-- @flags   allow-oom
+-- @raises  NOJOB BADSTATE
+
+if word == 'job' then
+  local job = record.existing(jid)
+  if job.state ~= 'failed' then refusal.state(job, 'the job has not failed') end
+  if job.queue == '' then refusal.state(job, 'the job has no queue; move it to one') end
+  failing.leave(job)
+  if data then record.set(jid, 'data', data) end
+  reviving.place(job, job.queue, now)
+  place.register(job.queue, now)
+  return '1'
+end
+local revived, astray = 0, {}
+for _ = 1, math.min(count or 25, 1000) do
+  local next_jid = redis.call('RPOP', keys.group(group))
+  if not next_jid then break end
+  local job = record.read(next_jid)
+  if job and job.state == 'failed' and job.queue == '' then
+    astray[#astray + 1] = next_jid
+  elseif job and job.state == 'failed' then
+    failing.uncount(job)
+    reviving.place(job, job.queue, now)
+    place.register(job.queue, now)
+    revived = revived + 1
+  end
+end
+for i = #astray, 1, -1 do redis.call('RPUSH', keys.group(group), astray[i]) end
+failing.forget_if_empty(group)
+return tostring(revived)

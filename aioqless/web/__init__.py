@@ -1,0 +1,38 @@
+"""A dashboard in the browser, served by `aioqless web` or as a part of another app (aioqless[web]).
+
+What is known of people:
+    passwords.py   hashes of passwords
+    access.py      Access: users and roles
+    sessions.py    a browser's cookie, the token of its forms
+    redaction.py   what of jobs' data is hidden
+    trail.py       who did what
+
+What a request is:
+    asked.py       a page with its parameters, within limits
+    guard.py       the door: who gets in, which changes count
+    login.py       logging in and out
+
+What is shown and done:
+    sampler.py     how all queues are just now, looked at once for all
+    pages/         what each address shows
+    acts/          what can be done
+    bulk.py        what is done to many jobs, in steps
+    wording.py     numbers, times and events in words
+    drawing/       pictures, as SVG
+    templates/     the pages' HTML
+    static/        stylesheet and script
+    rendering.py   the three together
+
+How it stays up to date:
+    paced.py       a connection that sends only so many commands a second
+    live.py        pages made anew, and sent to all who look
+
+And the whole:
+    board.py       what one dashboard owns
+    app.py         create_app: the routes
+"""
+
+from aioqless.web.access import Access, Identity, Role, User
+from aioqless.web.app import create_app
+
+__all__ = ["Access", "Identity", "Role", "User", "create_app"]

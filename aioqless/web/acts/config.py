@@ -1,0 +1,22 @@
+"""What all workers and clients share."""
+
+from __future__ import annotations
+
+from aioqless.web.access import Role
+from aioqless.web.acts.act import Doing, act
+
+
+@act("config-set", Role.ADMIN)
+async def set_option(doing: Doing) -> str:
+    """Set an option for all."""
+    option, value = doing.text("option").strip(), doing.text("value").strip()
+    await doing.client.config.set(option, value)
+    return f"{option} is {value}, for all."
+
+
+@act("config-unset", Role.ADMIN)
+async def unset_option(doing: Doing) -> str:
+    """Go back to the default."""
+    option = doing.text("option")
+    await doing.client.config.unset(option)
+    return f"{option} has its default again."

@@ -1,0 +1,34 @@
+"""What can be done to a queue."""
+
+from __future__ import annotations
+
+from aioqless import names
+from aioqless.web.access import Role
+from aioqless.web.acts.act import Doing, Done, act
+
+
+@act("pause")
+async def pause(doing: Doing) -> str:
+    """Let nobody pop from it."""
+    queue = names.checked("queue", doing.text("queue"))
+    await doing.client.queue(queue).pause()
+    return f"Queue {queue} is paused: what runs goes on, nothing else starts."
+
+
+@act("unpause")
+async def unpause(doing: Doing) -> str:
+    """Let everybody pop from it again."""
+    queue = names.checked("queue", doing.text("queue"))
+    await doing.client.queue(queue).unpause()
+    return f"Queue {queue} goes on."
+
+
+@act("forget", Role.ADMIN)
+async def forget(doing: Doing) -> Done:
+    """Take an empty queue off the list."""
+    queue = doing.client.queue(doing.text("queue"))
+    counts = await queue.counts()
+    if held := sum(counts[what] for what in ("waiting", "running", "stalled", "scheduled", "depends", "recurring")):
+        raise ValueError(f"queue {queue.name} has {held:,} jobs: only an empty one can be taken off the list")
+    await queue.forget()
+    return Done(f"Queue {queue.name} is off the list. It comes back with its next job.", "/queues")

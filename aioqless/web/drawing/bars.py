@@ -1,0 +1,69 @@
+"""Bars: how long jobs waited and ran on a day, and what the latest days came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+import aioqless.web.wording as wording
+
+WIDTH, HEIGHT, FOOT = 560, 120, 18
+# Each bar: what is below it, and which of the stored counters it adds up: seconds 0-59, minutes 1-59, hours 1-23, days 1-6.
+BINS: list[tuple[str, range]] = [
+    *[(f"{second} s", range(second, second + 1)) for second in range(10)],
+    *[(f"{second} s", range(second, second + 10)) for second in range(10, 60, 10)],
+    *[(f"{first} min", range(59 + first, 59 + last)) for first, last in ((1, 2), (2, 5), (5, 10), (10, 30), (30, 60))],
+    *[(f"{first} h", range(118 + first, 118 + last)) for first, last in ((1, 2), (2, 6), (6, 24))],
+    ("1 d", range(142, 148)),
+]
+
+
+def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
+    """How many jobs took how long: `kind` is wait or run. The bars are of spans that grow, from a second to days."""
+    counters = [int(each) for each in stats["histogram"]]
+    counts = [sum(counters[at] for at in spans) for _, spans in BINS]
+    most, step = max(counts) or 1, WIDTH / len(BINS)
+    bars = Markup("").join(
+        Markup(
+            "<g><title>from {label}: {count}</title>"
+            '<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="1.5"/></g>'
+        ).format(label=label, count=wording.number(count), kind=kind, x=at * step + 1, y=HEIGHT - size, w=step - 2, h=size)
+        for at, ((label, _), count) in enumerate(zip(BINS, counts, strict=True))
+        if (size := max(2.0, count / most * (HEIGHT - 6)) if count else 0.0)
+    )
+    labels = Markup("").join(
+        Markup('<text x="{:.1f}" y="{}">{}</text>').format(at * step, HEIGHT + FOOT - 4, label)
+        for at, (label, _) in enumerate(BINS)
+        if label in ("0 s", "5 s", "10 s", "1 min", "10 min", "1 h", "1 d")
+    )
+    said = f"{kind} of {wording.number(stats['count'])} jobs: {wording.span(stats['mean'])} on average"
+    return _chart(said, WIDTH, bars + labels)
+
+
+def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
+    """What was completed and what failed on each of the latest days."""
+    most = max((each["completed"] + each["failures"] for each in days), default=0) or 1
+    step = WIDTH / max(1, len(days))
+    drawn = Markup("")
+    for at, each in enumerate(days):
+        bad, good = (each[what] / most * (HEIGHT - 6) for what in ("failures", "completed"))
+        said = f"{wording.day(each['day'])}: {wording.number(each['completed'])} completed, {wording.number(each['failures'])} failed"
+        drawn += Markup(
+            '<g><title>{said}</title><rect class="run" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{good:.1f}" rx="1.5"/>'
+            '<rect class="bad" x="{x:.1f}" y="{top:.1f}" width="{w:.1f}" height="{bad:.1f}" rx="1.5"/>'
+            '<text x="{x:.1f}" y="{foot}">{label}</text></g>'
+        ).format(
+            said=said, x=at * step + 2, w=step - 4, y=HEIGHT - good, good=good, top=HEIGHT - good - bad, bad=bad, foot=HEIGHT + FOOT - 4,
+            label=wording.day(each["day"])[8:],
+        )  # fmt: skip
+    done = sum(each["completed"] for each in days)
+    return _chart(f"{wording.number(done)} completed in the last {len(days)} days", WIDTH, drawn)
+
+
+def _chart(said: str, width: int, drawn: Markup) -> Markup:
+    return Markup(
+        '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{said}">'
+        '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/>{drawn}</svg>'
+    ).format(w=width, h=HEIGHT + FOOT, y=HEIGHT + 0.5, said=said, drawn=drawn)

@@ -1,0 +1,54 @@
+"""A job's life as a strip: how long it waited and ran, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from markupsafe import Markup
+
+import aioqless.web.wording as wording
+
+WIDTH, HEIGHT = 1000, 22
+LEAST = 6.0
+MOST = 200  # spans
+AFTER = {
+    "put": "waited",
+    "popped": "ran",
+    "retried": "waited",
+    "released": "waited",
+    "timed-out": "waited",
+    "lock-lost": "waited",
+    "failed": "lay failed",
+}
+KINDS = {"waited": "wait", "ran": "run", "lay failed": "bad"}
+
+
+def strip(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Markup:
+    """Each span between two events as wide as it was long, with some width left to the short ones. The last reaches to now, unless the
+    job is complete."""
+    spans = list(_spans(events, state, now))[-MOST:]
+    if not spans:
+        return Markup("")
+    whole = sum(length for _, length in spans) or 1.0
+    free, drawn, at = max(0.0, WIDTH - LEAST * len(spans)), Markup(""), 0.0
+    for what, length in spans:
+        width = (LEAST if LEAST * len(spans) < WIDTH else WIDTH / len(spans)) + free * length / whole
+        drawn += Markup('<g><title>{} {}</title><rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="{}" rx="3"/></g>').format(
+            what, wording.span(length), KINDS[what], at, max(1.0, width - 1.5), HEIGHT
+        )
+        at += width
+    said = ", ".join(f"{what} {wording.span(length)}" for what, length in spans[-6:])
+    return Markup('<svg class="strip" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>').format(
+        WIDTH, HEIGHT, said, drawn
+    )
+
+
+def _spans(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Iterator[tuple[str, float]]:
+    told = [each for each in events if each.get("what") in AFTER or each.get("what") == "done"]
+    for before, after in pairwise(told):
+        if before["what"] in AFTER:
+            yield AFTER[before["what"]], max(0.0, after["when"] - before["when"])
+    if told and state != "complete" and told[-1]["what"] in AFTER:
+        yield AFTER[told[-1]["what"]], max(0.0, now - told[-1]["when"])

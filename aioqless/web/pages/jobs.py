@@ -1,0 +1,89 @@
+"""One job: what it is, what happened to it, what it waits for; and one recurring job."""
+
+from __future__ import annotations
+
+import time
+
+from aioqless.client import Client
+from aioqless.errors import NoSuchJob
+from aioqless.jobs import Job
+from aioqless.web.asked import Asked, Page
+from aioqless.web.drawing.graph import Node
+
+NEIGHBOURS = 12
+SHOWN_EVENTS = 100
+
+
+async def job(asked: Asked) -> Page:
+    jid = asked.text("jid")
+    job = await asked.client.jobs.get(jid) if jid else None
+    if job is None:
+        if jid and await asked.client.jobs.recurring(jid):
+            return await recurring_job(asked)
+        raise NoSuchJob("get", "NOJOB", {"why": "There is no such job, or no longer", "jid": jid})
+    nodes, edges, more = await around(asked.client, job) if job.dependencies or job.dependents else ([], [], {})
+    values = {
+        "job": job,
+        "data": asked.board.redaction.shown(job.raw_data) if asked.sees_data else None,
+        "events": job.events[-SHOWN_EVENTS:],
+        "nodes": nodes,
+        "edges": edges,
+        "more": more,
+        "now": time.time(),
+        "queues": [each.name for each in asked.board.sampler.latest.queues[:200]],
+        "edit": asked.one_of("edit", ("", "1")),
+    }
+    return Page("job.html", f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}", values)
+
+
+async def around(client: Client, job: Job) -> tuple[list[Node], list[tuple[str, str]], dict[int, int]]:
+    """The jobs that it waits for and those that wait for it, and one step further; some of them where there are many."""
+    waits, waiting = job.dependencies[:NEIGHBOURS], job.dependents[:NEIGHBOURS]
+    found = {each.jid: each for each in await client.jobs.multiget(*waits, *waiting)}
+    nodes = [Node(job.jid, job.klass, job.state, 0)]
+    edges: list[tuple[str, str]] = []
+    for jids, column in ((waits, -1), (waiting, 1)):
+        for jid in jids:
+            if each := found.get(jid):
+                nodes.append(Node(jid, each.klass, each.state, column))
+                edges.append((jid, job.jid) if column < 0 else (job.jid, jid))
+    further = {-2: [jid for each in waits if each in found for jid in found[each].dependencies], 2: []}
+    further[2] = [jid for each in waiting if each in found for jid in found[each].dependents]
+    known = {node.jid for node in nodes}
+    wanted = {column: [jid for jid in dict.fromkeys(jids) if jid not in known][:NEIGHBOURS] for column, jids in further.items()}
+    if asked_for := [*wanted[-2], *wanted[2]]:
+        states = {each.jid: each for each in await client.jobs.glances(*asked_for)}
+        for column, jids in wanted.items():
+            nodes += [Node(jid, states[jid].klass, states[jid].state, column) for jid in jids if jid in states]
+    edges += [(jid, each) for each in waits if each in found for jid in found[each].dependencies]
+    edges += [(each, jid) for each in waiting if each in found for jid in found[each].dependents]
+    left = {-1: job.whole.dependencies_total - len(waits), 1: job.whole.dependents_total - len(waiting)}
+    return nodes, list(dict.fromkeys(edges)), {column: count for column, count in left.items() if count > 0}
+
+
+async def recurring_job(asked: Asked) -> Page:
+    jid = asked.text("jid")
+    template = await asked.client.jobs.recurring(jid) if jid else None
+    if template is None:
+        raise NoSuchJob("recur", "NOJOB", {"why": "There is no such recurring job, or no longer", "jid": jid})
+    latest = await asked.client.jobs.glances(*[f"{jid}-{number}" for number in range(template.count, max(0, template.count - 20), -1)])
+    values = {
+        "template": template,
+        "data": asked.board.redaction.shown(template.raw_data) if asked.sees_data else None,
+        "latest": latest,
+        "ticks": ticks(template.cron, template.timezone, template.interval, template.next),
+    }
+    return Page("recurring_job.html", f"{template.klass.rpartition('.')[2]} · recurring", values)
+
+
+def ticks(cron: str | None, timezone: str | None, interval: float | None, first: float | None, count: int = 5) -> list[float]:
+    """When the next instances are due; none while it is paused."""
+    from aioqless.recurring.cron import Cron
+
+    found = [] if first is None else [first]
+    try:
+        while found and len(found) < count:
+            found.append(Cron(cron, timezone or "UTC").next(found[-1]) if cron else found[-1] + (interval or 0))
+    except ValueError:  # an expression that somebody else stored
+        pass
+    return found

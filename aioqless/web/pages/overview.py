@@ -1,0 +1,78 @@
+"""The first page: how everything is just now; and all queues."""
+
+from __future__ import annotations
+
+from aioqless.web.asked import SIZE, Asked, Page
+from aioqless.web.sampler import QueueNow, Sample
+
+FIRST = 12  # queues on the first page
+SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
+
+
+async def overview(asked: Asked) -> Page:
+    sample = await asked.board.sampler.fresh(asked.client)
+    names = sorted(sample.failed, key=lambda name: -sample.failed[name])[:6]
+    return Page(
+        "overview.html",
+        "Overview",
+        {
+            "queues": sorted(sample.queues, key=trouble)[:FIRST],
+            "groups": await asked.client.jobs.failures(*names) if names else [],
+            "workers": await asked.client.workers.working(*[each["name"] for each in sample.workers[:6]], most=1),
+            "rates": asked.board.sampler.rates(),
+            "rates_of": asked.board.sampler.rates,
+            "problems": problems(sample),
+        },
+    )
+
+
+async def queues(asked: Asked) -> Page:
+    sample = await asked.board.sampler.fresh(asked.client)
+    wanted, sort = asked.text("q").lower(), asked.one_of("sort", SORTS)
+    found = [each for each in sample.queues if wanted in each.name.lower()]
+    if sort == "trouble":
+        found.sort(key=trouble)
+    elif sort == "name":
+        found.sort(key=lambda each: each.name.lower())
+    else:
+        found.sort(key=lambda each: (-getattr(each, sort), each.name))
+    page = found[asked.offset : asked.offset + SIZE]
+    return Page(
+        "queues.html",
+        "Queues",
+        {
+            "queues": page,
+            "total": len(found),
+            "wanted": asked.text("q"),
+            "sort": sort,
+            "sorts": SORTS,
+            "rates_of": asked.board.sampler.rates,
+        },
+    )
+
+
+def trouble(queue: QueueNow) -> tuple[object, ...]:
+    """What somebody should look at comes first: stalled jobs, then paused queues with work, then the longest line."""
+    return (-queue.stalled, not (queue.paused and queue.waiting), -queue.waiting, -queue.running, -queue.completed, queue.name)
+
+
+def problems(sample: Sample) -> list[tuple[str, str, str]]:
+    """What is wrong, with what to do about it and where: (what, advice, address)."""
+    found, health = [], sample.health
+    if not sample.workers and sample.sum("waiting"):
+        found.append(("Jobs wait, and no worker is there.", "Start one: python -m aioqless worker your.module -q QUEUE", "/workers"))
+    if stalled := sample.sum("stalled"):
+        found.append(
+            (f"{stalled:,} stalled: their workers were silent for too long.", "The next pop hands them to another worker.", "/queues")
+        )
+    if paused := [queue.name for queue in sample.queues if queue.paused and queue.waiting]:
+        found.append(
+            (f"Paused, with jobs waiting: {', '.join(paused[:3])}{' …' if len(paused) > 3 else ''}", "Unpause it to go on.", "/queues")
+        )
+    if health.memory_limit and health.memory > 0.9 * health.memory_limit:
+        found.append(("Redis is nearly full.", "Put is refused when it is: raise maxmemory, or work jobs off.", "/redis"))
+    if health.memory_limit and health.policy != "noeviction":
+        found.append((f"Redis may throw jobs away: its policy is {health.policy}.", "Set maxmemory-policy to noeviction.", "/redis"))
+    if not health.saved:
+        found.append(("Redis failed to write to its disk.", "Look at its log: jobs may be lost when it ends.", "/redis"))
+    return found

@@ -1,0 +1,37 @@
+"""Workers: who they are, and what each is doing now."""
+
+from __future__ import annotations
+
+from aioqless.client.workers import Workers
+from aioqless.errors import NoSuchWorker, NotObeyed
+from aioqless.web.asked import Asked, Page
+
+PAGE = 50
+HELD = 100
+
+
+async def workers(asked: Asked) -> Page:
+    sample = await asked.board.sampler.fresh(asked.client)
+    wanted = asked.text("q").lower()
+    names = [each["name"] for each in sample.workers if wanted in each["name"].lower()]
+    page = names[asked.offset : asked.offset + PAGE]
+    values = {"workers": await asked.client.workers.working(*page, most=2) if page else [], "total": len(names), "wanted": asked.text("q")}
+    return Page("workers.html", "Workers", values)
+
+
+async def worker(asked: Asked) -> Page:
+    name = asked.text("name")
+    if not name:
+        raise KeyError(name)
+    (worker,) = await asked.client.workers.working(name, most=HELD)
+    if asked.client is asked.board.client:  # asking takes a subscription: not for each look of a page that is live
+        asked.board.served[name] = await _serves(asked, name)
+    return Page("worker.html", f"{name} · worker", {"worker": worker, "serves": asked.board.served.get(name)})
+
+
+async def _serves(asked: Asked, name: str) -> dict[str, object] | None:
+    """What it says of itself; None for one that doesn't listen, such as another qless client's."""
+    try:
+        return await Workers(asked.client.redis, asked.client.scripts, patience=0.5).show(name)
+    except (NoSuchWorker, NotObeyed):
+        return None

@@ -1,0 +1,153 @@
+"""How all queues are just now, and were the last minutes: looked at once for everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aioqless.client import Client
+
+KEPT = 90  # samples
+MOST_QUEUES = 10_000
+PAGE = 1000
+FRESH = 2.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueNow:
+    """A queue's counts, and today's totals."""
+
+    name: str
+    waiting: int = 0
+    running: int = 0
+    stalled: int = 0
+    scheduled: int = 0
+    depends: int = 0
+    recurring: int = 0
+    paused: bool = False
+    popped: int = 0
+    completed: int = 0
+    failures: int = 0
+    retries: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """How Redis is. Memory in bytes, 0 for no limit."""
+
+    version: str = ""
+    memory: int = 0
+    memory_limit: int = 0
+    policy: str = ""
+    durable: str = ""
+    saved: bool = True
+    clients: int = 0
+    commands: int = 0
+    uptime: int = 0
+    fragmentation: float = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Everything at one moment: `when` in seconds since 1970. `failed` are the jobs in each failure group, `workers` as they are known."""
+
+    when: float = 0
+    queues: tuple[QueueNow, ...] = ()
+    failed: Mapping[str, int] = field(default_factory=dict)
+    workers: tuple[Mapping[str, Any], ...] = ()
+    health: Health = field(default_factory=Health)
+
+    def sum(self, what: str) -> int:
+        """One count of all queues together."""
+        return sum(getattr(queue, what) for queue in self.queues)
+
+
+class Sampler:
+    """Owns the latest sample, and the rates of the last minutes: completed and failed a second, of each queue and of all."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._looking = asyncio.Lock()
+        self.latest = Sample()
+        self._looked = -1e9
+        self._rates: dict[str, deque[tuple[float, float, float]]] = {}
+
+    async def fresh(self, client: Client | None = None, within: float = FRESH) -> Sample:
+        """The latest sample, taken anew unless it is of the last `within` seconds."""
+        async with self._looking:
+            if time.monotonic() - self._looked > within:
+                sample = await self._look(client or self._client)
+                self._remember(sample, time.monotonic())
+        return self.latest
+
+    def rates(self, queue: str = "") -> list[tuple[float, float, float]]:
+        """(when, completed a second, failed a second) up to now; without a queue, of all together."""
+        return list(self._rates.get(queue, ()))
+
+    async def _look(self, client: Client) -> Sample:
+        counts = await _all(client.queues)
+        totals = {each.pop("name"): each for each in await _all(client.totals)}
+        queues = tuple(QueueNow(**each, **totals.get(each["name"], {})) for each in counts)
+        failed = await client.jobs.failed()
+        workers = tuple(await client.workers.counts())
+        return Sample(when=time.time(), queues=queues, failed=failed, workers=workers, health=await health(client))
+
+    def _remember(self, sample: Sample, now: float) -> None:
+        before, passed = {queue.name: queue for queue in self.latest.queues}, now - self._looked
+        self.latest, self._looked = sample, now
+        if passed > 3600:  # the first, or the first for long: nothing is known of what was between
+            self._rates = {}
+            return
+        done = failed = 0.0
+        for queue in sample.queues:
+            if earlier := before.get(queue.name):
+                rates = [_grown(getattr(earlier, what), getattr(queue, what)) / passed for what in ("completed", "failures")]
+                self._keep(queue.name, sample.when, rates[0], rates[1])
+                done, failed = done + rates[0], failed + rates[1]
+        self._keep("", sample.when, done, failed)
+        for gone in self._rates.keys() - {queue.name for queue in sample.queues} - {""}:
+            del self._rates[gone]
+
+    def _keep(self, queue: str, when: float, done: float, failed: float) -> None:
+        self._rates.setdefault(queue, deque(maxlen=KEPT)).append((when, done, failed))
+
+
+def _grown(before: int, after: int) -> int:
+    """How much a counter grew that begins anew each day."""
+    return after - before if after >= before else after
+
+
+async def _all(read: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    while len(found) < MOST_QUEUES and (page := await read(offset=len(found), count=PAGE)):
+        found += page
+        if len(page) < PAGE:
+            break
+    return found
+
+
+async def health(client: Client) -> Health:
+    """What Redis says of itself."""
+    said = parsed((await client.scripts.connection.execute("INFO")).decode("utf-8", "replace"))
+    aof, saves = said.get("aof_enabled") == "1", said.get("rdb_last_save_time", "0") != "0"
+    return Health(
+        version=said.get("valkey_version") or said.get("redis_version", ""),
+        memory=int(said.get("used_memory", 0)),
+        memory_limit=int(said.get("maxmemory", 0)),
+        policy=said.get("maxmemory_policy", ""),
+        durable="append-only file" if aof else "snapshots" if saves else "none",
+        saved=(said.get("aof_last_write_status", "ok") if aof else said.get("rdb_last_bgsave_status", "ok")) == "ok",
+        clients=int(said.get("connected_clients", 0)),
+        commands=int(said.get("instantaneous_ops_per_sec", 0)),
+        uptime=int(said.get("uptime_in_seconds", 0)),
+        fragmentation=float(said.get("mem_fragmentation_ratio", 0)),
+    )
+
+
+def parsed(text: str) -> dict[str, str]:
+    """The fields of INFO's reply."""
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))

@@ -1,0 +1,158 @@
+// What the pages do beyond HTML: stay up to date, send forms without losing the place, keys, times told as "12 s ago".
+// All of it can be missing: links and forms work by themselves.
+
+const root = document.body.dataset.root
+const main = document.getElementById("main")
+const notes = document.getElementById("notes")
+const parse = html => new DOMParser().parseFromString(html, "text/html")
+
+// Make a part of the page like another, changing as little as can be: what is typed, open or focused stays.
+function morph(old, fresh) {
+  const kept = new Map([...old.children].filter(each => each.id).map(each => [each.id, each]))
+  let at = old.firstChild
+  for (const next of [...fresh.childNodes]) {
+    const same = next.id && kept.get(next.id)
+    if (same && same !== at) old.insertBefore(same, at)
+    const here = same || at
+    if (here && alike(here, next)) {
+      at = here.nextSibling
+      update(here, next)
+    } else old.insertBefore(document.importNode(next, true), at)
+  }
+  while (at) {
+    const gone = at
+    at = at.nextSibling
+    gone.remove()
+  }
+}
+
+const alike = (old, fresh) => old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && (old.id || "") === (fresh.id || "")
+
+function update(old, fresh) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue
+    return
+  }
+  if (old.isEqualNode(fresh) || changed(old) || (old.matches("time") && old.dateTime === fresh.dateTime)) return
+  for (const { name, value } of [...fresh.attributes]) if (old.getAttribute(name) !== value) old.setAttribute(name, value)
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !(name === "open" && old.matches("details"))) old.removeAttribute(name)
+  if (old.matches("input, textarea")) old.value = fresh.defaultValue
+  morph(old, fresh)
+}
+
+// A form that somebody is filling in, or a field that differs from what the server sent, is left alone.
+const changed = node => node.matches("form") && [...node.elements].some(each => each === document.activeElement && each.matches("input:not([type=hidden]), textarea, select")
+  || each.matches("input:not([type=hidden]), textarea") && each.value !== each.defaultValue)
+
+// Stay up to date while the page is seen: browsers have but few connections to one server.
+let events
+const state = document.getElementById("live")
+function tell(kind, text) {
+  state.hidden = false
+  state.className = `state ${kind}`
+  state.textContent = text
+}
+function listen() {
+  events?.close()
+  const at = document.body.dataset.at
+  if (!at || document.hidden) return
+  events = new EventSource(`${root}/live?at=${encodeURIComponent(at)}`)
+  events.onopen = () => tell("on", "live")
+  events.onerror = () => tell("off", events.readyState === EventSource.CLOSED ? "not live: load the page again" : "connecting …")
+  events.onmessage = message => {
+    morph(main, parse(`<main>${JSON.parse(message.data)}</main>`).querySelector("main"))
+    times()
+  }
+}
+document.addEventListener("visibilitychange", () => document.hidden ? events?.close() : listen())
+window.addEventListener("pagehide", () => events?.close())
+
+// Show another page in place of this one: what was answered to a form.
+function show(html, address) {
+  const fresh = parse(html)
+  document.title = fresh.title
+  if (fresh.body.dataset.at) document.body.dataset.at = fresh.body.dataset.at
+  else delete document.body.dataset.at
+  morph(notes, fresh.getElementById("notes"))
+  morph(main, fresh.getElementById("main"))
+  const here = document.querySelector("body > nav ul")
+  if (here && fresh.querySelector("body > nav ul")) morph(here, fresh.querySelector("body > nav ul"))
+  if (address !== location.href) {
+    history.pushState({}, "", address)
+    scrollTo(0, 0)
+  }
+  times()
+  listen()
+}
+window.addEventListener("popstate", () => location.reload())
+
+document.addEventListener("submit", async event => {
+  const form = event.target, button = event.submitter
+  if (form.method !== "post" || !(button?.getAttribute("formaction") || form.action).includes("/do/")) return
+  event.preventDefault()
+  const body = new URLSearchParams(new FormData(form, button))
+  if (button) button.disabled = true
+  try {
+    const answer = await fetch(button?.getAttribute("formaction") || form.action, { method: "POST", body, credentials: "same-origin" })
+    if (!answer.headers.get("content-type")?.startsWith("text/html")) throw new Error(await answer.text())
+    form.reset()
+    for (const open of document.querySelectorAll("details.sheet[open]")) open.open = false
+    document.activeElement?.blur()
+    show(await answer.text(), answer.url)
+  } catch (error) {
+    const told = document.createElement("p")
+    told.className = "note refused"
+    told.textContent = `Not done: ${error.message}`
+    notes.replaceChildren(told)
+  } finally {
+    if (button) button.disabled = false
+  }
+})
+
+// Times
+const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]
+function told(seconds) {
+  const parts = []
+  let left = Math.round(Math.abs(seconds))
+  for (const [name, length] of units) {
+    if (left >= length) parts.push(`${Math.floor(left / length)} ${name}`)
+    left %= length
+  }
+  const span = parts.slice(0, 2).join(" ")
+  return !span ? "now" : seconds > 0 ? `in ${span}` : `${span} ago`
+}
+function times() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const text = told((Date.parse(time.dateTime) - Date.now()) / 1000)
+    if (time.textContent !== text) time.textContent = text
+  }
+}
+
+// Keys
+const pages = { o: "/", q: "/queues", f: "/failures", w: "/workers" }
+let went = 0
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  if (event.key === "Escape") for (const open of document.querySelectorAll("details.sheet[open]")) {
+    open.open = false
+    open.querySelector("summary").focus()
+  }
+  if (event.target.matches("input, textarea, select")) return
+  const rows = [...document.querySelectorAll("a.row")]
+  const at = rows.indexOf(document.activeElement)
+  if (Date.now() - went < 1500 && pages[event.key]) location.href = root + pages[event.key]
+  else if (event.key === "/") document.getElementById("q")?.focus()
+  else if (event.key === "?") document.getElementById("keys").showModal()
+  else if (event.key === "j") rows[Math.min(at + 1, rows.length - 1)]?.focus()
+  else if (event.key === "k") rows[Math.max(at - 1, 0)]?.focus()
+  else if (event.key !== "g") return
+  went = event.key === "g" ? Date.now() : 0
+  event.preventDefault()
+})
+document.addEventListener("click", event => {
+  for (const open of document.querySelectorAll(".heading details.sheet[open]")) if (!open.contains(event.target)) open.open = false
+})
+
+times()
+setInterval(times, 1000)
+listen()

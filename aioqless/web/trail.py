@@ -1,0 +1,40 @@
+"""The trail: who did what, when, and what came of it. It is kept in Redis, and each act is logged too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aioqless.client import Client
+from aioqless.log import log
+from aioqless.web.access import Identity
+
+LONGEST = 200  # characters of each value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """Something that somebody did. `place` is where it stands in the trail, `when` in seconds since 1970."""
+
+    place: str
+    when: float
+    who: str
+    act: str
+    about: dict[str, Any]
+    outcome: str
+
+
+async def add(client: Client, who: Identity, act: str, about: Mapping[str, str], outcome: str) -> None:
+    """Note an act. Jobs' data never go into the trail, only that they were changed."""
+    noted = {name: value[:LONGEST] for name, value in about.items() if value and name != "data"}
+    if about.get("data"):
+        noted["data"] = f"{len(about['data'])} characters"
+    log.info("web.acted", who=who.name, act=act, about=noted, outcome=outcome)
+    await client.scripts("trail", "add", who=who.name, act=act, about=json.dumps(noted), outcome=outcome[:LONGEST])
+
+
+async def latest(client: Client, before: str | None, count: int) -> list[Act]:
+    """Acts, the latest first; those before a place."""
+    return [Act(**each) for each in await client.scripts("trail", "list", before=before, count=count)]

@@ -1,0 +1,25 @@
+"""Steps that stories about the dashboard are told in."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+
+
+async def token(http: httpx.AsyncClient, path: str = "/config") -> str:
+    """The token of this browser's forms, as a page has it."""
+    answer = await http.get(path)
+    found = re.search(r'name="token" value="([^"]+)"', answer.text)
+    assert found, answer.text
+    return found[1]
+
+
+async def do(http: httpx.AsyncClient, act: str, **form: str) -> str:
+    """Press a button; returns what the dashboard says then."""
+    answer = await http.post(f"/do/{act}", data={"token": await token(http), "back": "/", **form})
+    assert answer.status_code == 303, answer.text
+    html = (await http.get(answer.headers["location"])).text
+    found = re.search(r'<p class="note (\w+)">(.*?)</p>', html, re.DOTALL)
+    assert found, html
+    return f"{found[1]}: {found[2]}"

@@ -1,0 +1,101 @@
+"""The dashboard as it is used: served by uvicorn, beside a real worker, looked at by a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import httpx
+import pytest
+import uvicorn
+from playwright.async_api import Browser, Page, async_playwright
+from starlette.applications import Starlette
+
+from aioqless import Client, Settings, Worker
+from aioqless.web import create_app
+
+from . import jobs
+
+QUEUES = ("billing", "ledger", "mail", "pictures", "stock", "reports")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@asynccontextmanager
+async def served(app: Any) -> AsyncIterator[str]:
+    """An app on a port of its own; yields its address."""
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=1))
+    server.capture_signals = _no_signals  # type: ignore[method-assign]
+    running = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.005)
+        assert not running.done(), running.exception()
+    try:
+        yield f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await running
+
+
+class _no_signals:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+@asynccontextmanager
+async def worked(client: Client, name: str = "web-1.shop-7421", **settings: Any) -> AsyncIterator[Worker]:
+    """A worker for the shop's jobs."""
+    given = {"queues": QUEUES, "concurrency": 8, "grace": 0.1} | settings
+    async with Worker(client, jobs, settings=Settings(**given), name=name) as worker:
+        yield worker
+
+
+@asynccontextmanager
+async def browsing(**options: Any) -> AsyncIterator[Browser]:
+    assert CHROMIUM
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], **options)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@pytest.fixture
+async def app(client: Client) -> Starlette:
+    """A dashboard without users."""
+    return create_app(client)
+
+
+@pytest.fixture
+async def site(app: Starlette) -> AsyncIterator[str]:
+    """Its address."""
+    async with served(app) as address:
+        yield address
+
+
+Form: TypeAlias = Callable[..., Awaitable[httpx.Response]]
+
+
+@pytest.fixture
+async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
+    """Requests to it as a browser sends them."""
+    async with httpx.AsyncClient(base_url=site, headers={"Origin": site}, follow_redirects=False, trust_env=False) as http:
+        yield http
+
+
+@pytest.fixture
+async def page(site: str) -> AsyncIterator[Page]:
+    """A page of a real browser; whatever it complains of fails the test."""
+    if not CHROMIUM:
+        pytest.skip("chromium isn't there")
+    async with browsing() as browser:
+        page = await browser.new_page(base_url=site)
+        complaints: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.set_default_timeout(10_000)
+        yield page
+        assert complaints == []

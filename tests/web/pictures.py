@@ -1,0 +1,63 @@
+"""python -m tests.web.pictures: make the pictures of the dashboard that the docs show."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+from playwright.async_api import Browser
+
+from aioqless import Client, log
+from aioqless.testing import server
+from aioqless.web import create_app
+
+from . import jobs
+from .conftest import browsing, served, worked
+from .town import put_a_days_work
+
+DOCS = Path(__file__).parents[2] / "docs"
+SIZE = {"width": 1240, "height": 860}
+A_WHILE = 100  # seconds of work before the pictures are taken, for lines that show something
+
+
+async def main() -> None:
+    log.write_to(level="error")
+    with server() as url:
+        async with Client(url) as client, worked(client), served(create_app(client)) as address, browsing() as browser:
+            await put_a_days_work(client)
+            business = asyncio.create_task(_business(client))
+            page = await browser.new_page()
+            await page.goto(address)
+            await asyncio.sleep(A_WHILE)
+            await _pictures(browser, address, client)
+            business.cancel()
+
+
+async def _business(client: Client) -> None:
+    """Customers come and go."""
+    dice = random.Random(3)
+    for second in range(10_000):
+        rush = 12 + round(9 * dice.random()) + (30 if second % 37 < 9 else 0)
+        whom = ("someone@example.com",) * 40 + ("ada.lovelace.example.com",)
+        await client.queue("mail").put_many(jobs.send_receipt.data(to=dice.choice(whom)) for _ in range(rush))
+        await client.queue("pictures").put_many(jobs.resize.data(path=f"new/{second}-{n}.jpg") for n in range(dice.randint(4, 24)))
+        amounts = [1250 if dice.random() < 0.01 else 49.9 for _ in range(dice.randint(0, 6))]
+        await client.queue("billing").put_many(jobs.charge.data(invoice=9000 + second, amount=f"{each:.2f}") for each in amounts)
+        await asyncio.sleep(1)
+
+
+async def _pictures(browser: Browser, address: str, client: Client) -> None:
+    jid = (await client.jobs.failed_jids("mail-ValueError"))[0]
+    shots = {"overview": "/", "queue": "/queue?name=mail&tab=statistics", "failures": "/failures", "job": f"/job?jid={jid}"}
+    for name, path in shots.items():
+        for scheme in ("light", "dark") if name == "overview" else ("light",):
+            page = await browser.new_page(color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5)
+            await page.goto(address + path)
+            await page.wait_for_timeout(2500)
+            await page.screenshot(path=DOCS / f"dashboard-{name}{'-dark' if scheme == 'dark' else ''}.png", full_page=name == "job")
+            await page.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,59 @@
+"""What each page shows, asked over HTTP."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from aioqless import Client
+from aioqless.web.pages import VIEWS
+from tests.conftest import Until
+
+from .asking import do
+from .conftest import worked
+from .town import BROKEN, put_a_days_work
+
+WITH = {
+    "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError", "/worker": "?name=ann", "/tag": "?name=welcome",
+    "/recurring-job": "?jid=none", "/search": "?q=mail",
+}  # fmt: skip
+EVERY_PAGE = [path + WITH.get(path, "") for path in VIEWS]
+
+
+async def test_every_page_of_an_empty_namespace_says_what_to_do(http: httpx.AsyncClient) -> None:
+    for page in EVERY_PAGE:
+        answer = await http.get(page)
+        there = not page.startswith(("/job", "/recurring-job"))
+        assert answer.status_code == (200 if there else 404), page
+        assert page.startswith(("/config", "/redis")) or 'class="empty"' in answer.text, page
+
+
+@pytest.mark.parametrize(
+    "query", ["offset=-1", "offset=9e99", "offset=99999999999999999999", "tab=%ff%00&sort=x&day=-5&q=%00", "name=", "jid="]
+)
+async def test_no_parameter_breaks_a_page(http: httpx.AsyncClient, client: Client, query: str) -> None:
+    await client.queue("mail").put("Greet", {})
+    for page in EVERY_PAGE:
+        answer = await http.get(f"{page}{'&' if '?' in page else '?'}{query}")
+        assert answer.status_code in (200, 400, 404), page
+
+
+async def test_a_failing_job_is_found_understood_mended_and_completes(http: httpx.AsyncClient, client: Client, until: Until) -> None:
+    async with worked(client):
+        await put_a_days_work(client)
+
+        async def failed() -> bool:
+            return (await client.jobs.failed()).get("mail-ValueError") == 3
+
+        await until(failed)
+        assert "mail-ValueError" in (await http.get("/failures")).text
+        group = (await http.get("/group?name=mail-ValueError")).text
+        assert "ValueError" in group and "Retry all 3" in group
+        jid = (await client.jobs.failed_jids("mail-ValueError"))[0]
+        page = (await http.get(f"/job?jid={jid}")).text
+        assert "is no address" in page and BROKEN in page and "Traceback" in page
+        said = await do(http, "put-again", jid=jid, how="same", data='{"to": "ada@example.com"}')
+        assert said.startswith("done:"), said
+        job = await client.jobs.wait(jid, 10)
+        assert job.state == "complete" and job.data == {"to": "ada@example.com"}
+        assert (await http.get("/trail")).text.count("put-again") == 1
