@@ -57,6 +57,8 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     outbox.put           info     queue jobs
     outbox.refused       error    row queue why
     outbox.held          error    error
+    archive.cut          warning  after entries
+    archive.went_back    warning  after
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

@@ -2,11 +2,13 @@
 
 header.py    Command   a command's signature, read from its file
 spelling.py            keys, written out where scripts use them
+keys.py      Keys      the same keys for those in Python who read them without a script
 compose.py   Script    built from a header, a body, and the library functions that they reach
 calls.py     Call      a command laid out to be sent, and how its reply is read
 scripts.py   Scripts   sends commands, again where that is needed
 """
 
+from aioqless.scripts.keys import Keys
 from aioqless.scripts.scripts import NoScripts, Scripts
 
-__all__ = ["NoScripts", "Scripts"]
+__all__ = ["Keys", "NoScripts", "Scripts"]

@@ -16,7 +16,7 @@ _CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
 
 
 @cache
-def _keys() -> dict[str, tuple[tuple[str, ...], str]]:
+def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
     """Of each function of lib/keys.lua its parameters and what it returns."""
     text = (LUA / "lib" / "keys.lua").read_text("utf-8")
     return {name: (tuple(re.findall(r"\w+", parameters)), key) for name, parameters, key in _FUNCTION.findall(text)}
@@ -28,7 +28,7 @@ def spelled(line: str) -> str:
 
 
 def _written(call: re.Match[str]) -> str:
-    parameters, key = _keys().get(call[1], ((), ""))
+    parameters, key = key_functions().get(call[1], ((), ""))
     arguments = re.findall(_SIMPLE, call[2])
     if not key or len(arguments) != len(parameters):
         return call[0]

@@ -29,7 +29,7 @@ LAYERS = [
     {"extras", "testing"},
 ]
 SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
-SCRIPTS = [{"header"}, {"spelling"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
+SCRIPTS = [{"header"}, {"spelling"}, {"compose", "keys"}, {"calls"}, {"scripts"}, {""}]
 EVENTS = [{"kinds"}, {"wanted"}, {"stream"}, {"door"}, {""}]
 JOBS = [{"record", "scratch", "followers", "reports", "glance"}, {"reading"}, {"following"}, {"job"}, {""}]
 PUTS = [{"terms"}, {"new"}, {"puts"}, {"room"}, {""}]
@@ -55,7 +55,6 @@ CLI = [
     {""},
 ]
 PEOPLE = [{"person"}, {"reservation", "fate"}, {"desk"}, {""}]
-PIPELINE = [{"schema"}, {"lake"}, {"changes"}, {""}]
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WEB = [
     {"passwords", "redaction", "wording", "paced", "sessions", "sampler"},
@@ -66,6 +65,18 @@ WEB = [
     {"pages.recurring", "acts.jobs", "acts.groups", "acts.queues", "acts.workers", "acts.recurring", "acts.config", "login"},
     {"pages", "acts"},
     {"app"},
+    {""},
+]
+PIPELINE = [
+    {"java", "schema", "source.options"},
+    {"lake"},
+    {"changes"},
+    {"source.looping", "source.events"},
+    {"source.event_columns"},
+    {"source.stream"},
+    {"source.source"},
+    {"source"},
+    {"session"},
     {""},
 ]
 WITHIN = {

@@ -1,0 +1,118 @@
+"""A Spark session: on what Java it runs, how it is set up, and what is said when it fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aioqless.errors import AioqlessError
+from aioqless.pipeline.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRACE = "AIOQLESS_JAVA_LOG"  # error, warn, info: what Java says on stderr, which is nothing by default
+
+# Timestamps mean the same on every machine, and filters reach Redis: without these the source can't keep what it promises.
+NEEDED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+USUAL = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pyspark.binaryAsBytes": "true",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+_RAISED = re.compile(r"(?:[a-z_]\w*\.)+[A-Z]\w*: |[A-Z]\w*(?:Error|Exception): ")
+_OF_JAVA = re.compile(r"(?:java|javax|org|scala|py4j)\.")
+
+
+def session(name: str = "aioqless", *, master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The Spark session of this process, or a new one that can use the source `aioqless`.
+
+    `master` is `local[*]` unless given; under spark-submit, and for a session that runs already, it is theirs. `conf` goes before every
+    default. Raises AioqlessError that says what to install when pyspark or Java is missing.
+    """
+    spark_session = _spark()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    running = spark_session.getActiveSession()
+    if running is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if not submitted:
+            _prepare()
+        builder = spark_session.builder.appName(name)
+        if not submitted or master:
+            builder = builder.master(master or "local[*]")
+        usual = {**USUAL, **({} if submitted else _at_home(master or "local[*]"))}
+        for key, value in {**usual, **NEEDED, **(conf or {})}.items():
+            builder = builder.config(key, value)
+        with plainly():
+            running = builder.getOrCreate()
+    else:
+        for key, value in {**NEEDED, **(conf or {})}.items():
+            running.conf.set(key, value)
+    from aioqless.pipeline.source import register
+
+    register(running)
+    return running
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Errors of Spark as AioqlessError with what went wrong, in one line; with AIOQLESS_JAVA_LOG in the environment, as they are."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if os.environ.get(TRACE):
+            raise
+        raise AioqlessError(told(str(error))) from None
+
+
+def told(trace: str) -> str:
+    """What went wrong, out of a trace of Spark's: the innermost error of ours or Python's, else the first line."""
+    lines = [line.strip() for line in trace.splitlines() if line.strip()]
+    named = [
+        line for line in lines if re.match(r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:Error|Full|Exception|Job|Data|Argument)?: |[A-Z]\w*Error: ", line)
+    ]
+    python = [line for line in named if not re.match(r"(?:java|org|scala|py4j)\.", line)]
+    found = python[-1] if python else lines[0] if lines else "Spark failed and doesn't say why"
+    found = re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): ", "", found)
+    return f"{found} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
+
+
+def _spark() -> type[SparkSession]:
+    try:
+        import pyarrow  # noqa: F401
+        from pyspark.sql import SparkSession
+    except ImportError as missing:
+        raise AioqlessError(f"{missing.name} is missing: pip install 'aioqless[spark]'") from None
+    return SparkSession
+
+
+def _at_home(master: str) -> dict[str, str]:
+    """What suits a session on this machine alone: nothing listens beyond it, and a shuffle is as wide as the machine."""
+    wide = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
+    return {**LOCAL, **wide} if master.startswith("local") else wide
+
+
+def _prepare() -> None:
+    """Which Java and which Python Spark is to start, and how little they say."""
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    if not os.environ.get("SPARK_HOME"):  # an installation of the user's own has its own
+        os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))

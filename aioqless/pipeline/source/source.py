@@ -1,0 +1,58 @@
+"""The data source's name and doors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from aioqless.pipeline.source.event_columns import SCHEMA as EVENTS
+from aioqless.pipeline.source.options import Options
+from aioqless.pipeline.source.stream import OPTIONS, EventStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = {"events": EVENTS}
+
+
+class AioqlessSource(DataSource):
+    """`spark.read.format("aioqless")`, once it is registered."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "aioqless"
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(TABLES[self._table()], prefer_timestamp_ntz=False)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        table = self._table()
+        if table != "events":
+            raise ValueError(f"{table} can't be read as a stream, only events can: read it with spark.read")
+        return EventStream(Options(self.options, OPTIONS), chosen(schema, EVENTS))
+
+    def _table(self) -> str:
+        table = str(self.options.get("path") or "")
+        if table not in TABLES:
+            raise ValueError(f"there is no table {table!r} here: load one of {', '.join(TABLES)}")
+        return table
+
+
+def register(spark: SparkSession) -> None:
+    """Let a session use the format `aioqless`."""
+    spark.dataSource.register(AioqlessSource)
+
+
+def chosen(schema: StructType, known: pa.Schema) -> pa.Schema:
+    """The columns that a schema asks for. Raises ValueError for those that there aren't, and for other types than theirs."""
+    asked = to_arrow_schema(schema, timezone="UTC")
+    for field in asked:
+        if field.name not in known.names:
+            raise ValueError(f"there is no column {field.name!r} here; there are {', '.join(known.names)}")
+        if field.type != known.field(field.name).type:
+            raise ValueError(f"the column {field.name!r} is {known.field(field.name).type}, not {field.type}")
+    return asked
