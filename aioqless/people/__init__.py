@@ -4,6 +4,7 @@ person.py        Person       a name and a session
 reservation.py   Reservation  a job that is a person's for a while: extend, hand over, skip, give back, finish, fail
 fate.py          Fate         what became of a job that a person had
 desk.py          Desk         a queue as people work on it
+api/             create_api   the same over HTTP, in JSON, which needs Starlette
 """
 
 from aioqless.people.desk import Desk

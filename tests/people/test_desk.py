@@ -13,11 +13,6 @@ from aioqless.people import Desk, Fate, Person, Reservation, Terms
 from tests.conftest import Until
 
 
-@pytest.fixture
-def desk(client: Client) -> Desk:
-    return Desk(client, "review")
-
-
 async def put(client: Client, *jids: str, **data: Any) -> None:
     for jid in jids:
         await client.queue("review").put("Review", {"text": jid, **data}, jid=jid)

@@ -58,7 +58,9 @@ def test_the_map_of_the_code_names_every_file() -> None:
     assert mapped == files
 
 
-@pytest.mark.parametrize("package", ["worker", "scripts", "jobs", "puts", "recurring", "processes", "testing", "pipeline", "people"])
+@pytest.mark.parametrize(
+    "package", ["worker", "scripts", "jobs", "puts", "recurring", "processes", "testing", "pipeline", "people", "people.api"]
+)
 def test_the_map_of_a_package_names_its_every_file(package: str) -> None:
     module = importlib.import_module(f"aioqless.{package}")
     here = Path(str(module.__file__)).parent

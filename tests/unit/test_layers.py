@@ -54,7 +54,10 @@ CLI = [
     {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "web"},
     {""},
 ]
-PEOPLE = [{"person"}, {"reservation", "fate"}, {"desk"}, {""}]
+PEOPLE = [
+    {"person"}, {"reservation", "fate"}, {"desk"}, {""},
+    {"api.sessions", "api.guard", "api.shapes"}, {"api.operations"}, {"api.openapi"}, {"api.app"}, {"api"},
+]  # fmt: skip
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WEB = [
     {"passwords", "redaction", "wording", "paced", "sessions", "sampler"},

@@ -1,0 +1,13 @@
+"""People's work over HTTP, in JSON, for pages of your own (`pip install "aioqless[web]"`).
+
+shapes.py       what is sent and answered, as types
+sessions.py     Sessions     who a browser belongs to, and its token
+guard.py        Refused      what is checked before anything is done
+operations.py   OPERATIONS   what can be asked
+openapi.py      description  the same, for other tools
+app.py          create_api   the application
+"""
+
+from aioqless.people.api.app import Identify, create_api
+
+__all__ = ["Identify", "create_api"]

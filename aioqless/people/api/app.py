@@ -1,0 +1,192 @@
+"""The application: from a request to what is done, and from what came of it to an answer."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+from redis.exceptions import ConnectionError as NotConnected
+from redis.exceptions import TimeoutError as NotInTime
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from aioqless import errors, names
+from aioqless.people.api.guard import HEADERS, Refused, body_of, check_address, check_origin
+from aioqless.people.api.openapi import KEY, TAB, description
+from aioqless.people.api.operations import OPERATIONS, Asked, Operation
+from aioqless.people.api.sessions import COOKIE, LASTS, Session, Sessions
+from aioqless.people.api.shapes import SignIn, Trouble, Who
+from aioqless.people.desk import Desk
+from aioqless.people.person import Person, name_of
+
+Identify: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
+Answer: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+def create_api(
+    desks: Mapping[str, Desk], *, identify: Identify | None = None, secret: str | None = None, title: str = "People at desks"
+) -> Starlette:
+    """An ASGI application for some desks, by the names that they have in its paths; `/openapi.json` describes it.
+
+    `identify` says from a request who somebody is, None for nobody. Without it everybody says a name, and only this machine is served.
+    Sessions are signed with `secret`; without one, they end with the process. Raises ValueError for names that can't be in a path, and
+    for a secret that is too short.
+    """
+    for name in desks:
+        if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+            raise ValueError(f"a desk's name {name!r} must consist of letters, digits, '.', '_' and '-': it is part of a path")
+    api = _Api(dict(desks), identify, Sessions(secret))
+    told = msgspec.json.encode(description(title, desks))
+
+    async def describe(request: Request) -> Response:
+        return _json(told)
+
+    routes = [
+        Route("/openapi.json", api.guarded(describe)),
+        Route("/session", api.guarded(api.who), methods=["GET"]),
+        Route("/session", api.guarded(api.sign_in), methods=["POST"]),
+        Route("/session", api.guarded(api.sign_out), methods=["DELETE"]),
+        *(Route(each.path, api.guarded(api.performed(each)), methods=[each.method]) for each in OPERATIONS),
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPException: _not_routed})
+
+
+class _Api:
+    """Owns the desks, and how people are known."""
+
+    def __init__(self, desks: dict[str, Desk], identify: Identify | None, sessions: Sessions) -> None:
+        self._desks = desks
+        self._identify = identify
+        self._sessions = sessions
+
+    def guarded(self, answer: Answer) -> Answer:
+        """An answer behind the door, where everything that can be refused is."""
+
+        async def guarded(request: Request) -> Response:
+            try:
+                if self._identify is None:
+                    check_address(request)
+                if request.method not in ("GET", "HEAD"):
+                    check_origin(request)
+                return await answer(request)
+            except Refused as refused:
+                return _refusal(refused)
+            except (errors.AioqlessError, ValueError, NotConnected, NotInTime) as error:
+                return _refusal(_refused(error))
+
+        return guarded
+
+    def performed(self, operation: Operation) -> Answer:
+        """What one of the operations answers."""
+
+        async def performed(request: Request) -> Response:
+            session = await self._session(request)
+            desk = self._desks.get(request.path_params["desk"])
+            if desk is None:
+                raise Refused(404, "desk", "There is no such desk.")
+            if operation.method != "GET" and not self._sessions.is_token(session, request.headers.get("x-token", "")):
+                raise Refused(403, "token", "The session's token is missing or wrong: GET /session tells it.")
+            body = _read(await body_of(request), operation.body) if operation.body else None
+            person = Person(session.name, session.at(_header(request, "x-tab", TAB) or ""))
+            asked = Asked(person, desk, body, _header(request, "idempotency-key", KEY), request.query_params)
+            return _json(msgspec.json.encode(await operation.perform(asked)))
+
+        return performed
+
+    async def who(self, request: Request) -> Response:
+        session = self._sessions.read(request.cookies.get(COOKIE))
+        if session is None or session.name != await self._known(request, session.name):
+            return _json(msgspec.json.encode(Who(None, None)))
+        return _json(msgspec.json.encode(Who(session.name, self._sessions.token(session))))
+
+    async def sign_in(self, request: Request) -> Response:
+        said = _read(await body_of(request), SignIn).name
+        name = await self._known(request, said)
+        if name is None:
+            refused = (400, "name", "Say a name.") if self._identify is None else (401, "unknown", "The application doesn't know you.")
+            raise Refused(*refused)
+        session = self._sessions.begin(Person(name).name)
+        answer = _json(msgspec.json.encode(Who(session.name, self._sessions.token(session))))
+        secure = request.url.scheme == "https"
+        kept = self._sessions.cookie(session)
+        answer.set_cookie(COOKIE, kept, LASTS, path=_root(request), secure=secure, httponly=True, samesite="strict")
+        return answer
+
+    async def sign_out(self, request: Request) -> Response:
+        if session := self._sessions.read(request.cookies.get(COOKIE)):
+            if not self._sessions.is_token(session, request.headers.get("x-token", "")):
+                raise Refused(403, "token", "The session's token is missing or wrong: GET /session tells it.")
+            self._sessions.end(session)
+        answer = _json(msgspec.json.encode(Who(None, None)))
+        answer.delete_cookie(COOKIE, path=_root(request), httponly=True, samesite="strict")
+        return answer
+
+    async def _session(self, request: Request) -> Session:
+        session = self._sessions.read(request.cookies.get(COOKIE))
+        if session is None or session.name != await self._known(request, session.name):
+            raise Refused(401, "session", "Nobody is signed in: POST /session first.")
+        return session
+
+    async def _known(self, request: Request, said: str | None) -> str | None:
+        """Who somebody is, by the application or else by what he says."""
+        if self._identify is None:
+            return said
+        found = self._identify(request)
+        return await found if inspect.isawaitable(found) else found
+
+
+def _refused(error: Exception) -> Refused:
+    match error:
+        case errors.LockLost():
+            by = names.readable(name_of(error.holder or ""))
+            return Refused(409, "lost", f"{by or 'Somebody else'} has the job by now.", by or None)
+        case errors.WrongState():
+            return Refused(409, "state", f"Nobody has the job any more: it is {error.state}.")
+        case errors.StaleRequest():
+            return Refused(409, "repeated", "This was asked before, and something else since.")
+        case errors.NoSuchJob():
+            return Refused(404, "gone", "There is no such job any more.")
+        case errors.InvalidData():
+            return Refused(422, "answer", names.readable(error))
+        case NotConnected() | NotInTime():
+            return Refused(503, "redis", "The queue can't be reached just now: try again.")
+    return Refused(400, "request", names.readable(error))
+
+
+def _read(body: bytes, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(body or b"{}", type=type_)
+    except (ValueError, RecursionError) as wrong:
+        raise Refused(400, "request", names.readable(wrong)) from None
+
+
+def _header(request: Request, name: str, pattern: str) -> str | None:
+    value = request.headers.get(name)
+    if value is not None and not re.fullmatch(pattern, value):
+        raise Refused(400, "request", f"The header {name} must match {pattern}.")
+    return value
+
+
+def _root(request: Request) -> str:
+    return request.scope.get("root_path", "") or "/"
+
+
+def _json(text: bytes, status: int = 200) -> Response:
+    return Response(text, status, HEADERS, "application/json")
+
+
+def _refusal(refused: Refused) -> Response:
+    return _json(msgspec.json.encode(Trouble(refused.code, refused.message, refused.by)), refused.status)
+
+
+async def _not_routed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = _refusal(Refused(error.status_code, "path", error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
