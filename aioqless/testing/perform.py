@@ -81,7 +81,7 @@ async def perform(
     }  # fmt: skip
     redis = _NoRedis()
     now = time.monotonic()
-    run = Run(Job(cast(Scripts, redis), record), started=now, lock=LOCK, clock=now - time.time(), handler=new.klass)
+    run = Run(Job(cast(Scripts, redis), record), started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     given = Resources(there=resources)
     given.check(new.klass.fn, new.klass.takes.given)
     try:

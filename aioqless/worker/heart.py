@@ -37,9 +37,9 @@ class Heart:
     """Looks at the table of runs twice a second and renews each lock when a third of it has gone. Nobody tells it of runs that end, and
     of those that begin only where the next look would come late for their lock: jobs that run for milliseconds cost it nothing.
 
-    Owns its time to wake, the runs in doubt, those it knows to be lost, and `lock` of every run. It moves `expires` of a run's job, as
-    the handler may by its own heartbeat: each writes what Redis just said. `beat` runs on the heart's loop; `doubt`, `heed` and `stop`
-    are for other threads.
+    Owns its time to wake, the runs in doubt, those it knows to be lost, and `lock` and `deadline` of every run. It moves `expires` of a
+    run's job, as the handler may by its own heartbeat: each writes what Redis just said. `beat` runs on the heart's loop; `doubt`, `heed`
+    and `stop` are for other threads.
     """
 
     def __init__(self, scripts: Scripts, worker: str, running: dict[str, Run], pulse: Pulse, stuck_after: float) -> None:
@@ -144,6 +144,7 @@ class Heart:
         doubted = self._doubted & {run.job.jid for run in due}
         batch = [{"jid": run.job.jid, "fence": run.job.fence} for run in due]
         answers = await self._scripts("heartbeat_many", worker=self._worker, batch=batch)
+        by_redis, here = await self._scripts.now(), time.monotonic()
         self._doubted -= doubted
         for run, answer in zip(due, answers, strict=True):
             if isinstance(answer, ScriptError):
@@ -151,7 +152,8 @@ class Heart:
                 told.lost(run)
             else:
                 run.job.expires = float(answer)
-                run.lock = run.deadline - time.monotonic()
+                run.lock = run.job.expires - by_redis
+                run.deadline = here + run.lock
 
 
 def _due(run: Run) -> float:

@@ -17,14 +17,14 @@ from aioqless.jobs import Job, Reason
 class Run:
     """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a reason.
 
-    `started` is by the loop's clock. `deadline` is by time.monotonic, which all threads share and which is `clock` seconds ahead of Redis'
-    clock. The lock lasted `lock` seconds when it was last renewed.
+    `started` is by the loop's clock. The lock lasted `lock` seconds when it was last renewed, by the heart, and lasts until `deadline` at
+    least, by time.monotonic, which all threads share: of Redis' clock only differences count, for after a fail-over it may be another.
     """
 
     job: Job
     started: float
     lock: float
-    clock: float
+    deadline: float
     task: asyncio.Task[Any] | None = None  # the one that the handler runs in, while it may be cancelled
     ended: bool = False  # the handler has
     watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
@@ -35,11 +35,6 @@ class Run:
     data: bytes | None = None
     error: BaseException | None = None
     counted: float | None = None  # since when its time is counted, if not since it started
-
-    @property
-    def deadline(self) -> float:
-        """When the lock ends, whoever renewed it last: the heart or the handler itself."""
-        return self.job.expires + self.clock
 
     @property
     def timeout(self) -> float | None:

@@ -46,7 +46,7 @@ class Runner:
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
         now = asyncio.get_running_loop().time()
-        run = Run(job, started=now, lock=lock, clock=time.monotonic() + lock - job.expires, handler=self._handlers.get(job.klass))
+        run = Run(job, started=now, lock=lock, deadline=time.monotonic() + lock, handler=self._handlers.get(job.klass))
         if self._handing_back:
             run.stop("shutdown")
         elif job.start_by and job.expires - lock > job.start_by:

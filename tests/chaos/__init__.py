@@ -9,5 +9,6 @@ crew.py      who starts another process where one is gone
 faults.py    the kinds of faults
 trial.py     jobs flow, one kind strikes, what is left is worked off
 verdict.py   the ledger, held against Redis
-report.py    the table in docs/faults.md
+clocks.py    fail-overs to replicas with other clocks
+report.py    the tables in docs/faults.md
 """

@@ -10,17 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos import report
+from tests.chaos.clocks import OFFSETS, measure
 from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.trial import Plan, faketime, run_trial
 from tests.chaos.verdict import Verdict
+
+CLOCKS = "fail-over-clocks"  # no kind that strikes again and again: fail-overs to replicas with other clocks
 
 
 def main() -> None:
     options = _options()
     plan = replace(Plan(), strikes=options.strikes, rate=options.rate, jobs=options.jobs)
     kinds = [kind for kind in (*KINDS, TOGETHER) if not options.only or kind.name in options.only]
-    if any(kind.clocks for kind in kinds) and not faketime():
-        sys.exit("set-clocks needs libfaketime: install Debian's faketime, or leave it out by --only")
+    if (any(kind.clocks for kind in kinds) or CLOCKS in (options.only or [CLOCKS])) and not faketime():
+        sys.exit("what sets clocks needs libfaketime: install Debian's faketime, or leave it out by --only")
     wrong = 0
     for kind in kinds:
         began = time.monotonic()
@@ -28,6 +31,8 @@ def main() -> None:
         _say(kind, verdict, time.monotonic() - began)
         wrong += len(verdict.wrong)
         report.store(options.out, kind, verdict, plan)
+    if not options.only or CLOCKS in options.only:
+        report.store_clocks(options.out, [asyncio.run(measure(offset)) for offset in OFFSETS])
     sys.exit(1 if wrong else 0)
 
 
@@ -39,7 +44,7 @@ def _say(kind: Kind, verdict: Verdict, seconds: float) -> None:
 
 
 def _options() -> argparse.Namespace:
-    names = [kind.name for kind in (*KINDS, TOGETHER)]
+    names = [*(kind.name for kind in (*KINDS, TOGETHER)), CLOCKS]
     parser = argparse.ArgumentParser(prog="nox -s chaos --", description="Faults strike while jobs flow; nothing may be lost.")
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"of {','.join(names)}")
     parser.add_argument("--strikes", type=int, default=Plan.strikes, help="of each kind")

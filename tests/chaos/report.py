@@ -5,31 +5,52 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.clocks import Taken
 from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.trial import Plan
 from tests.chaos.verdict import Verdict
 
 DOCS = Path(__file__).parents[2] / "docs"
-OPENING, CLOSING = "<!-- chaos -->\n", "<!-- /chaos -->"
 
 
 def store(out: Path, kind: Kind, verdict: Verdict, plan: Plan) -> None:
     """Keep one kind's figures beside those of the others, and fill the table of the page."""
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / "faults.json"
-    known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    known = _known(out)
     figures = {name: value for name, value in vars(verdict).items() if name != "wrong"} | {"wrong": len(verdict.wrong)}
-    known[kind.name] = figures | {"recovery": round(verdict.recovery, 1), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    figures |= {"recovery": round(verdict.recovery, 1), "astray": round(verdict.astray, 1), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    known["kinds"][kind.name] = figures
     known["about"] = {"heartbeat": plan.heartbeat, "grace": plan.grace, "machine": f"{os.cpu_count()} processors, {platform.system()}"}
-    file.write_text(json.dumps(known, indent=1) + "\n")
+    _keep(out, known)
+
+
+def store_clocks(out: Path, rows: Sequence[Taken]) -> None:
+    """The same for the fail-overs to other clocks."""
+    known = _known(out)
+    known["clocks"] = [vars(row) for row in rows]
+    _keep(out, known)
+
+
+def _known(out: Path) -> dict[str, Any]:
+    file = out / "faults.json"
+    return json.loads(file.read_text()) if file.exists() else {"kinds": {}}
+
+
+def _keep(out: Path, known: dict[str, Any]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "faults.json").write_text(json.dumps(known, indent=1) + "\n")
     page = out / "faults.md"
     if page.exists():
-        head, _, rest = page.read_text().partition(OPENING)
-        page.write_text(f"{head}{OPENING}{table(known)}{CLOSING}{rest.partition(CLOSING)[2]}")
+        text = page.read_text()
+        for part, filled in {"chaos": table(known["kinds"]), "clocks": clocks_table(known.get("clocks", []))}.items():
+            head, opening, rest = text.partition(f"<!-- {part} -->\n")
+            _, closing, tail = rest.partition(f"<!-- /{part} -->")
+            text = f"{head}{opening}{filled}{closing}{tail}"
+        page.write_text(text)
 
 
 def table(known: dict[str, Any]) -> str:
@@ -43,4 +64,17 @@ def table(known: dict[str, Any]) -> str:
     total = {name: sum(known[kind.name][name] for kind in kinds) for name in ("struck", "jobs", "lost", "reruns", "given_up", "wrong")}
     sums = " | ".join(f"{total[name]:,}" for name in ("struck", "jobs", "lost", "reruns", "given_up"))
     lines.append(f"| in all | {total['wrong']} of the rules above broken | {sums} | |")
+    return "\n".join(lines) + "\n"
+
+
+def clocks_table(rows: Sequence[dict[str, Any]]) -> str:
+    lines = ["| the new clock | ten jobs that run | a dead worker's job | a job due in 6 s |", "|---|---|---|---|"]
+    for row in rows:
+        offset = row["offset"]
+        clock = "the same" if not offset else f"{abs(offset):.0f} s {'ahead' if offset > 0 else 'behind'}"
+        live = f"{row['live_done']} done, {row['live_again']} of them run twice"
+        dead, delayed = row["dead_back"], row["delayed"]
+        back = f"back after {dead:.1f} s" if dead is not None else f"its lock ends in {row['dead_due']:.0f} s"
+        begun = f"began after {delayed:.1f} s" if delayed is not None else "not begun while it was watched"
+        lines.append(f"| {clock} | {live} | {back} | {begun} |")
     return "\n".join(lines) + "\n"

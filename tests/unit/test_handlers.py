@@ -37,7 +37,7 @@ def module(name: str, **values: Any) -> types.ModuleType:
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:
     """What a job with these data comes to."""
-    return await perform(Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, clock=0), Handlers([handler]))
+    return await perform(Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60), Handlers([handler]))
 
 
 # Klass
@@ -126,7 +126,7 @@ def test_an_unknown_klass_is_told_with_those_that_are_known() -> None:
 async def test_nothing_is_imported_because_redis_named_it(klass: str) -> None:
     before = set(sys.modules)
     with pytest.raises(UnknownKlass):
-        await perform(Run(job_of(klass=klass), started=0, lock=60, clock=0), Handlers([greet]))
+        await perform(Run(job_of(klass=klass), started=0, lock=60, deadline=60), Handlers([greet]))
     assert set(sys.modules) == before
 
 

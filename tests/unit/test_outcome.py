@@ -29,7 +29,7 @@ def ended(
     """A run of a job in the queue `mail` that has ended."""
     job: Job[Any] = job_of(queue="mail")
     job.settled = settled
-    return Run(job, started=0, lock=60, clock=0, result=result, error=error, stopped_by=stopped_by, data=data)
+    return Run(job, started=0, lock=60, deadline=60, result=result, error=error, stopped_by=stopped_by, data=data)
 
 
 def raised(function: Callable[[], object]) -> BaseException:
@@ -137,13 +137,6 @@ def test_an_exception_that_the_policy_names_runs_it_again_and_others_fail_it() -
     assert isinstance(again, Again) and (again.delay, again.group) == (7, "mail-KeyError") and "postcode" in (again.message or "")
     assert isinstance(outcome_of(ended(error=ValueError()), policy), Failed)
     assert isinstance(outcome_of(ended(error=KeyError(), stopped_by="shutdown"), policy), Release)
-
-
-def test_a_runs_deadline_moves_with_its_lock_whoever_renewed_it() -> None:
-    run = Run(job_of(expires=1060), started=100, lock=60, clock=100 - 1000)
-    assert run.deadline == 160
-    run.job.expires += 40
-    assert run.deadline == 200
 
 
 # brief

@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from aioqless import Client, Job, job
 from aioqless.worker import pulse
+from aioqless.worker.heart import Heart
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 
@@ -394,3 +396,37 @@ async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_
 
         monkeypatch.setattr(connection, "aclose", cancelled_meanwhile)
     assert not worker.healthy
+
+
+# Redis' clock
+
+
+@pytest.mark.parametrize("offset", [-600, 600], ids=["behind", "ahead"])
+async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_become_another(
+    redis_url: str, namespace: str, work: Work, until: Until, offset: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another server has taken over."""
+    beats: list[float] = []
+    renew = Heart._renew
+
+    async def noted(heart: Heart, *arguments: Any) -> None:
+        await renew(heart, *arguments)
+        beats.append(time.monotonic())
+
+    monkeypatch.setattr(Heart, "_renew", noted)
+    off = 0.0
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+
+    async with Client(redis_url, namespace=namespace, clock=lambda: time.time() + off) as client:
+        await client.config.set("heartbeat", 1.5)
+        await client.queue("mail").put(stay, jid="a")
+        async with work(stay, using=client):
+            await until(lambda: len(beats) == 1)
+            off = offset
+            await until(lambda: len(beats) == 6)
+            end.set()
+    assert all(0.3 < later - earlier < 1.0 for earlier, later in pairwise(beats[:6]))

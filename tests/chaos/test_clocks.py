@@ -1,0 +1,19 @@
+"""A fail-over to a replica with another clock: who is at work goes on, and who was gone can't finish what others took over."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.chaos.clocks import GRACE, LIVE, measure
+from tests.chaos.trial import faketime
+
+pytestmark = pytest.mark.skipif(not faketime(), reason="libfaketime isn't installed")
+
+
+async def test_jobs_that_run_when_another_clock_takes_over_run_once() -> None:
+    ahead, behind = await asyncio.gather(measure(600, watch=5), measure(-600, watch=5))
+    assert (ahead.live_again, ahead.live_done) == (behind.live_again, behind.live_done) == (0, LIVE)
+    assert ahead.dead_back is not None and GRACE <= ahead.dead_back < 5 and ahead.late_refused
+    assert behind.dead_back is None and behind.dead_due > 600
