@@ -19,6 +19,7 @@ The state machine, and the way to it:
 What a job is:
     names.py        what may be a name or a number
     data.py         a job's data as JSON
+    sealing.py      data that only those who have a key can read, or write
     jobs/           Job: what was read of one, the verbs that change it, how to follow it
 
 How jobs come in:
@@ -59,6 +60,7 @@ if typing.TYPE_CHECKING:
     from aioqless.errors import (
         AioqlessError,
         AlreadyThere,
+        BrokenSeal,
         DuplicateKlass,
         HasDependents,
         InvalidArgument,
@@ -84,12 +86,14 @@ if typing.TYPE_CHECKING:
     from aioqless.puts import NewJob
     from aioqless.queue import Queue
     from aioqless.recurring import RecurringJob
+    from aioqless.sealing import Seal
     from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 
 __all__ = [
     "GIVEN",
     "AioqlessError",
     "AlreadyThere",
+    "BrokenSeal",
     "Chain",
     "Client",
     "DuplicateKlass",
@@ -122,6 +126,7 @@ __all__ = [
     "RecurringJob",
     "Retry",
     "ScriptError",
+    "Seal",
     "Settings",
     "Subscription",
     "UnknownKlass",
@@ -151,6 +156,7 @@ _HOMES = {
     "puts": "NewJob",
     "queue": "Queue",
     "recurring": "RecurringJob",
+    "sealing": "Seal",
     "worker": "Fail Next Retry Settings Subscription Worker",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -28,16 +28,21 @@ from aioqless.puts import NewJob, PutOptions, in_batches, put_batch
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
+    from aioqless.sealing import Seal
 
 MOST_PER_TRANSACTION = 100
 PAUSE_WHEN_AWAY = 5.0
 
 
 class Outbox:
-    """A table of jobs that are still to be put. `metadata`: where it is declared, such as that of your models, for Alembic to find it."""
+    """A table of jobs that are still to be put. `metadata`: where it is declared, such as that of your models, for Alembic to find it;
+    `seal`: seals what is written to it."""
 
-    def __init__(self, metadata: MetaData | None = None, *, table: str = "aioqless_outbox", max_data: int = data_.LIMIT) -> None:
+    def __init__(
+        self, metadata: MetaData | None = None, *, table: str = "aioqless_outbox", max_data: int = data_.LIMIT, seal: Seal | None = None
+    ) -> None:
         self._max_data = max_data
+        self._seal = seal
         self.table = Table(
             table,
             MetaData() if metadata is None else metadata,
@@ -58,7 +63,7 @@ class Outbox:
 
         Raises InvalidData and ValueError as `Queue.put` does. `delay` and `start_within` count from now.
         """
-        arguments = NewJob.of(job, data, options).arguments(self._max_data)
+        arguments = NewJob.of(job, data, options).arguments(self._max_data, self._seal)
         entry = self._entry()
         entry.queue = names.checked("queue", queue)
         entry.job = json.dumps({name: each.decode() if isinstance(each, bytes) else each for name, each in arguments.items()})

@@ -148,7 +148,7 @@ class Queue:
     def _arguments(self, job: NewJob) -> dict[str, Any]:
         if job.context is None and (context := self._puts.context(job)):
             job = replace(job, context=context)
-        return job.arguments(self._max_data)
+        return job.arguments(self._max_data, self._scripts.seal)
 
     def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
         return [Job(self._scripts, record, max_data=self._max_data) for record in records]

@@ -29,6 +29,7 @@ from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
+from aioqless.sealing import Seal
 from aioqless.servers import place_of, redis_at, shown
 
 TIMEOUT = 30.0
@@ -41,6 +42,7 @@ class More(TypedDict, total=False):
 
     patience: float  # for which a call is tried again while Redis is away
     durability: Durability | None  # who must have a write before it is answered
+    seal: Seal | None  # of the data; by default what AIOQLESS_SEAL_KEYS says
     clock: Callable[[], float] | None  # for tests
 
 
@@ -74,6 +76,7 @@ class Client:
             raise TypeError(f"a client has no option {', '.join(sorted(unknown))}")
         self._clock = more.get("clock")
         self._durability = more.get("durability")
+        self._seal = more["seal"] if "seal" in more else Seal.of_environment()
         led = self.url is not None and place_of(self.url, namespace).address.kind != "server"
         timeout = address.timeout_of(self.url) if timeout is None else timeout
         usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if led else TIMEOUT
@@ -96,7 +99,9 @@ class Client:
         return self
 
     def _scripts(self, name: str, timeout: float) -> Scripts:
-        return Scripts(self._connection(name, timeout), self.namespace, patience=self._patience, clock=self._clock)
+        scripts = Scripts(self._connection(name, timeout), self.namespace, patience=self._patience, clock=self._clock)
+        scripts.seal = self._seal
+        return scripts
 
     def _connection(self, name: str, timeout: float) -> Connection:
         before = self._ensure_private if self._private else None

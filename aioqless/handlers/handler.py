@@ -59,7 +59,7 @@ class Handler(Generic[P]):
     def bound(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
         """What to call with the job, and the arguments filled from its data. Raises InvalidData, UnknownKlass for a class without
         a method for the queue."""
-        arguments = self.takes.arguments(self.klass, job.raw_data.encode("utf-8", "surrogateescape"), job)
+        arguments = self.takes.arguments(self.klass, job.text.encode("utf-8", "surrogateescape"), job)
         if not inspect.isclass(self.fn):
             return self.fn, arguments
         for name in (job.queue, *METHODS):

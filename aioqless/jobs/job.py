@@ -41,7 +41,7 @@ class Job(Followed[Data]):
         text = self.changed_data()
         self.expires = await self._scripts("heartbeat", **self._held, data=text)
         if text is not None:
-            self._text = text.decode()
+            self.raw_data, self._opened = text.decode(), None
             self._as_read = data_.shape(self._data) if self._as_read is not None else None
         return self.expires
 
@@ -78,7 +78,7 @@ class Job(Followed[Data]):
 
     async def move(self, queue: str, *, delay: float = 0, priority: float | None = None, depends: Sequence[str] | None = None) -> None:
         """Put it into another queue, wherever it is now; whoever runs it loses the lock."""
-        text = self.changed_data() or self._text
+        text = self.changed_data() or self.raw_data
         await self._scripts(
             "requeue",
             queue=names.checked("queue", queue),

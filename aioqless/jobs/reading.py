@@ -13,6 +13,7 @@ from aioqless import data as data_
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.jobs.record import Failure, History, history_of, progress_of, stages
 from aioqless.scripts import NoScripts, Scripts
+from aioqless.sealing import opened
 
 Data = TypeVar("Data", default=Any)
 Reason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]  # lost: another has the job, or nobody; too late: to begin
@@ -22,9 +23,9 @@ class ReadJob(Generic[Data]):
     """What Redis said of a job. (Job, which is this with verbs, says what the fields are.)"""
 
     __slots__ = (
-        "_as_read", "_data", "_history", "_scripts", "_text", "context", "expires", "failure", "fence", "jid", "klass", "max_data",
-        "priority", "progressed", "queue", "remaining", "retries", "settled", "spawned_from", "start_by", "state", "stopped", "tags",
-        "tracked", "worker",
+        "_as_read", "_data", "_history", "_opened", "_scripts", "context", "expires", "failure", "fence", "jid", "klass", "max_data",
+        "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state", "stopped",
+        "tags", "tracked", "worker",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
@@ -52,7 +53,8 @@ class ReadJob(Generic[Data]):
         self.progressed = progress_of(record)  # how far its run says to be
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self.stopped: Reason | None = None  # why the worker wants this run to end, in whatever it runs
-        self._text: str = record["data"]
+        self.raw_data: str = record["data"]  # as it is in Redis, byte for byte
+        self._opened: str | None = None  # the text that is sealed in it
         self._data: Any = data_.Unread
         self._as_read: bytes | None = None  # what a type of the handler's made of the text
         self._history: History | None = history_of(record) if "history" in record else None
@@ -61,7 +63,7 @@ class ReadJob(Generic[Data]):
     def data(self) -> Data:
         """The job's data; what is changed in it is stored when the job completes or by `heartbeat`. Raises InvalidData."""
         if self._data is data_.Unread:
-            self._data = data_.decoded(self._text)
+            self._data = data_.decoded(self.text)
         return cast(Data, self._data)
 
     @data.setter
@@ -75,22 +77,26 @@ class ReadJob(Generic[Data]):
         self._as_read = data_.shape(value)
 
     @property
-    def raw_data(self) -> str:
-        """The text of the data as it is in Redis, byte for byte."""
-        return self._text
+    def text(self) -> str:
+        """The data as JSON, out of their seal if they have one. Raises BrokenSeal."""
+        if self._opened is None:
+            self._opened = opened(self._scripts.seal, self.raw_data, self.klass)
+        return self._opened
 
     def changed_data(self) -> bytes | None:
-        """The data to store, when they are not those that were read. Raises InvalidData.
+        """The data to store, sealed, when they are not those that were read. Raises InvalidData.
 
         Keys that a type of the handler's doesn't know are other stages': they stay beside those it changed.
         """
         if self._data is data_.Unread:
             return None
         shape = data_.shape(self._data)
-        if shape is not None and shape == (self._as_read or data_.shape_of(self._text)):
+        if shape is not None and shape == (self._as_read or data_.shape_of(self.text)):
             return None
         text = data_.encoded(self._data, self.max_data)
-        return text if self._as_read is None else data_.encoded(data_.joined(self._text, self._as_read, text), self.max_data)
+        if self._as_read is not None:
+            text = data_.encoded(data_.joined(self.text, self._as_read, text), self.max_data)
+        return text if self._scripts.seal is None else self._scripts.seal.close(text, self.klass)
 
     def raise_if_stopped(self) -> None:
         """End here if the worker wants this run to end: raises CancelledError, which on the loop is raised without asking. For code in
@@ -99,8 +105,9 @@ class ReadJob(Generic[Data]):
             raise asyncio.CancelledError(self.stopped)
 
     def detached(self) -> Self:
-        """The same job without a connection to Redis, as it travels to another process."""
+        """The same job without a connection to Redis and without keys, as it travels to another process. Raises BrokenSeal."""
         other = copy.copy(self)
+        other._opened = self.text
         other._scripts = NoScripts()
         return other
 

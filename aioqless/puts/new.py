@@ -16,6 +16,7 @@ from aioqless.puts.terms import NOTHING, Key, TermOptions, Terms
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
+    from aioqless.sealing import Seal
 
 LONGEST_CONTEXT = 4_096  # bytes
 
@@ -76,8 +77,8 @@ class NewJob:
                 raise TypeError(f"put has no option {', '.join(sorted(unknown))}; it has {', '.join(PutOptions.__annotations__)}") from None
             raise
 
-    def arguments(self, max_data: int) -> dict[str, Any]:
-        """What the put scripts take. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""
+    def arguments(self, max_data: int, seal: Seal | None = None) -> dict[str, Any]:
+        """What the put scripts take, the data sealed. Raises InvalidData and ValueError, naming what is wrong, before anything is sent."""
         text = data_.encoded(self.data, max_data)
         if not isinstance(self.klass, str) and not hasattr(self.klass, "klass"):
             raise TypeError(f"klass must be a handler, which @job makes of a function, or a text, not {self.klass!r}")
@@ -91,7 +92,7 @@ class NewJob:
         return {
             "jid": secrets.token_hex(16) if self.jid is None else names.checked_jid(self.jid),
             "klass": klass,
-            "data": text,
+            "data": text if seal is None else seal.close(text, klass),
             "delay": names.checked_number("delay", self.delay, least=0),
             "priority": None if self.priority is None else names.checked_number("priority", self.priority),
             "tags": None if self.tags is None else names.checked_list("tags", self.tags),

@@ -14,6 +14,7 @@ from aioqless.puts.terms import TermOptions
 from aioqless.recurring.cron import Cron
 from aioqless.recurring.schedules import checked_backlog, schedule_of
 from aioqless.scripts import Scripts
+from aioqless.sealing import opened
 
 if TYPE_CHECKING:
     from aioqless.handlers import Handler
@@ -53,7 +54,7 @@ async def recur(
         each.name for each in fields(template) if each.name not in (*SHARED, *OF_TERMS) and getattr(template, each.name) != each.default
     ]:
         raise TypeError(f"a recurring job has no {', '.join(astray)}: that is for one job that is put")
-    new = template.arguments(max_data)
+    new = template.arguments(max_data, scripts.seal)
     given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
@@ -106,7 +107,7 @@ class RecurringJob:
     @property
     def data(self) -> Any:
         """The data of its instances. Raises InvalidData."""
-        return data_.decoded(self.raw_data)
+        return data_.decoded(opened(self._scripts.seal, self.raw_data, self.klass))
 
     async def refresh(self) -> Self:
         """Read it again. Raises NoSuchJob."""
@@ -119,8 +120,12 @@ class RecurringJob:
     async def update(self, **changes: Any) -> None:
         """Change any of priority, retries, data, klass, queue, backlog, and interval (seconds) or cron and timezone, whichever it has:
         all of them or, if one is refused, none. Raises ValueError for a cron expression that can't be."""
+        seal, klass = self._scripts.seal, changes.get("klass", self.klass)
+        if "data" not in changes and seal is not None and klass != self.klass:  # sealed data are those of one klass
+            changes["data"] = self.data
         if "data" in changes:
-            changes["data"] = data_.encoded(changes["data"])
+            text = data_.encoded(changes["data"])
+            changes["data"] = text if seal is None else seal.close(text, klass)
         if "cron" in changes or "timezone" in changes:
             await self.refresh()
             cron = Cron(changes.get("cron", self.cron or ""), changes.get("timezone", self.timezone or "UTC"))

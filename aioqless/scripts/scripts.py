@@ -25,6 +25,7 @@ from aioqless.scripts.header import read_command
 if TYPE_CHECKING:
     from aioqless.jobs.followers import Followers
     from aioqless.jobs.reports import Reports
+    from aioqless.sealing import Seal
 
 
 LONGEST_PAUSE = 0.5  # seconds between two tries
@@ -46,6 +47,7 @@ class Scripts:
     at least, as long as a fail-over may take. The scripts go by Redis' clock, or by `clock` where one is given.
     """
 
+    seal: Seal | None = None  # of the data that its client puts and reads
     followers: Followers  # these two are there when a client has made them
     reports: Reports
 

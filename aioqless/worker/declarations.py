@@ -10,6 +10,7 @@ from aioqless.log import log
 from aioqless.puts import NewJob
 from aioqless.recurring.cron import Cron
 from aioqless.scripts import Scripts
+from aioqless.sealing import Seal
 from aioqless.worker.subscriptions import Subscription
 
 MOST_PER_CALL = 1000
@@ -18,9 +19,9 @@ MOST_PER_CALL = 1000
 class Declarations:
     """What the code has. Checked when made: raises ValueError, TypeError and InvalidData."""
 
-    def __init__(self, handlers: Handlers, subscriptions: Sequence[Subscription], max_data: int) -> None:
+    def __init__(self, handlers: Handlers, subscriptions: Sequence[Subscription], max_data: int, seal: Seal | None = None) -> None:
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
-        self._declared = {handler.klass: _arguments(handler, queue, max_data) for handler in handlers if handler.recurs}
+        self._declared = {handler.klass: _arguments(handler, queue, max_data, seal) for handler in handlers if handler.recurs}
         self._schedules = {handler.klass: handler.recurs.schedule for handler in handlers if handler.recurs}
         claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
         self._others = [klass for klass in claimed if klass not in self._declared]
@@ -42,12 +43,12 @@ class Declarations:
                 log.info("recurring.dropped", recurring=jid)
 
 
-def _arguments(handler: Handler, queue: str | None, max_data: int) -> dict[str, Any]:
+def _arguments(handler: Handler, queue: str | None, max_data: int, seal: Seal | None) -> dict[str, Any]:
     """What the script takes, beside the schedule. The jid is the klass, so that there is one of each."""
     recurs = handler.recurs
     assert recurs is not None
     if recurs.queue is None and queue is None:
         raise ValueError(f"{handler.klass} recurs into no queue: say queue= beside it, since this worker serves patterns only")
-    new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data)
+    new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data, seal)
     given = {name: new[name] for name in ("jid", "klass", "data", "retries", "terms")}
     return given | {"queue": recurs.queue or queue, "backlog": recurs.backlog, "anywhere": None if recurs.queue else "yes"}

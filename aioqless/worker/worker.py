@@ -55,7 +55,9 @@ class Worker:
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
         self._scheduler = None
         if self.settings.scheduler:
-            self._scheduler = Scheduler(scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data), outage)
+            self._scheduler = Scheduler(
+                scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data, scripts.seal), outage
+            )
         self._intakes = [Intake(scripts, source, outage, self.settings.poll) for source in self.settings.intake]
         bring = [part for part in (self._scheduler, *self._intakes) if part is not None]
         self._poller.all_looked = lambda: all(part.looked for part in bring)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from aioqless import Job
-from aioqless.scripts import Scripts
+from aioqless.scripts import NoScripts
 
 
 def record_of(**fields: Any) -> dict[str, Any]:
@@ -18,4 +18,4 @@ def record_of(**fields: Any) -> dict[str, Any]:
 
 def job_of(**fields: Any) -> Job[Any]:
     """A job that runs in the queue `mail`. It has nobody to call."""
-    return Job(cast(Scripts, None), record_of(**fields))
+    return Job(NoScripts(), record_of(**fields))

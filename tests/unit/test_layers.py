@@ -15,7 +15,7 @@ LAYERS = [
     {"servers"},
     {"connection"},
     {"durability"},
-    {"data", "retrying", "scripts"},
+    {"data", "retrying", "scripts", "sealing"},
     {"pubsub", "config", "intake", "archive"},
     {"events", "jobs", "puts"},
     {"recurring", "flows"},
