@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from aioqless.data import LIMIT
 from aioqless.errors import AioqlessError
@@ -38,6 +38,7 @@ class Performed:
 class _NoRedis:
     """Answers what a handler's job may ask of its lock; whatever else would need Redis is refused."""
 
+    seal: ClassVar[None] = None
     said: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
