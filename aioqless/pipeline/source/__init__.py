@@ -2,6 +2,10 @@
 
 options.py        what a load or a save is told
 looping.py        rows one after the other from what is asynchronous
+finding.py        which jobs there are, in pieces
+job_columns.py    what Redis keeps of them as columns
+jobs.py           load("jobs")
+summaries.py      load("queues") and others that are small
 events.py         the archive's stream from one offset to another
 event_columns.py  its entries as columns
 stream.py         readStream…load("events")

@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from aioqless.pipeline.source.event_columns import SCHEMA as EVENTS
+from aioqless.pipeline.source.job_columns import SCHEMA as JOBS
+from aioqless.pipeline.source.jobs import OPTIONS as OF_JOBS
+from aioqless.pipeline.source.jobs import JobReader
 from aioqless.pipeline.source.options import Options
-from aioqless.pipeline.source.stream import OPTIONS, EventStream
+from aioqless.pipeline.source.stream import OPTIONS as OF_EVENTS
+from aioqless.pipeline.source.stream import EventStream
+from aioqless.pipeline.source.summaries import OPTIONS as OF_SUMMARIES
+from aioqless.pipeline.source.summaries import SCHEMAS, SummaryReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TABLES = {"events": EVENTS}
+TABLES = {"jobs": JOBS, **SCHEMAS, "events": EVENTS}
 
 
 class AioqlessSource(DataSource):
@@ -29,11 +35,19 @@ class AioqlessSource(DataSource):
     def schema(self) -> StructType:
         return from_arrow_schema(TABLES[self._table()], prefer_timestamp_ntz=False)
 
+    def reader(self, schema: StructType) -> DataSourceReader:
+        table = self._table()
+        if table == "jobs":
+            return JobReader(Options(self.options, OF_JOBS), chosen(schema, TABLES[table]))
+        if table == "events":
+            raise ValueError("events are read as a stream, by spark.readStream, which with trigger(availableNow=True) ends")
+        return SummaryReader(table, Options(self.options, OF_SUMMARIES), chosen(schema, TABLES[table]))
+
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         table = self._table()
         if table != "events":
             raise ValueError(f"{table} can't be read as a stream, only events can: read it with spark.read")
-        return EventStream(Options(self.options, OPTIONS), chosen(schema, EVENTS))
+        return EventStream(Options(self.options, OF_EVENTS), chosen(schema, EVENTS))
 
     def _table(self) -> str:
         table = str(self.options.get("path") or "")
