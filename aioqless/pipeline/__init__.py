@@ -2,11 +2,15 @@
 
 The only package that imports pyspark; it needs `pip install "aioqless[spark]"`.
 
-schema.py   the tables' columns, and their versions
-lake.py     where the lake keeps what
-changes.py  how files and partitions are replaced, each in one step
-java.py     finding a Java
-session.py  a Spark session
-conf/       how much Java says
-source/     the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
+schema.py    the tables' columns, and their versions
+lake.py      where the lake keeps what
+changes.py   how files and partitions are replaced, each in one step
+java.py      finding a Java
+session.py   a Spark session
+conf/        how much Java says
+source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
+tables/      from DataFrame to DataFrame: what each table is made of
+reading.py   the lake's tables as DataFrames
+progress.py  which events the tables were made of
+refresh.py   brings the tables up to date with the events
 """

@@ -71,7 +71,7 @@ WEB = [
     {""},
 ]
 PIPELINE = [
-    {"java", "schema", "source.options"},
+    {"java", "schema", "source.options", "tables.clock", "tables.groups"},
     {"lake"},
     {"changes"},
     {"source.looping", "source.finding", "source.job_columns", "source.events"},
@@ -80,6 +80,11 @@ PIPELINE = [
     {"source.source"},
     {"source"},
     {"session"},
+    {"tables.bins", "tables.runs", "tables.jobs", "tables.counts", "tables.failures", "tables.throughput", "tables.paths"},
+    {"tables.cells"},
+    {"tables.times"},
+    {"tables", "reading", "progress"},
+    {"refresh"},
     {""},
 ]
 WITHIN = {
