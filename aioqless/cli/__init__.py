@@ -1,66 +1,82 @@
 """The command line: the only place that knows of argv, signals and exit codes. One file for each group of commands.
 
 app.py        what all commands share
+printing.py   tables for people, JSON for programs
+words.py      times, durations, texts that can't spoil a terminal
+portrait.py   a job as a person wants to see it
+shapes.py     a job in JSON
+bars.py       histograms
+given.py      data as given
+asking.py     dry runs, confirmation, progress
+watching.py   events as lines; jobs until they are through
+completing.py what the shell completes
 worker.py     worker
-jobs.py       put, get
+jobs.py       put, get, jobs
+again.py      retry, edit, unfail
+acting.py     cancel, move, tag, track
 intake.py     intake
 outbox.py     outbox
-queues.py     queues, failed, unfail
-recurring.py  recurring
 pipeline.py   what the commands of pipeline share; each pipeline_….py has some of them
+queues.py     queues, failed, pause, unpause
+stats.py      stats
+config.py     config
+tail.py       tail
+recurring.py  recur
 workers.py    workers, subscribe, unsubscribe, quiet, resume
+redis.py      redis
 keep.py       check, lua
 web.py        web, web-user; how they are served: serving.py
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib import import_module
 
 from redis import exceptions
 
 from aioqless.cli.app import REFUSED, UNREACHABLE, app
-from aioqless.cli.intake import intake
-from aioqless.cli.jobs import get, put
-from aioqless.cli.keep import check, lua
-from aioqless.cli.outbox import outbox
-from aioqless.cli.pipeline import pipeline
-from aioqless.cli.queues import failed, queues, unfail
-from aioqless.cli.recurring import recurring
-from aioqless.cli.web import web, web_user
-from aioqless.cli.worker import worker
-from aioqless.cli.workers import quiet, resume, subscribe, unsubscribe, workers
 from aioqless.embedded import NoServer
 from aioqless.errors import AioqlessError
 
-__all__ = [
-    "check",
-    "failed",
-    "get",
-    "intake",
-    "lua",
-    "main",
-    "outbox",
-    "pipeline",
-    "put",
-    "queues",
-    "quiet",
-    "recurring",
-    "resume",
-    "subscribe",
-    "unfail",
-    "unsubscribe",
-    "web",
-    "web_user",
-    "worker",
-    "workers",
-]
+__all__ = ["load", "main"]
+
+# Where each command is: only the one that is called is imported.
+_HOMES = {
+    "acting": "cancel move tag track",
+    "again": "edit retry unfail",
+    "config": "config",
+    "intake": "intake",
+    "jobs": "get jobs put",
+    "keep": "check lua",
+    "outbox": "outbox",
+    "pipeline": "pipeline",
+    "queues": "failed pause queues unpause",
+    "recurring": "recur recurring",
+    "redis": "redis",
+    "stats": "stats",
+    "tail": "tail",
+    "web": "web web-user",
+    "worker": "worker",
+    "workers": "quiet resume subscribe unsubscribe workers",
+}
+_HOME = {command: home for home, commands in _HOMES.items() for command in commands.split()}
+
+
+def load(command: str | None = None) -> None:
+    """Make a command known to the app; without one, or for one that there isn't, all of them."""
+    for home in [_HOME[command]] if command in _HOME else _HOMES:
+        import_module(f"aioqless.cli.{home}")
 
 
 def main() -> None:
     """Run the command that argv names, and exit."""
+    completing = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
+    words = completing.split() if completing else sys.argv
+    load(words[1] if len(words) > (2 if completing else 1) else None)
     try:
-        app()
+        app(prog_name="aioqless")
     except (AioqlessError, ValueError, TypeError) as error:
         sys.exit(_told(error, REFUSED))
     except (exceptions.RedisError, NoServer) as error:

@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated
 
 import typer
 
+from aioqless.cli.completing import queue_names
 from aioqless.client import Client
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="A job queue on Redis.")
+HELP = """A job queue on Redis.
+
+Look: queues, jobs, get, failed, workers, stats, top, tail. Act: put, retry, edit, cancel, move, pause. Work: worker.
+
+When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edit JID`, `aioqless retry JID --wait`.
+"""
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=HELP, rich_markup_mode=None)
 
 Url = Annotated[str | None, typer.Option("--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.")]
 Namespace = Annotated[str, typer.Option("--namespace", help="The prefix of all keys; ql is that of other qless clients.")]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
 LogJson = Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")]
 Poll = Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)]
+Json = Annotated[bool, typer.Option("--json", help="For programs: docs/command-line.md says the shape.")]
+Count = Annotated[int, typer.Option(help="How many at most, up to 1,000.", min=1, max=1000)]
+Offset = Annotated[int, typer.Option(help="How many to pass over.", min=0)]
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's name.", autocompletion=queue_names)]
 
 REFUSED = 1  # what was asked can't be done; the message says why
 UNREACHABLE = 3  # Redis can't be reached, or can't be started
+FAILED = 5  # a job that was waited for failed
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"aioqless {import_module('aioqless').__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it, and end.")] = False) -> None:
+    pass
 
 
 def run(url: str | None, namespace: str, act: Callable[[Client], Awaitable[None]]) -> None:
@@ -40,8 +64,3 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:  # no uvloop on this platform
         return None
     return uvloop.new_event_loop
-
-
-def show(value: Any) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))

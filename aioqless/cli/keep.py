@@ -2,39 +2,66 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections import defaultdict
 from typing import Annotated, Any
 
 import typer
 
 from aioqless.cli.app import REFUSED, Namespace, Url, app, run
+from aioqless.cli.asking import progress
+from aioqless.cli.printing import console, show_line, table
+from aioqless.cli.words import brief, many
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 
 
-@app.command()
+@app.command(epilog="Each problem is explained in aioqless/lua/check.lua. Examples: aioqless check; aioqless check --resolve --json")
 def check(
     resolve: Annotated[bool, typer.Option("--resolve", help="Mend what is found, losing no job.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="A line of JSON for each problem.")] = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Look for what can't be right in the namespace; exit code 1 when something was found and not mended."""
+    """Look for what can't be right in the namespace; exit code 1 when something was found that is not mended."""
     problems: list[dict[str, Any]] = []
 
     async def act(client: Client) -> None:
-        problems.extend(await client.check(resolve=resolve))
+        with progress("looking", None) as step:
+            problems.extend(await client.check(resolve=resolve, step=step))
 
     run(url, namespace, act)
-    for problem in problems:
-        print(json.dumps(problem, ensure_ascii=False))
-    print(f"{len(problems)} problems" + (", mended" if resolve and problems else ""), file=sys.stderr)
-    if problems and not resolve:
+    left = [problem for problem in problems if not problem.get("mended")]
+    if json:
+        for problem in problems:
+            show_line(problem)
+    elif problems:
+        _report(problems)
+    mended = len(problems) - len(left)
+    console(errors=True).print(many(len(problems), "problem") + (f", {mended} mended" if problems else ""))
+    if left and not resolve and not json:
+        console(errors=True).print("aioqless check --resolve mends them, losing no job", style="dim")
+    if left:
         raise typer.Exit(REFUSED)
 
 
+def _report(problems: list[dict[str, Any]]) -> None:
+    """Problems by kind: how many, how many of them mended, and one of them."""
+    kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for problem in problems:
+        kinds[problem["problem"]].append(problem)
+    rows = [
+        (kind, len(some), sum(bool(each.get("mended")) for each in some), brief("  ".join(_about(some[0])), 100))
+        for kind, some in sorted(kinds.items(), key=lambda each: -len(each[1]))
+    ]
+    table(["problem", "found", "mended", "such as"], rows, empty="")
+
+
+def _about(problem: dict[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in problem.items() if name not in ("problem", "mended")]
+
+
 @app.command()
-def lua(command: str, namespace: Namespace = "ql") -> None:
+def lua(command: Annotated[str, typer.Argument(metavar="COMMAND", help="Such as put.")], namespace: Namespace = "ql") -> None:
     """Print a command's script, to call it from elsewhere."""
     from aioqless.scripts.compose import compose
     from aioqless.scripts.header import command_names

@@ -1,58 +1,105 @@
-"""Queues and what failed in them: queues, failed, unfail."""
+"""Queues and what failed in them: queues, failed, pause, unpause."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.cli.app import Count, Json, Namespace, Offset, Url, app, run
+from aioqless.cli.completing import group_names, queue_names
+from aioqless.cli.printing import console, hint, say, show, table
+from aioqless.cli.shapes import listed
+from aioqless.cli.words import ago, brief, many, plain
 from aioqless.client import Client
+from aioqless.jobs import Job
+from aioqless.queue import Queue
+
+COLUMNS = ("name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused")
+Names = Annotated[list[str], typer.Argument(metavar="QUEUE...", help="Queues by name.", autocompletion=queue_names)]
 
 
 @app.command()
-def queues(url: Url = None, namespace: Namespace = "ql") -> None:
+def queues(count: Count = 1000, offset: Offset = 0, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
     """Show how many jobs each queue has in each state."""
 
     async def act(client: Client) -> None:
-        columns = ("name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused")
-        print("".join(f"{column:>11}" if index else f"{column:<24}" for index, column in enumerate(columns)))
-        for counts in await client.queues():
-            print("".join(f"{counts[column]!s:>11}" if index else f"{counts[column]:<24}" for index, column in enumerate(columns)))
+        found = await client.queues(offset=offset, count=count)
+        if json:
+            show(found)
+            return
+        table(COLUMNS, [[counts[column] for column in COLUMNS] for counts in found], empty="No queues yet: the first put makes one.")
 
     run(url, namespace, act)
 
 
-@app.command()
+@app.command(epilog="Example: aioqless failed mail-SMTPError")
 def failed(
-    group: Annotated[str | None, typer.Argument(help="Show the jobs of this group.")] = None, url: Url = None, namespace: Namespace = "ql"
+    group: Annotated[str | None, typer.Argument(metavar="[GROUP]", help="Show the jobs of this group.", autocompletion=group_names)] = None,
+    count: Count = 25,
+    offset: Offset = 0,
+    json: Json = False,
+    url: Url = None,
+    namespace: Namespace = "ql",
 ) -> None:
     """Show how many jobs failed in each group, or what went wrong in one."""
 
     async def act(client: Client) -> None:
         if group is None:
-            for name, count in sorted((await client.jobs.failed()).items()):
-                print(f"{count:>8}  {name}")
+            await _groups(client, json)
             return
-        total, jobs = await client.jobs.failed_in(group)
-        for job in jobs:
-            print(f"{job.jid}  {job.klass}  {job.raw_data[:120]}\n{job.failure.message if job.failure else ''}\n")
-        print(f"{len(jobs)} of {total}")
+        total, found = await client.jobs.failed_in(group, start=offset, limit=count)
+        if json:
+            show({"total": total, "jobs": [listed(job) for job in found]})
+            return
+        for job in found:
+            _tell(job)
+        say(f"{len(found)} of {many(total, 'job')}")
+        if found:
+            hint(f"aioqless get {plain(found[0].jid)}   look at one\naioqless retry --group {plain(group)}   run all of them again")
 
     run(url, namespace, act)
+
+
+async def _groups(client: Client, json: bool) -> None:
+    counts = dict(sorted((await client.jobs.failed()).items(), key=lambda each: (-each[1], each[0])))
+    if json:
+        show(counts)
+        return
+    table(["count", "group"], [(count, name) for name, count in counts.items()], empty="Nothing has failed.")
+    if counts:
+        hint(f"\naioqless failed {plain(next(iter(counts)))}   what went wrong there")
+
+
+def _tell(job: Job) -> None:
+    from rich.text import Text
+
+    when = f"  {ago(job.failure.when)}" if job.failure else ""
+    console().print(Text.assemble((plain(job.jid), "bold"), "  ", plain(job.klass), (when, "dim"), "  ", brief(job.raw_data, 120)))
+    lines = [line for line in (job.failure.message if job.failure else "").splitlines() if line.strip()]
+    for line in lines[-3:]:
+        console().print(Text(f"  {brief(line, 200)}", style="red"))
 
 
 @app.command()
-def unfail(
-    queue: str,
-    group: str,
-    count: Annotated[int, typer.Option(help="How many at most.")] = 1000,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
-    """Let failed jobs of a group run again, in a queue."""
+def pause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
+    """Let nobody pop from queues; what runs goes on."""
+    _each(queue, url, namespace, "paused", Queue.pause)
 
-    async def act(client: Client) -> None:
-        print(await client.queue(queue).unfail(group, count))
 
-    run(url, namespace, act)
+@app.command()
+def unpause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
+    """Let everybody pop from queues again."""
+    _each(queue, url, namespace, "unpaused", Queue.unpause)
+
+
+def _each(names: list[str], url: str | None, namespace: str, done: str, act: Callable[[Queue], Awaitable[None]]) -> None:
+    async def all_of_them(client: Client) -> None:
+        await asyncio.gather(*(act(client.queue(name)) for name in names))
+        known = {counts["name"] for counts in await client.queues()}
+        for name in names:
+            say(f"{plain(name)} {done}" + ("" if name in known else "; no job was ever put there"))
+
+    run(url, namespace, all_of_them)

@@ -7,61 +7,98 @@ from typing import Annotated, Any
 
 import typer
 
-from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.cli.app import Json, Namespace, Url, app, run
+from aioqless.cli.completing import queue_names, worker_names
+from aioqless.cli.printing import say, show, table
+from aioqless.cli.shapes import listed
+from aioqless.cli.words import ago, brief, plain
 from aioqless.client import Client
 from aioqless.worker import Subscription
 
-Name = Annotated[str, typer.Argument(metavar="WORKER", help="Its name; `aioqless workers` shows them.")]
+HELP = "Its name; `aioqless workers` shows them."
+Name = Annotated[str, typer.Argument(metavar="WORKER", help=HELP, autocompletion=worker_names)]
+Maybe = Annotated[str | None, typer.Argument(metavar="[WORKER]", help="What this one does now.", autocompletion=worker_names)]
+MOST = 100  # jobs of a worker that are shown
 
 
 @app.command()
-def workers(url: Url = None, namespace: Namespace = "ql") -> None:
-    """Show who works: how many jobs each holds, and how many of their locks ran out."""
+def workers(worker: Maybe = None, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
+    """Show who works, how many jobs each holds, how many of their locks ran out; or the jobs of one."""
 
     async def act(client: Client) -> None:
-        print(f"{'name':<48}{'jobs':>8}{'stalled':>9}")
-        for worker in await client.workers.counts():
-            print(f"{worker['name']:<48}{worker['jobs']:>8}{worker['stalled']:>9}")
+        if worker is not None:
+            await _one(client, worker, json)
+            return
+        counts = await client.workers.counts()
+        if json:
+            show(counts)
+            return
+        columns = ["name", "jobs", "stalled"]
+        table(columns, [[each[column] for column in columns] for each in counts], empty="No worker was seen: aioqless worker app.jobs")
 
     run(url, namespace, act)
+
+
+async def _one(client: Client, worker: str, json: bool) -> None:
+    held = await client.workers.jobs(worker)
+    jobs = await client.jobs.multiget(*(held["jobs"] + held["stalled"])[:MOST])
+    if json:
+        show({"name": worker, **held, "doing": [listed(job) for job in jobs]})
+        return
+    stalled = set(held["stalled"])
+    rows = [
+        (job.jid, job.klass, job.queue, "stalled" if job.jid in stalled else "running", ago(job.expires), brief(job.raw_data, 60))
+        for job in jobs
+    ]
+    table(["jid", "klass", "queue", "state", "lock expires", "data"], rows, empty=f"{plain(worker)} holds no job.")
 
 
 @app.command()
 def subscribe(
     worker: Name,
-    queue: Annotated[str, typer.Argument(help="As for `worker -q`: mail, reports=4, urgent,5, 'mail-*'.")],
+    queue: Annotated[str, typer.Argument(help="As for `worker -q`: mail, reports=4, urgent,5, 'mail-*'.", autocompletion=queue_names)],
+    json: Json = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
     """Let a running worker serve a queue from now on, or under these terms."""
     asked = Subscription.read(queue)
     weight = None if asked.weight == 1 else asked.weight
-    _order(url, namespace, lambda client: client.workers.subscribe(worker, asked.queue, limit=asked.limit, weight=weight))
+    _order(url, namespace, json, lambda client: client.workers.subscribe(worker, asked.queue, limit=asked.limit, weight=weight))
 
 
 @app.command()
-def unsubscribe(worker: Name, queue: str, url: Url = None, namespace: Namespace = "ql") -> None:
+def unsubscribe(
+    worker: Name,
+    queue: Annotated[str, typer.Argument(autocompletion=queue_names)],
+    json: Json = False,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
     """Let a running worker serve a queue no longer; what runs of it goes on."""
-    _order(url, namespace, lambda client: client.workers.unsubscribe(worker, queue))
+    _order(url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
 
 
 @app.command()
-def quiet(worker: Name, url: Url = None, namespace: Namespace = "ql") -> None:
+def quiet(worker: Name, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
     """Let a running worker begin nothing more until it is told to resume."""
-    _order(url, namespace, lambda client: client.workers.quiet(worker))
+    _order(url, namespace, json, lambda client: client.workers.quiet(worker))
 
 
 @app.command()
-def resume(worker: Name, url: Url = None, namespace: Namespace = "ql") -> None:
+def resume(worker: Name, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
     """Let a worker that was told to be quiet go on."""
-    _order(url, namespace, lambda client: client.workers.resume(worker))
+    _order(url, namespace, json, lambda client: client.workers.resume(worker))
 
 
-def _order(url: str | None, namespace: str, order: Callable[[Client], Awaitable[dict[str, Any]]]) -> None:
+def _order(url: str | None, namespace: str, json: bool, order: Callable[[Client], Awaitable[dict[str, Any]]]) -> None:
     """Give an order, and print what the worker does from then on."""
 
     async def act(client: Client) -> None:
         told = await order(client)
-        print(" ".join(told["queues"]) + (" (paused)" if told["paused"] else ""))
+        if json:
+            show({"queues": told["queues"], "paused": told["paused"]})
+        else:
+            say(" ".join(map(plain, told["queues"])) + (" (paused)" if told["paused"] else ""))
 
     run(url, namespace, act)

@@ -200,17 +200,19 @@ class Client:
         """
         return recurring_jobs(self.scripts)
 
-    async def check(self, *, resolve: bool = False) -> list[dict[str, Any]]:
+    async def check(self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None) -> list[dict[str, Any]]:
         """Walk the whole namespace for what can't be right; with `resolve`, mend it without losing a job.
 
-        Returns what was found, each a dict with `problem` and what it is about. Other calls go on in between.
+        Returns what was found, each a dict with `problem`, `mended` and what it is about. Other calls go on in between; `step` is called
+        with how many more things were looked at.
         """
         found: list[dict[str, Any]] = []
         cursor = "0"
         while True:
-            step = await self.scripts("check", resolve="resolve" if resolve else None, cursor=cursor)
-            found += step["found"]
-            cursor = step["cursor"]
+            portion = await self.scripts("check", resolve="resolve" if resolve else None, cursor=cursor)
+            found += portion["found"]
+            cursor = portion["cursor"]
+            step(portion["examined"])
             if cursor == "0":
                 return found
 

@@ -66,6 +66,14 @@ class Jobs:
         page = await self._scripts("track")
         return [self._job(record) for record in page["jobs"]], page["expired"]
 
+    async def track(self, jid: str, *tags: str) -> bool:
+        """Keep an eye on a job, and put tags on it; whether it wasn't tracked yet. Raises NoSuchJob."""
+        return bool(await self._scripts("track", "track", jid=jid, tags=tags))
+
+    async def untrack(self, jid: str) -> bool:
+        """Keep an eye on it no longer; whether it was tracked. It may be gone by now."""
+        return bool(await self._scripts("track", "untrack", jid=jid))
+
     async def tagged(self, tag: str, *, offset: int = 0, count: int = 25) -> tuple[int, list[str]]:
         """How many jobs have the tag, and the jids of some, by when they got it."""
         page = await self._scripts("tag", "get", tag=tag, offset=offset, count=count)

@@ -6,6 +6,7 @@
     program.py   which server to start, and which must not open these data
     settings.py  how it is run
     watcher.py   the process that starts it, keeps it up, stops it
+    backup.py    a copy of the data while it goes on
     line.py      a connection, without a client library
 """
 
@@ -22,12 +23,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from .backup import backup
 from .home import PAUSE, Home, NoServer, is_free, refuse_unless_ours
 from .line import call
 from .program import Program, find_program, writer_of
 from .settings import Settings
 
-__all__ = ["NoServer", "Program", "Server", "Settings", "ensure", "find_program", "running", "stop"]
+__all__ = ["NoServer", "Program", "Server", "Settings", "backup", "ensure", "find_program", "running", "stop"]
 
 # The watcher is imported as `embedded`, not as `aioqless.embedded`: it would load all of aioqless to use none of it.
 WATCH = "import sys; sys.path.append(sys.argv.pop(1)); from embedded.watcher import main; main()"

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 import aioqless
-from aioqless import log
+from aioqless import cli, log
 from aioqless.cli.app import app
 from aioqless.client.jobs import Jobs
 from aioqless.client.workers import Workers
@@ -30,6 +30,7 @@ EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
 JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
 WORKERS = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md"))
 SHARED = re.findall(r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8"))
+cli.load()
 COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
 OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {"Outbox", "Relay", "Source", "RetryPolicy", "exponential"}
 EVENTS = set(re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE))

@@ -49,9 +49,12 @@ WORKER = [
     {""},
 ]
 CLI = [
-    {"app", "signals"},
-    {"process", "processes", "serving", "pipeline"},
-    {"worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "web"},
+    {"words", "completing", "signals", "given"},
+    {"app", "bars", "printing", "shapes"},
+    {"asking", "portrait", "process", "processes", "serving", "pipeline"},
+    {"watching"},
+    {"again", "worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"},
+    {"acting", "stats", "config", "tail", "redis", "web"},
     {""},
 ]
 PEOPLE = [

@@ -1,0 +1,79 @@
+"""What the shell offers for the word under the cursor: names that are in Redis, if it answers at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from aioqless.client import Client
+
+PATIENCE = 1.0  # seconds
+MOST = 100
+
+
+def queue_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Queues that are known."""
+    return _names(context, incomplete, _queues)
+
+
+def group_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Groups of failures."""
+    return _names(context, incomplete, lambda client: client.jobs.failed())
+
+
+def failed_jids(context: typer.Context, incomplete: str) -> list[str]:
+    """Jobs that failed lately: of all jobs, those whose jids are wanted most."""
+    return _names(context, incomplete, _failed)
+
+
+def worker_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Workers that are known."""
+    return _names(context, incomplete, _workers)
+
+
+def tag_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Tags of two jobs or more."""
+    return _names(context, incomplete, lambda client: client.jobs.tags())
+
+
+def option_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Options of the configuration."""
+    return _names(context, incomplete, lambda client: client.config.all())
+
+
+def _names(context: typer.Context, incomplete: str, read: Callable[[Client], Awaitable[Iterable[str]]]) -> list[str]:
+    try:
+        names = asyncio.run(_read(context, read))
+    except Exception:  # a shell that waits for a word is not the place for a message
+        return []
+    return sorted(name for name in names if name.startswith(incomplete) and name.isprintable())[:MOST]
+
+
+async def _read(context: typer.Context, read: Callable[[Client], Awaitable[Iterable[str]]]) -> Iterable[str]:
+    from aioqless import embedded
+    from aioqless.client import Client
+
+    client = Client(context.params.get("url"), namespace=context.params.get("namespace") or "ql", timeout=PATIENCE)
+    if client.url is None and embedded.running() is None:
+        return []  # completing a word starts no server
+    async with asyncio.timeout(PATIENCE), client:
+        return await read(client)
+
+
+async def _queues(client: Client) -> Iterable[str]:
+    return [counts["name"] for counts in await client.queues()]
+
+
+async def _workers(client: Client) -> Iterable[str]:
+    return [counts["name"] for counts in await client.workers.counts()]
+
+
+async def _failed(client: Client) -> Iterable[str]:
+    found: list[str] = []
+    for group in sorted(await client.jobs.failed())[:10]:
+        found += [job.jid for job in (await client.jobs.failed_in(group, limit=10))[1]]
+    return found

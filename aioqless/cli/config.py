@@ -1,0 +1,52 @@
+"""Configuration that all share: config."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import Json, Namespace, Url, app, run
+from aioqless.cli.asking import DryRun
+from aioqless.cli.completing import option_names
+from aioqless.cli.printing import say, show, table
+from aioqless.cli.words import plain
+from aioqless.client import Client
+
+
+@app.command(epilog="Examples: aioqless config; aioqless config mail-max-concurrency 10; aioqless config heartbeat --unset")
+def config(
+    option: Annotated[str | None, typer.Argument(metavar="[OPTION]", autocompletion=option_names)] = None,
+    value: Annotated[str | None, typer.Argument(metavar="[VALUE]", help="Set it for all.")] = None,
+    unset: Annotated[bool, typer.Option("--unset", help="Go back to the default.")] = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Show what all workers and clients share, or set an option of it."""
+    if unset and (option is None or value is not None):
+        raise typer.BadParameter("--unset takes an option, and no value")
+
+    async def act(client: Client) -> None:
+        if option is None:
+            await _all(client, json)
+            return
+        before = await client.config.get(option)
+        if value is None and not unset:
+            show(before) if json else say("not set" if before is None else plain(str(before)))
+            return
+        if not dry_run:
+            await (client.config.unset(option) if unset else client.config.set(option, value or ""))
+        after = value if value is not None else "its default" if dry_run else await client.config.get(option)
+        say(f"{plain(option)}: {plain(str(before))} → {plain(str(after))}" + (" (not done)" if dry_run else ""))
+
+    run(url, namespace, act)
+
+
+async def _all(client: Client, json: bool) -> None:
+    options = dict(sorted((await client.config.all()).items()))
+    if json:
+        show(options)
+        return
+    table(["option", "value"], [(name, str(value)) for name, value in options.items()], empty="No options.")

@@ -1,0 +1,61 @@
+"""What a job is in `--json`. These shapes are promised: docs/command-line.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from aioqless.client import Client
+from aioqless.errors import AioqlessError
+from aioqless.jobs import Job
+
+
+def listed(job: Job) -> dict[str, Any]:
+    """A job in a list."""
+    return {
+        "jid": job.jid,
+        "klass": job.klass,
+        "state": str(job.state),
+        "queue": job.queue or None,
+        "worker": job.worker or None,
+        "priority": job.priority,
+        "retries": job.retries,
+        "remaining": job.remaining,
+        "expires": job.expires or None,
+        "tags": job.tags,
+        "tracked": job.tracked,
+        "data": msgspec.Raw(job.raw_data.encode()),
+        "failure": asdict(job.failure) if job.failure else None,
+    }
+
+
+def whole(job: Job) -> dict[str, Any]:
+    """A job by itself: with its history."""
+    progressed = asdict(job.progressed) if job.progressed else None
+    return {
+        **listed(job),
+        "fence": job.fence,
+        "spawned_from": job.spawned_from,
+        "start_by": job.start_by,
+        "context": job.context,
+        "progress": progressed,
+        "dependencies": job.dependencies,
+        "dependents": job.dependents,
+        "events": job.events,
+    }
+
+
+async def found(client: Client, jid: str) -> Job:
+    """The job. Raises AioqlessError when there is none."""
+    job = await client.jobs.get(jid)
+    if job is None:
+        raise AioqlessError(f"there is no job {jid!r}")
+    return job
+
+
+async def states_of(client: Client, jids: Sequence[str]) -> dict[str, str]:
+    """The state of each job that there is."""
+    return {job.jid: str(job.state) for job in await client.jobs.multiget(*jids)} if jids else {}

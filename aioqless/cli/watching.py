@@ -1,0 +1,74 @@
+"""Watching jobs until they are through."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import FAILED
+from aioqless.cli.portrait import next_steps
+from aioqless.cli.printing import console, hint
+from aioqless.cli.words import STYLES, brief, clock, plain, span
+from aioqless.client import Client
+from aioqless.events import AnyEvent, Missed, Stream
+from aioqless.jobs import Job
+
+Wait = Annotated[bool, typer.Option("--wait", help=f"Watch until it is complete; exit code {FAILED} if it fails.")]
+
+_STYLES = {"completed": STYLES["complete"], "put": STYLES["waiting"], "lock_lost": "yellow", "stalled": "yellow", "missed": "reverse"}
+
+
+def line_of(event: AnyEvent) -> str:
+    """What an event says, besides its kind."""
+    if isinstance(event, Missed):
+        return f"what happened in {span(event.until - event.since)} was not heard: {brief(event.why, 100)}"
+    told = [(name, value) for name, value in vars(event).items() if name not in ("kind", "when", "jid") and value not in (None, {})]
+    jid = getattr(event, "jid", None)
+    return "  ".join([*([plain(jid)] if jid else []), *(f"{name}={brief(str(value), 100)}" for name, value in told)])
+
+
+def tell(event: AnyEvent, *, errors: bool = False) -> None:
+    """Print an event for a person."""
+    from rich.text import Text
+
+    style = _STYLES.get(event.kind, STYLES.get(event.kind, ""))
+    text = Text.assemble((f"{clock(event.when)[11:]}  ", "dim"), (f"{plain(event.kind):<12}", style), line_of(event))
+    console(errors=errors).print(text, soft_wrap=True)
+
+
+async def watch(client: Client, jids: Sequence[str]) -> None:
+    """Tell what happens to jobs until each is complete or failed. Raises typer.Exit when one failed."""
+    async with client.events(jid=jids) as events:
+        telling = asyncio.create_task(_tell(events))
+        began = time.time()
+        try:
+            ended = [await client.jobs.wait(jid) for jid in jids]
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
+    for job in ended:
+        _tell_end(job, time.time() - began)
+    failed = [job for job in ended if job.state == "failed"]
+    if failed:
+        hint(f"\n{next_steps(failed[0])}")
+        raise typer.Exit(FAILED)
+
+
+async def _tell(events: Stream) -> None:
+    async for event in events:
+        tell(event, errors=True)
+
+
+def _tell_end(job: Job, seconds: float) -> None:
+    from rich.text import Text
+
+    state = str(job.state)
+    end = Text.assemble(plain(job.jid), "  ", (state, STYLES[state]), f"  after {span(seconds)}")
+    if job.failure and state == "failed":
+        lines = job.failure.message.strip().splitlines() or [""]
+        end.append(f"  {plain(job.failure.group)}: {brief(lines[-1], 200)}")
+    console(errors=True).print(end, soft_wrap=True)
