@@ -21,6 +21,8 @@ queues.py     queues, failed, pause, unpause
 stats.py      stats
 config.py     config
 tail.py       tail
+top.py        top
+screen/       what top shows, and the keys it obeys
 recurring.py  recur
 workers.py    workers, subscribe, unsubscribe, quiet, resume
 redis.py      redis
@@ -57,6 +59,7 @@ _HOMES = {
     "redis": "redis",
     "stats": "stats",
     "tail": "tail",
+    "top": "top",
     "web": "web web-user",
     "worker": "worker",
     "workers": "quiet resume subscribe unsubscribe workers",

@@ -54,7 +54,11 @@ CLI = [
     {"asking", "portrait", "process", "processes", "serving", "pipeline"},
     {"watching"},
     {"again", "worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox"},
-    {"acting", "stats", "config", "tail", "redis", "web"},
+    {"acting", "stats", "config", "tail", "redis", "web", "screen.terminal", "screen.looking"},
+    {"screen.board"},
+    {"screen.drawing"},
+    {"screen"},
+    {"top"},
     {""},
 ]
 PEOPLE = [

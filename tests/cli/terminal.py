@@ -1,0 +1,96 @@
+"""A terminal of a test's own: what is shown on it, and keys."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pyte
+
+
+class Terminal:
+    """A process on a terminal of so many columns and lines. `text` is what one would see now."""
+
+    def __init__(self, arguments: list[str], environment: Mapping[str, str], folder: Path, size: tuple[int, int]) -> None:
+        columns, lines = size
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self.raw = b""
+        env: Any = {**environment, "TERM": "xterm-256color"}
+        for name in ("COLUMNS", "LINES", "NO_COLOR"):
+            env.pop(name, None)
+        self._process = pexpect.spawn(sys.executable, arguments, env=env, cwd=str(folder), dimensions=(lines, columns), timeout=None)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    def press(self, keys: str) -> None:
+        self._process.send(keys)
+
+    def resize(self, columns: int, lines: int) -> None:
+        self._screen.resize(lines, columns)
+        self._process.setwinsize(lines, columns)
+
+    def signal(self, number: int) -> None:
+        self._process.kill(number)
+
+    def modes(self) -> Any:
+        import termios
+
+        return termios.tcgetattr(self._process.child_fd)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = self._process.read_nonblocking(65536, timeout=0)
+            except (pexpect.TIMEOUT, pexpect.EOF):
+                return
+            self.raw += data
+            self._stream.feed(data)
+
+    async def shows(self, *texts: str, patience: float = 15.0) -> str:
+        """Wait until all of these are seen. Raises AssertionError with what is seen instead."""
+        try:
+            async with asyncio.timeout(patience):
+                while True:
+                    self._read()
+                    if all(text in self.text for text in texts):
+                        return self.text
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"{texts} not seen in {patience} s, but:\n{self.text}") from None
+
+    async def ended(self, patience: float = 15.0) -> int:
+        """Its exit code, when it has ended; 128 + n for a signal."""
+        try:
+            async with asyncio.timeout(patience):
+                while self._process.isalive():
+                    self._read()
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"it has not ended in {patience} s; it shows\n{self.text}") from None
+        self._read()
+        code, number = self._process.exitstatus, self._process.signalstatus
+        return 128 + number if number else code or 0
+
+    def close(self) -> None:
+        self._process.close(force=True)
+
+
+@asynccontextmanager
+async def terminal(
+    *arguments: str, environment: Mapping[str, str] = os.environ, folder: Path | None = None, size: tuple[int, int] = (130, 40)
+) -> AsyncIterator[Terminal]:
+    """`async with terminal("top") as screen: await screen.shows("waiting")`; a process that is left running is killed."""
+    screen = Terminal(["-m", "aioqless", *arguments], environment, folder or Path.cwd(), size)
+    try:
+        yield screen
+    finally:
+        screen.close()

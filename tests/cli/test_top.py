@@ -1,0 +1,121 @@
+"""`aioqless top` on a terminal."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+from tests.server import OwnServer
+
+from .conftest import Aioqless
+from .terminal import Terminal, terminal
+
+ALTERNATE, BACK = b"\x1b[?1049h", b"\x1b[?1049l"
+HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
+
+
+@pytest.fixture
+async def screen(client: Client, environment: dict[str, str], tmp_path: Path) -> AsyncIterator[Terminal]:
+    """The screen of a namespace with jobs in two queues and a failure group."""
+    await client.queue("mail").put("Greet", jid="a", data={"to": "ada"})
+    await client.queue("billing").put("Charge", delay=600)
+    await client.queue("mail").put("Greet", jid="b")
+    (job,) = await client.queue("mail").pop(worker="ann")
+    await job.fail("mail-SMTPError", "Traceback:\nSMTPError: no such mailbox")
+    async with terminal("top", "--namespace", client.namespace, "--every", "0.1", environment=environment, folder=tmp_path) as screen:
+        yield screen
+
+
+async def test_it_shows_queues_failures_and_what_redis_is_like(screen: Terminal) -> None:
+    text = await screen.shows("mail-SMTPError", "billing", "done/s", "memory", "q quit")
+    lines = text.splitlines()
+    assert "1 waiting" in lines[1] and "1 scheduled" in lines[1] and "1 failed" in lines[1]
+    (mail,) = [line for line in lines if line.startswith("mail ")]
+    assert mail.split()[1:6] == ["1", "0", "0", "0", "0"]
+
+
+async def test_a_queue_is_paused_and_goes_on_by_a_key(screen: Terminal, client: Client, until: Until) -> None:
+    async def paused() -> bool:
+        return bool((await client.queue("mail").counts())["paused"])
+
+    await screen.shows("billing")
+    screen.press("\x1b[B")  # down, from billing to mail
+    screen.press("p")
+    await screen.shows("mail is paused", "mail paused")
+    assert await paused()
+    screen.press("p")
+    await screen.shows("mail goes on")
+    assert not await paused()
+
+
+async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(screen: Terminal, client: Client) -> None:
+    await screen.shows("mail-SMTPError")
+    screen.press("\t\r")
+    await screen.shows("SMTPError: no such mailbox")
+    screen.press("r")
+    await screen.shows("Run 1 job of mail-SMTPError again? y/n")
+    screen.press("n")
+    await screen.shows("nothing was done")
+    assert await client.jobs.failed() == {"mail-SMTPError": 1}
+    screen.press("ry")
+    await screen.shows("1 job of mail-SMTPError run again", "nothing has failed")
+    assert await client.jobs.failed() == {}
+
+
+async def test_rates_are_seen_while_jobs_are_done(screen: Terminal, client: Client, until: Until) -> None:
+    await screen.shows("billing")
+
+    async def work() -> bool:
+        await client.queue("mail").put("Greet")
+        (job,) = await client.queue("mail").pop()
+        await job.complete()
+        screen._read()
+        return any(line.startswith("mail ") and float(line.split()[6].replace(",", "")) > 0 for line in screen.text.splitlines())
+
+    await until(work, 15)
+
+
+async def test_it_fits_whatever_size_the_terminal_gets(screen: Terminal) -> None:
+    await screen.shows("scheduled")
+    screen.resize(60, 14)
+    text = await screen.shows("mail-SMTPError", "queue")
+    assert max(map(len, text.splitlines())) <= 60 and "billing" in text
+    screen.resize(150, 30)
+    await screen.shows("lately")
+
+
+@pytest.mark.parametrize("way", ["q", "\x1b", signal.SIGINT, signal.SIGTERM])
+async def test_the_terminal_is_left_as_it_was(screen: Terminal, way: str | signal.Signals) -> None:
+    before = screen.modes()
+    await screen.shows("billing")
+    assert screen.modes()[3] != before[3]
+    if isinstance(way, str):
+        screen.press(way)
+    else:
+        screen.signal(way)
+    assert await screen.ended() == 0
+    assert screen.raw.rindex(BACK) > screen.raw.rindex(ALTERNATE) and screen.raw.rindex(SHOWN) > screen.raw.rindex(HIDDEN)
+
+
+async def test_redis_being_away_is_said_and_it_goes_on(own_server: OwnServer, environment: dict[str, str], tmp_path: Path) -> None:
+    async with Client(own_server.url) as client:
+        await client.queue("mail").put("Greet")
+    async with terminal("top", "--url", own_server.url, "--every", "0.1", environment=environment, folder=tmp_path) as screen:
+        await screen.shows("1 waiting")
+        own_server.kill()
+        await screen.shows("Redis is away", "mail")
+        own_server.start()
+        while "Redis is away" in await screen.shows("mail"):
+            pass
+        screen.press("q")
+        assert await screen.ended() == 0
+
+
+async def test_without_a_terminal_it_is_refused(here: Aioqless) -> None:
+    ended = await here("top")
+    assert ended.code == 1 and "this takes a terminal" in ended.err and "queues --json" in ended.err
