@@ -40,6 +40,13 @@ def web(session: nox.Session) -> None:
 
 
 @nox.session
+def desk(session: nox.Session) -> None:
+    """A desk where several people judge real docstrings, one browser window each; machines feed it and count."""
+    install(session, extras="[embedded,web]")
+    session.run("python", "-m", "examples.review_desk", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Every test; with Python and pip only. What needs more and is missing is skipped, and listed at the end."""
     install(session, "tests", extras="[embedded]")
@@ -66,9 +73,10 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """Make the dashboard's pictures in docs/ anew; takes a Chromium, and two minutes."""
+    """Make the pictures of dashboard and desk in docs/ anew; takes a Chromium, and two minutes."""
     install(session, "extras", extras="[embedded,web]")
     session.run("python", "-m", "tests.web.pictures")
+    session.run("python", "-m", "tests.examples.desk_pictures")
 
 
 @nox.session

@@ -1,0 +1,27 @@
+"""Serve the desk until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+import uvicorn
+
+from aioqless import log
+
+from .app import application
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m examples.review_desk", description="People review docstrings, machines help.")
+    parser.add_argument("--port", type=int, default=8001)
+    parser.add_argument("--limit", type=float, default=90, help="seconds that a person has for one item (default: 90)")
+    asked = parser.parse_args()
+    log.write_to(sys.stderr)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when it has ended in good order
+    uvicorn.run(application(limit=asked.limit), port=asked.port, ws="none", timeout_graceful_shutdown=2)
+
+
+if __name__ == "__main__":
+    main()

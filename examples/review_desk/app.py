@@ -1,0 +1,100 @@
+"""The application: a desk with its API, the page, and a worker in the same process for what machines do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Message, Receive, Scope, Send
+
+import aioqless
+from aioqless.people import Desk, Terms
+from aioqless.people.api import create_api
+
+from . import jobs, library
+
+STATIC = Path(__file__).parent / "static"
+SETTINGS = aioqless.Settings(queues=(jobs.READ, jobs.COUNT), concurrency=4, grace=5)
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def application(*, limit: float = 90, secret: str | None = None) -> Starlette:
+    """Everything in one process; `limit` are the seconds that a person has for one item."""
+    client = aioqless.Client()
+    desk = Desk(client, jobs.REVIEW, Terms(limit=limit, longest=max(limit, 600), next=jobs.COUNT))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
+        async with client, aioqless.Worker(client, jobs, settings=SETTINGS):
+            await put_all(client)
+            yield {"client": client}
+
+    routes = [
+        Mount("/people", create_api({"docs": desk}, secret=secret, title="A desk for docstrings")),
+        Route("/progress", progress),
+        Route("/", page),
+        Mount("/static", _Quoted(StaticFiles(directory=STATIC))),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+async def put_all(client: aioqless.Client) -> None:
+    """Put all there is to review; what is there from an earlier start stays as it is."""
+    new = (
+        aioqless.NewJob(jobs.docstring, {"name": name}, jid=f"docstring-{name}", tags=["docs"], if_exists="keep")
+        for name in library.names()
+    )
+    await client.queue(jobs.READ).put_many(new)
+
+
+async def page(request: Request) -> Response:
+    return FileResponse(STATIC / "index.html", headers=HEADERS)
+
+
+async def progress(request: Request) -> Response:
+    """What all have done: how many of how many, by label, by person, and how often the machine had guessed the same."""
+    client: aioqless.Client = request.state.client
+    found = await client.jobs.multiget(*await client.jobs.complete(count=1000))
+    done = [job for job in found if job.klass == jobs.docstring.klass and "answer" in job.data]
+    return JSONResponse(
+        {
+            "total": len(library.names()),
+            "done": len(done),
+            "agreed": sum(job.data["agreed"] for job in done),
+            "labels": {label: sum(job.data["answer"]["label"] == label for job in done) for label in library.LABELS},
+            "people": dict(Counter(who(job) for job in done).most_common(8)),
+        },
+        headers=HEADERS,
+    )
+
+
+def who(job: aioqless.Job) -> str:
+    """Who judged: the worker of that stage, without the session."""
+    return next((stage["worker"].partition("@")[0] for stage in job.history if stage.get("q") == jobs.REVIEW and "worker" in stage), "?")
+
+
+class _Quoted:
+    """Files with the same headers as the page."""
+
+    def __init__(self, files: StaticFiles) -> None:
+        self._files = files
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *((name.lower().encode(), value.encode()) for name, value in HEADERS.items())]
+            await send(message)
+
+        await self._files(scope, receive, with_headers)

@@ -1,0 +1,118 @@
+"""The review desk as a stranger runs it, a process of its own, and people who sit at it in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from aioqless import Client
+from examples.review_desk import app
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
+    """The example on a port of its own; yields its address."""
+    told = folder / "desk.log"
+    environment = os.environ | {"AIOQLESS_URL": redis_url, "PYTHONUNBUFFERED": "1"}
+    with told.open("wb") as log:
+        command = [sys.executable, "-m", "examples.review_desk", "--port", "0", "--limit", str(limit)]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 20
+        while not (found := re.search(r"running on (http://\S+)", told.read_text())):
+            assert process.poll() is None and time.monotonic() < deadline, told.read_text()
+            time.sleep(0.01)
+        yield found[1]
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def put_all(redis_url: str) -> None:
+    """Let everything be still to do. In a thread of its own, since Playwright's loop is this one's."""
+
+    async def put() -> None:
+        async with Client(redis_url) as client:
+            await app.put_all(client)
+
+    thread = threading.Thread(target=lambda: asyncio.run(put()))
+    thread.start()
+    thread.join()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    assert CHROMIUM
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Person:
+    """Somebody at the desk, in one window."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.context = context
+        self.address = address
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(10_000)
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(address)
+
+    def sit_down(self, name: str) -> Person:
+        self.page.get_by_label("Your name").fill(name)
+        self.page.get_by_role("button", name="Sit down").click()
+        expect(self.page.get_by_role("heading", name="Ready when you are")).to_be_visible()
+        return self
+
+    def window(self) -> Person:
+        """Another window of the same browser."""
+        return Person(self.context, self.address)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def take(self) -> str:
+        """Take the next item; returns its name."""
+        self.press("n")
+        return self.item()
+
+    def item(self) -> str:
+        """What is on the desk."""
+        self.sees("#work")
+        return self.page.inner_text("#item-module") + self.page.inner_text("#item-name")
+
+    def judge(self, key: str) -> None:
+        """Say what one thinks of it, and wait for the next."""
+        before = self.item()
+        self.press(key)
+        self.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=before.rpartition(".")[2])
+
+    def sees(self, selector: str, text: Any = None) -> None:
+        found = self.page.locator(selector)
+        expect(found).to_be_visible()
+        if text is not None:
+            expect(found).to_contain_text(text)
+
+    def mine(self) -> list[str]:
+        """What became of what one did, the latest first."""
+        return [text.replace("\n", " ") for text in self.page.locator("#mine li").all_inner_texts()]

@@ -1,0 +1,269 @@
+"""The review desk in a real browser, against a real Redis: two people, two windows, double clicks, reloads, and time that runs out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
+
+import pytest
+import redis
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Route, expect
+
+from aioqless.testing import server
+
+from .desk import CHROMIUM, Person, chromium, desk, put_all
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
+Sit: TypeAlias = Callable[[str], Person]
+USUAL, SHORT = 90, 2  # seconds for each item
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with server() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def usual(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with desk(url, tmp_path_factory.mktemp("usual"), USUAL) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def short(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with desk(url, tmp_path_factory.mktemp("short"), SHORT) as address:
+        yield address
+
+
+@pytest.fixture
+def limit(request: pytest.FixtureRequest) -> int:
+    return int(getattr(request, "param", USUAL))
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, url: str, limit: int) -> str:
+    """A desk with everything still to do."""
+    address: str = request.getfixturevalue("short" if limit == SHORT else "usual")
+    with redis.Redis.from_url(url) as connection:
+        connection.flushdb()
+    put_all(url)
+    return address
+
+
+@pytest.fixture
+def sit(browser: Browser, address: str) -> Iterator[Sit]:
+    """People sit down, each at a browser of its own; no page complains of anything."""
+    people: list[Person] = []
+
+    def sit(name: str) -> Person:
+        people.append(Person(browser.new_context(), address))
+        return people[-1].sit_down(name)
+
+    yield sit
+    for person in people:
+        person.context.close()
+        refused = r"the server responded with a status of (404|409)"  # which browsers write down, whatever a page makes of it
+        assert [text for text in person.complaints if not re.search(refused, text)] == []
+
+
+def history(url: str, name: str) -> list[str]:
+    """What happened to a job, as Redis has it."""
+    with redis.Redis.from_url(url, decode_responses=True) as connection:
+        return list(connection.lrange(f"ql:j:docstring-{name}-history", 0, -1))
+
+
+def test_from_machine_to_person_to_machine(sit: Sit, url: str) -> None:
+    ada = sit("Ada")
+    name = ada.take()
+    assert ada.page.inner_text("#item-signature").startswith(name.partition(".")[2] + "(")
+    ada.page.get_by_label(re.compile("^Why")).fill("<b>no</b> example")
+    ada.press("Escape")
+    ada.judge("3")
+    ada.sees("#done", re.compile(r"^1 of \d\d"))
+    ada.sees("#by-person", "Ada")
+    assert ada.mine() == [f"{name} you said: Wants an example"]
+    events = history(url, name)
+    assert any('"popped"' in event and '"Ada@' in event for event in events)
+    with redis.Redis.from_url(url, decode_responses=True) as connection:
+        stored = connection.hgetall(f"ql:j:docstring-{name}")
+    assert (
+        stored["state"] == "complete" and '"label":"example","note":"<b>no</b> example"' in stored["data"] and '"agreed":' in stored["data"]
+    )
+
+
+def test_two_people_and_two_windows_have_four_different_items(sit: Sit) -> None:
+    ada, bob = sit("Ada"), sit("Bob")
+    second, third = ada.window(), bob.window()
+    assert len({person.take() for person in (ada, bob, second, third)}) == 4
+
+
+def test_a_window_that_is_copied_gets_an_item_of_its_own(sit: Sit) -> None:
+    ada = sit("Ada")
+    name = ada.take()
+    with ada.context.expect_page() as opened:  # a window that is opened by another begins with its session storage
+        ada.page.evaluate("window.open(location.href)")
+    copy = opened.value
+    copy.wait_for_selector("#idle:visible")
+    copy.keyboard.press("n")
+    copy.wait_for_selector("#work:visible")
+    assert copy.inner_text("#item-name") != name.rpartition(".")[2]
+
+
+def test_a_reload_changes_nothing(sit: Sit) -> None:
+    ada = sit("Ada")
+    name = ada.take()
+    ada.page.get_by_label(re.compile("^Why")).fill("halfway")
+    for _ in range(3):
+        ada.page.reload()
+        assert ada.item() == name
+    expect(ada.page.get_by_label(re.compile("^Why"))).to_have_value("halfway")
+    assert float(ada.page.inner_text("#left").replace(":", "")) > 0
+
+
+def test_a_double_click_is_one_click(sit: Sit, url: str) -> None:
+    ada = sit("Ada")
+    ada.page.get_by_role("button", name="Take the next").dblclick()
+    first = ada.item()
+    ada.page.locator("[data-label=clear]").dblclick()
+    ada.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=first.rpartition(".")[2])
+    ada.sees("#done", re.compile("^1 of"))
+    assert len(ada.mine()) == 1
+    assert sum('"Ada@' in event and '"popped"' in event for event in history(url, first)) == 1
+
+
+def test_an_answer_whose_reply_is_lost_counts_once(sit: Sit) -> None:
+    ada = sit("Ada")
+    name = ada.take()
+    lost: list[str] = []
+
+    def lose(route: Route) -> None:
+        if lost:
+            return route.continue_()
+        lost.append(route.request.headers["idempotency-key"])
+        route.fetch()  # the server has done it, but the browser is never told
+        return route.abort()
+
+    ada.page.route("**/finish", lose)
+    ada.press("1")
+    ada.sees("#connection")
+    ada.sees("#done", re.compile("^1 of"))
+    expect(ada.page.locator("#connection")).to_be_hidden()
+    assert ada.mine() == [f"{name} you said: Clear"]
+    ada.complaints.clear()  # a browser notes each request that fails
+
+
+@pytest.mark.parametrize("limit", [SHORT], indirect=True)
+def test_when_time_runs_out_one_is_told_what_becomes_of_the_work(sit: Sit, url: str) -> None:
+    ada, bob = sit("Ada"), sit("Bob")
+    name = ada.take()
+    ada.page.get_by_label(re.compile("^Why")).fill("a thought")
+    ada.sees("#over", "Nobody has taken it yet, so your answer still counts.")
+    assert bob.take() == name
+    ada.sees("#over", "Bob has it now. Your answer no longer counts.")
+    expect(ada.page.locator("[data-label=clear]")).to_be_disabled()
+    expect(ada.page.get_by_label(re.compile("^Why"))).to_have_value("a thought")
+    bob.press("1")
+    ada.sees("#over", "Bob has judged it meanwhile.")
+    assert ada.mine()[0] == f"{name} time ran out; judged by Bob"
+    ada.page.locator("#over-next").click()
+    ada.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=name.rpartition(".")[2])
+    assert any('"abandoned"' in event for event in history(url, name))
+
+
+@pytest.mark.parametrize("limit", [SHORT], indirect=True)
+def test_an_answer_that_is_late_counts_as_long_as_nobody_took_the_item(sit: Sit) -> None:
+    ada = sit("Ada")
+    ada.take()
+    ada.sees("#over", "your answer still counts")
+    ada.press("2")
+    ada.sees("#done", re.compile("^1 of"))
+
+
+@pytest.mark.parametrize("limit", [SHORT], indirect=True)
+def test_more_time_is_more_time(sit: Sit) -> None:
+    ada = sit("Ada")
+    ada.take()
+    expect(ada.page.locator("#left")).to_have_text("1")
+    ada.press("e")
+    expect(ada.page.locator("#left")).to_have_text("2")
+    expect(ada.page.locator("#over")).to_be_hidden()
+
+
+def test_what_is_skipped_goes_to_others(sit: Sit) -> None:
+    ada, bob = sit("Ada"), sit("Bob")
+    skipped = ada.take()
+    ada.judge("s")
+    assert ada.mine() == [f"{skipped} skipped, for others"]
+    while (found := bob.take() if not bob.mine() else bob.item()) and len(bob.mine()) < 3:
+        assert found != skipped  # it is behind the others
+        bob.judge("1")
+
+
+def test_what_is_handed_over_comes_to_the_other(sit: Sit) -> None:
+    ada, bob = sit("Ada"), sit("Bob")
+    name = ada.take()
+    ada.press("h")
+    ada.page.get_by_label("To whom?").fill("Bob")
+    ada.page.get_by_role("button", name="Do it").click()
+    ada.sees("#idle-text", "Handed over")
+    assert bob.take() == name
+
+
+def test_what_is_given_back_or_set_aside_is_so(sit: Sit, url: str) -> None:
+    ada = sit("Ada")
+    name = ada.take()
+    ada.press("b")
+    ada.sees("#idle-text", "Given back")
+    assert ada.take() == name
+    ada.press("r")
+    ada.page.get_by_label("What is wrong with it?").fill("not a docstring")
+    ada.page.get_by_label("What is wrong with it?").press("Enter")
+    ada.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=name.rpartition(".")[2])
+    with redis.Redis.from_url(url, decode_responses=True) as connection:
+        assert connection.lrange("ql:f:docs-review-rejected", 0, -1) == [f"docstring-{name}"]
+
+
+def test_who_signs_out_leaves_nothing_reserved(sit: Sit, url: str) -> None:
+    ada = sit("Ada")
+    ada.take()
+    ada.page.get_by_role("button", name="Sign out").click()
+    ada.sees("#door")
+    with redis.Redis.from_url(url) as connection:
+        assert connection.zcard("ql:q:docs-review-locks") == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_view_has_a_serious_accessibility_fault(sit: Sit, scheme: Literal["light", "dark"]) -> None:
+    ada = sit("Ada")
+    ada.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for view in ("#idle", "#work", "#ask", "#door"):
+        if view == "#work":
+            ada.take()
+        elif view == "#ask":
+            ada.press("h")
+        elif view == "#door":
+            ada.press("Escape")
+            ada.page.get_by_role("button", name="Sign out").click()
+        ada.sees(view)
+        faults = Axe().run(ada.page).response["violations"]
+        serious = [
+            (fault["id"], node["target"]) for fault in faults if fault["impact"] in ("serious", "critical") for node in fault["nodes"]
+        ]
+        assert serious == [], view
+
+
+def test_a_name_that_is_markup_is_shown_as_text(sit: Sit) -> None:
+    ada = sit("<img src=x onerror=alert(1)>")
+    ada.take()
+    ada.judge("1")
+    ada.sees("#by-person", "<img src=x onerror=alert(1)>")
+    assert ada.page.locator("img").count() == 0
