@@ -100,6 +100,8 @@ class Jobs:
     async def revive(self, jid: str, *, data: Any = data_.Unread) -> None:
         """Let a failed job run again in the queue that it failed in, with other data if they are given. Raises WrongState and NoSuchJob."""
         text = None if data is data_.Unread else data_.encoded(data, self._max_data)
+        if text is not None and self._scripts.seal is not None and (job := await self.get(jid)):
+            text = self._scripts.seal.close(text, job.klass)
         await self._scripts("revive", "job", jid=jid, data=text)
 
     async def revive_group(self, group: str, count: int = 25) -> int:

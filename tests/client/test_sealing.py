@@ -176,6 +176,16 @@ async def test_a_job_that_moves_stays_as_it_was_sealed(sealed: With) -> None:
         assert found.queue == "other" and found.data == SECRET
 
 
+async def test_a_failed_job_that_is_revived_with_other_data_is_sealed_again(sealed: With) -> None:
+    async with sealed(KEY, required=True) as client:
+        jid = await client.queue("mail").put("Charge", {"n": 1})
+        (popped,) = await client.queue("mail").pop()
+        await popped.fail("broken", "why")
+        await client.jobs.revive(jid, data={"n": 2})
+        (popped,) = await client.queue("mail").pop()
+        assert popped.data == {"n": 2} and "aioqless-sealed" in popped.raw_data
+
+
 async def test_data_that_only_look_sealed_are_somebodys_data(client: Client) -> None:
     given = {"aioqless-sealed": 1, "why": "not"}
     found = await client.jobs.get(await client.queue("mail").put("Charge", given))
