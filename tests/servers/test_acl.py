@@ -1,0 +1,247 @@
+"""Users of Redis with a role can do all that their part does, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from redis import exceptions
+from redis.asyncio import Redis
+
+from aioqless import Client, Fail, Job, NewJob, Next, Retry, Settings, Worker, chain, job
+from aioqless.acl import ROLES, user
+from aioqless.scripts.header import command_names
+from tests.conftest import Until
+from tests.server import OwnServer
+
+PASSWORD = "p@ss/w:rd #é%?&"
+
+ByRole = Callable[[str], Client]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
+    server = OwnServer(tmp_path_factory.mktemp("acl"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def root(server: OwnServer, namespace: str) -> Any:
+    async with Client(server.url, namespace=namespace) as client:
+        for role in ROLES:
+            _, *rules = user(role, namespace, PASSWORD).split(" ")
+            await client.redis.execute_command("ACL", "SETUSER", *rules)
+        await client.redis.set("other:key", "secret")
+        yield client
+
+
+@pytest.fixture
+def as_a(server: OwnServer, namespace: str, root: Client) -> ByRole:
+    """A client of the user with a role."""
+
+    def as_a(role: str) -> Client:
+        return Client(server.url.replace("redis://", f"redis://{role}:{quote(PASSWORD, safe='')}@"), namespace=namespace)
+
+    return as_a
+
+
+def test_every_command_belongs_to_a_role() -> None:
+    assert set(command_names()) - set().union(*ROLES.values()) == {"intake"}  # which takes from keys of other systems, whatever they are
+    assert set().union(*ROLES.values()) <= set(command_names())
+
+
+def test_a_line_has_the_hash_of_a_password_and_patterns_of_its_namespace_alone() -> None:
+    line = user("producer", "{mail*}", "s3cret", "app")
+    assert line.startswith("user app reset on #") and "s3cret" not in line
+    assert all(word.lstrip("~&%R").startswith("{mail\\*}") for word in line.split() if word[0] in "~&%")
+    with pytest.raises(ValueError, match="there is no role 'boss'; there are producer, worker"):
+        user("boss", "ql", "x")
+
+
+async def test_lines_make_an_acl_file_that_redis_loads(server: OwnServer, root: Client) -> None:
+    users = {each["username"]: each for each in [await root.redis.acl_getuser(role) | {"username": role} for role in ROLES]}
+    assert all("on" in users[role]["flags"] for role in ROLES)
+
+
+async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(as_a: ByRole, root: Client) -> None:
+    async with as_a("producer") as client:
+        mail = client.queue("mail")
+        await mail.put("Greet", {"n": 1}, jid="a", tags=["x"], priority=-1, delay=0, retries=2, unique="one", limit_key="k", limit=3)
+        assert await mail.put("Greet", jid="again", unique="one") == "a"
+        await mail.put_many([NewJob("Greet", jid="b", depends=["a"]), NewJob("Greet", jid="c", delay=10, on_failed="cancel")])
+        await mail.put_flow(chain(NewJob("Greet", jid="d"), NewJob("Greet", jid="e")))
+        await mail.requeue(NewJob("Greet", jid="c"))
+        recurring = await mail.recur("Greet", every=60, jid="r")
+        await recurring.cancel()
+        await (await mail.recur("Greet", cron="0 2 * * *", jid="cron")).cancel()
+        found = await client.jobs.get("a")
+        assert found
+        await found.tag("y")
+        await client.jobs.cancel("d", "e")
+        assert await mail.length() == 2
+        popped = [await root.queue("mail").pop() for _ in range(2)]
+        waiting = asyncio.ensure_future(found.wait(timeout=10))
+        for (each,) in popped:
+            await each.fail("typo", "x") if each.jid == "c" else await each.complete()
+        await waiting
+        await mail.put("Greet", jid="c")  # a failed one is put anew
+    assert await root.check() == []
+
+
+async def test_a_worker_can_do_all_that_workers_do(as_a: ByRole, root: Client, until: Until) -> None:
+    ended: list[str] = []
+
+    @job(klass="Through", keep_result=60)
+    async def through(job: Job[Any]) -> int:
+        await job.heartbeat()
+        await job.progress(0.5, "half")
+        await job.log("here")
+        ended.append(job.jid)
+        return 1
+
+    @job(klass="Onward")
+    async def onward(job: Job[Any]) -> Next | None:
+        return Next("post", delay=0.01) if job.queue == "mail" else None
+
+    @job(klass="Again")
+    async def again(job: Job[Any]) -> None:
+        if job.remaining > 1:
+            raise Retry(delay=0.01)
+
+    @job(klass="Wrong")
+    async def wrong(job: Job[Any]) -> None:
+        raise Fail("wrong", "as ever")
+
+    @job(klass="Every", every=0.2)
+    async def every(job: Job[Any]) -> None:
+        ended.append("every")
+
+    @job(klass="Cron", cron="* * * * *")
+    async def cron(job: Job[Any]) -> None: ...
+
+    await root.config.set("mail-rate-limit", "1000/1")
+    await root.config.set("mail-max-concurrency", "50")
+    async with as_a("worker") as client:
+        settings = Settings(queues=("mail", "post", "default"), poll=0.05)
+        async with Worker(client, through, onward, again, wrong, every, cron, settings=settings, name="mailer"):
+            mail = root.queue("mail")
+            for number in range(5):
+                await mail.put("Through", jid=f"t{number}", limit_key="t", limit=2, unique=f"u{number}")
+            for klass in ("Onward", "Again", "Wrong"):
+                await mail.put(klass, jid=klass, retries=3)
+            await mail.put("Through", jid="last", depends=["Onward", "Again"])
+            await until(lambda: {"last", "every", *(f"t{n}" for n in range(5))} <= set(ended))
+            await until(lambda: root.jobs.failed())
+            await root.workers.subscribe("mailer", "more")
+            assert await client.queue("more").put("Through")
+    assert await root.check() == []
+
+
+async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
+    await root.queue("mail").put_many(NewJob("Greet", jid=jid) for jid in "abcd")
+    (failing, holding) = await root.queue("mail").pop(2)
+    await failing.fail("typo", "x")
+    async with as_a("dashboard") as client:
+        mail = client.queue("mail")
+        assert (await mail.counts())["waiting"] == 2 and await client.queues() and await client.workers.counts()
+        assert await client.jobs.failed() == {"typo": 1} and (await client.jobs.failed_in("typo"))[0] == 1
+        await mail.stats()
+        await mail.peek()
+        await mail.pause()
+        await mail.unpause()
+        assert await mail.unfail("typo") == 1
+        await client.scripts("timeout", jids=[holding.jid])
+        await client.config.set("heartbeat", 30)
+        await client.config.unset("heartbeat")
+        assert sorted(await client.jobs.cancel("c", "d")) == ["c", "d"]
+        assert await client.check(resolve=True) == []
+
+
+async def test_a_reader_can_look_at_everything(as_a: ByRole, root: Client) -> None:
+    await root.queue("mail").put("Greet", jid="a", tags=["x"])
+    async with as_a("reader") as client:
+        found = await client.jobs.get("a")
+        assert found and found.tags == ["x"] and await client.queues() and await client.workers.counts() == []
+        await client.queue("mail").stats()
+        assert await client.queue("mail").jobs("waiting") == ["a"] and await client.jobs.failed() == {}
+        async with client.events.all() as events:
+            await root.queue("mail").put("Greet", jid="b")
+            assert (await anext(events)).jid == "b"
+
+
+# And nothing else
+
+Attempt = Callable[[Redis, str], Awaitable[Any]]
+
+
+def attempt(*command: str) -> Attempt:
+    async def made(redis: Redis, namespace: str) -> Any:
+        words = [each.replace("NS", namespace) for each in command]
+        return await redis.execute_command(*words)  # type: ignore[no-untyped-call]
+
+    made.__name__ = " ".join(command)
+    return made
+
+
+EVERYBODY = [
+    attempt("FLUSHALL"), attempt("FLUSHDB"), attempt("KEYS", "*"), attempt("CONFIG", "GET", "*"), attempt("SCRIPT", "FLUSH"),
+    attempt("ACL", "LIST"), attempt("CLIENT", "LIST"), attempt("MONITOR"), attempt("SHUTDOWN"),
+    attempt("SLAVEOF", "NO", "ONE"), attempt("GET", "other:key"), attempt("SET", "other:key", "x"), attempt("PUBLISH", "other:log", "x"),
+    attempt("EVAL", "return redis.call('GET', 'other:key')", "0"), attempt("EVAL", "return redis.call('KEYS', '*')", "0"),
+    attempt("FUNCTION", "LIST"), attempt("MODULE", "LIST"), attempt("MIGRATE", "127.0.0.1", "1", "NS:config", "0", "1"),
+    attempt("RESTORE", "NS:q:x", "0", "x"), attempt("SORT", "NS:queues"), attempt("DUMP", "NS:queues"),
+]  # fmt: skip
+OF_ROLE = {
+    "producer": [
+        attempt("HSET", "NS:config", "heartbeat", "1"), attempt("SADD", "NS:paused_queues", "mail"), attempt("ZPOPMAX", "NS:q:mail-work"),
+        attempt("INCRBY", "NS:x:fence", "1"), attempt("HSET", "NS:x:incarnation:mailer", "id", "x"),
+    ],
+    "worker": [attempt("HSET", "NS:config", "heartbeat", "1"), attempt("SADD", "NS:paused_queues", "mail")],
+    "people": [attempt("HSET", "NS:config", "heartbeat", "1"), attempt("SADD", "NS:paused_queues", "mail")],
+    "dashboard": [attempt("ZPOPMAX", "NS:q:mail-work"), attempt("HSET", "NS:x:incarnation:mailer", "id", "x")],
+    "reader": [
+        attempt("ZADD", "NS:queues", "1", "x"), attempt("UNLINK", "NS:q:mail-work"), attempt("SADD", "NS:paused_queues", "mail"),
+        attempt("HSET", "NS:j:a", "state", "x"), attempt("SET", "NS:x:fence", "1"),
+    ],
+    "archiver": [attempt("ZREM", "NS:q:mail-work", "a"), attempt("UNLINK", "NS:j:a"), attempt("HSET", "NS:config", "heartbeat", "1")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_what_is_not_its_part_is_refused(as_a: ByRole, root: Client, namespace: str, role: str) -> None:
+    async with as_a(role) as client:
+        await client.redis.ping()
+        for made in (*EVERYBODY, *OF_ROLE[role]):
+            with pytest.raises(exceptions.RedisError) as refused:
+                await made(client.redis, namespace)
+            assert any(said in str(refused.value) for said in ("permissions", "can't run", "can't access")), (made.__name__, refused.value)
+        with pytest.raises(exceptions.NoPermissionError):
+            async with client.redis.pubsub() as pubsub:
+                await pubsub.subscribe("other:log")
+                await pubsub.get_message(timeout=1)
+                await pubsub.get_message(timeout=1)
+    assert await root.redis.get("other:key") == b"secret"
+
+
+@pytest.mark.parametrize("role", ["producer", "dashboard", "reader", "archiver"])
+async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(as_a: ByRole, root: Client, role: str) -> None:
+    await root.queue("mail").put("Greet", jid="a")
+    before = await root.scripts("get", jid="a")
+    async with as_a(role) as client:
+        with pytest.raises(exceptions.ResponseError):
+            await client.queue("mail").pop()
+    assert await root.scripts("get", jid="a") == before
+    assert [each.jid for each in await root.queue("mail").pop()] == ["a"]
+
+
+async def test_a_wrong_password_or_user_is_told_at_once_without_it(server: OwnServer, root: Client) -> None:
+    for who in ("worker:wrong", "nobody:wrong"):
+        async with Client(server.url.replace("redis://", f"redis://{who}@")) as client:
+            with pytest.raises(exceptions.AuthenticationError) as told:
+                await client.queue("mail").length()
+            assert "wrong" not in str(told.value).replace("WRONGPASS", "")

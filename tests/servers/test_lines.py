@@ -1,0 +1,243 @@
+"""Encrypted lines, sockets, and passwords with any characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client, Job, Settings, Worker, job, redis_url
+from aioqless.client import address
+from aioqless.servers import place_of
+from aioqless.servers.address import Address, shown
+from tests.conftest import Until
+
+from .certificates import Authority
+from .running import Cluster, Server, Watched
+
+ODD = "p@ss/w:rd #é%?&[]+ '\"\\"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("certificates"))
+
+
+def encrypted(authority: Authority, *more: str, host: str = "localhost") -> tuple[str, ...]:
+    """What a server that takes only encrypted lines is started with."""
+    certificate, key = authority.issue(f"server of {host}", host=host)
+    files = ("--tls-ca-cert-file", str(authority.ca), "--tls-cert-file", str(certificate), "--tls-key-file", str(key))
+    return (*files, *more)
+
+
+@pytest.fixture(scope="module")
+def tls(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that wants to see its clients' certificates."""
+    server = Server(tmp_path_factory.mktemp("tls"), *encrypted(authority, "--tls-auth-clients", "yes"), tls=authority.ca)
+    certificate, key = authority.issue("prober")
+    server.start(lambda: server.ask("PING", ssl_certfile=str(certificate), ssl_keyfile=str(key)))
+    yield server
+    server.kill()
+
+
+def url_of(tls: Server, authority: Authority, host: str = "localhost", **options: object) -> str:
+    certificate, key = authority.issue("client")
+    said = {"ssl_ca_certs": authority.ca, "ssl_certfile": certificate, "ssl_keyfile": key} | options
+    return f"rediss://{host}:{tls.port}?" + "&".join(f"{name}={quote(str(value))}" for name, value in said.items() if value is not None)
+
+
+async def works(client: Client, until: Until) -> None:
+    """Jobs are put and done, by message, over whatever line it is."""
+    ran: list[str] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    async with Worker(client, greet, settings=Settings(queues=("mail",), poll=30)) as worker:
+        await until(worker._poller.idle.is_set)
+        jid = await client.queue("mail").put("Greet")
+        await until(lambda: ran)
+    assert ran == [jid]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+async def test_a_worker_works_over_an_encrypted_line_with_a_certificate_of_its_own(
+    tls: Server, authority: Authority, until: Until, host: str
+) -> None:
+    async with Client(url_of(tls, authority, host)) as client:
+        await works(client, until)
+
+
+async def test_a_key_may_have_a_password(tls: Server, authority: Authority) -> None:
+    certificate, key = authority.issue("locked", password=b"p w")
+    url = url_of(tls, authority, ssl_certfile=certificate, ssl_keyfile=key, ssl_password="p w")
+    async with Client(url) as client:
+        assert await client.queue("mail").put("Greet")
+        assert "p%20w" not in str(client.where)
+
+
+async def test_a_server_of_an_unknown_authority_is_refused(tls: Server, authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other authority")
+    async with Client(url_of(tls, authority, ssl_ca_certs=other.ca)) as client:
+        with pytest.raises(exceptions.ConnectionError, match="certificate verify failed"):
+            await client.queue("mail").length()
+    unchecked = url_of(tls, authority, ssl_ca_certs=None, ssl_cert_reqs="none")
+    async with Client(unchecked) as client:
+        assert await client.queue("mail").put("Greet")
+
+
+async def test_a_server_by_another_name_is_refused_unless_names_do_not_count(authority: Authority, tmp_path: Path) -> None:
+    options = encrypted(authority, "--tls-auth-clients", "no", host="elsewhere.example")
+    server = Server(tmp_path, *options, tls=authority.ca)
+    server.start(lambda: server.ask("PING", ssl_check_hostname=False))
+    try:
+        async with Client(url_of(server, authority)) as client:
+            with pytest.raises(exceptions.ConnectionError, match="ostname mismatch"):
+                await client.queue("mail").length()
+        async with Client(url_of(server, authority, ssl_check_hostname="false")) as client:
+            assert await client.queue("mail").put("Greet")
+    finally:
+        server.kill()
+
+
+async def test_a_client_without_a_certificate_is_refused_where_one_is_wanted(tls: Server, authority: Authority) -> None:
+    async with Client(url_of(tls, authority, ssl_certfile=None, ssl_keyfile=None)) as client:
+        with pytest.raises(exceptions.ConnectionError):
+            await client.queue("mail").length()
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("ssl_ca_certs=/nowhere/ca.crt", r"can't be used \(ssl_ca_certs /nowhere/ca.crt\): No such file"),
+        ("ssl_certfile=/dev/null", r"can't be used \(ssl_certfile /dev/null\)"),
+        ("ssl_cert_reqs=maybe", "must be required, optional or none, not 'maybe'"),
+        ("ssl_ca_cert=/ca.crt", "has the option 'ssl_ca_cert', which is none of"),
+    ],
+)
+def test_what_is_wrong_with_certificates_is_said_at_the_start(option: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Client(f"rediss://h?{option}")
+
+
+async def test_a_plain_line_to_an_encrypted_server_is_told(tls: Server) -> None:
+    async with Client(f"redis://127.0.0.1:{tls.port}") as client:
+        with pytest.raises(exceptions.RedisError):
+            await client.queue("mail").length()
+
+
+async def test_sentinels_and_servers_behind_encrypted_lines_lead_on(authority: Authority, tmp_path: Path, until: Until) -> None:
+    with Watched(tmp_path, *encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes"), tls=authority.ca) as watched:
+        url = f"{watched.url}?ssl_ca_certs={authority.ca}"
+        async with Client(url) as client:
+            await works(client, until)
+        for sentinel in watched.sentinels:  # these may have a password of their own
+            sentinel.ask("ACL", "SETUSER", "default", "resetpass", f">{ODD}")
+        async with Client(f"{url}&sentinel_password={quote(ODD, safe='')}") as client:
+            assert await client.queue("mail").put("Greet")
+        async with Client(url, patience=0) as client:
+            with pytest.raises(exceptions.ConnectionError, match=r"can't find Redis by .*Authentication required"):
+                await client.queue("mail").length()
+
+
+async def test_a_cluster_behind_encrypted_lines_leads_on(authority: Authority, tmp_path: Path, until: Until) -> None:
+    options = encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes")
+    with Cluster(tmp_path, *options, tls=authority.ca) as cluster:
+        async with Client(f"{cluster.url}?ssl_ca_certs={authority.ca}", namespace="{a}") as client:
+            await works(client, until)
+
+
+# Sockets and passwords
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Server]:
+    """A server with a user of odd characters, and a socket."""
+    server = Server(tmp_path / "a server", "--unixsocket", str(tmp_path / "a server" / "redis.sock"))
+    server.start()
+    server.ask("ACL", "SETUSER", "ann:é@x", "reset", "on", f">{ODD}", "~*", "&*", "+@all")
+    server.ask("CONFIG", "SET", "requirepass", ODD)
+    yield server
+    server.kill()
+
+
+@pytest.mark.parametrize("user", [None, "ann:é@x"])
+async def test_a_password_may_have_any_characters(guarded: Server, until: Until, user: str | None) -> None:
+    async with Client(redis_url("127.0.0.1", guarded.port, username=user, password=ODD)) as client:
+        await works(client, until)
+        assert ODD not in str(client.where) and quote(ODD, safe="") not in str(client.where)
+
+
+@pytest.mark.parametrize("user", [None, "ann:é@x"])
+async def test_a_socket_is_a_way_to_redis_with_a_password_or_without(
+    guarded: Server, until: Until, user: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
+    if user:
+        monkeypatch.setenv("AIOQLESS_USERNAME", user)
+    async with Client(f"unix://{quote(str(guarded.folder))}/redis.sock?db=3") as client:
+        await works(client, until)
+        assert (await client.redis.info("keyspace")).keys() == {"db3"}
+
+
+async def test_a_socket_that_is_not_there_is_told() -> None:
+    async with Client("unix:///nowhere/redis.sock") as client:
+        with pytest.raises(exceptions.ConnectionError, match=r"can't connect to Redis at unix:///nowhere/redis.sock"):
+            await client.queue("mail").length()
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "endpoints", "service"),
+    [
+        ("redis://h", "server", (("h", 6379),), ""),
+        ("redis://h:1/2", "server", (("h", 1),), ""),
+        ("unix:///a/b.sock", "server", ("/a/b.sock",), ""),
+        ("redis+sentinel://a,b:1,[::1]:2/my%20master", "sentinel", (("a", 26379), ("b", 1), ("::1", 2)), "my master"),
+        ("redis+sentinel://u:p%40@a/m/3?sentinel_password=s", "sentinel", (("a", 26379),), "m"),
+        ("rediss+cluster://u:p@a:1,b", "cluster", (("a", 1), ("b", 6379)), ""),
+    ],
+)
+def test_a_url_says_what_is_there_and_how_to_come_in(url: str, kind: str, endpoints: tuple[object, ...], service: str) -> None:
+    read = Address.of(url)
+    assert (read.kind, read.endpoints, read.service) == (kind, endpoints, service)
+    assert (read.tls is not None) == url.startswith("rediss")
+
+
+def test_each_host_of_several_is_greeted_with_the_same() -> None:
+    read = Address.of("redis+sentinel://ann:p%40@a,b/m/3")
+    assert read.greetings == [("AUTH", "ann", "p@"), ("SELECT", 3)]
+    assert Address.of("redis+cluster://:p@a,b").greetings == [("AUTH", "p")]
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("redis+sentinel://a,b", "must name the service behind the hosts"),
+        ("redis+cluster://a/1", "a Redis Cluster has no databases: take '1' out of its URL"),
+        ("redis+proxy://a", "must begin with redis://"),
+        ("unix://", "must name it"),
+    ],
+)
+def test_a_url_that_cannot_be_is_refused(url: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        place_of(url, "{a}")
+
+
+def test_a_url_is_shown_without_any_password() -> None:
+    url = "rediss+sentinel://ann:s3cret@a,b/m?sentinel_password=s3cret&ssl_password=s3cret&db=1"
+    assert shown(url) == "rediss+sentinel://ann:***@a,b/m?sentinel_password=***&ssl_password=***&db=1"
+    assert "s3cret" not in str(place_of(url).address) and "s3cret" not in repr(place_of(url).address)
+
+
+def test_the_environment_gives_a_password_to_several_hosts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
+    found = address.found("redis+sentinel://a:1,b:2/m")
+    assert found and Address.of(found).greetings == [("AUTH", ODD)] and len(Address.of(found).endpoints) == 2
