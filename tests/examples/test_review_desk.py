@@ -193,8 +193,9 @@ def test_more_time_is_more_time(sit: Sit) -> None:
     ada = sit("Ada")
     ada.take()
     expect(ada.page.locator("#left")).to_have_text("1")
-    ada.press("e")
-    expect(ada.page.locator("#left")).to_have_text("2")
+    with ada.page.expect_response("**/extend") as answer:
+        ada.press("e")
+    assert answer.value.json() == {"left": SHORT}
     expect(ada.page.locator("#over")).to_be_hidden()
 
 

@@ -158,6 +158,19 @@ async def test_jobs_with_long_lives_behind_them_are_handed_out_at_a_bounded_cost
     assert gauge.most <= 15 * MOST
 
 
+async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(story: Story, gauge: Gauge) -> None:
+    await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
+    for number in range(300):
+        await story.change("ZADD", "x:skipped:ada", number, f"j{number}")
+    given = {"queue": "mail", "person": "ada", "worker": "ada", "limit": 60}
+    assert (await gauge("reserve", **given, now=10))["job"]["jid"] == "j201"  # of the first 201, each was set aside
+    await story.scripts("skip", jid="j201", person="ada", worker="ada", now=11)
+    assert await count(story, "x:skipped:ada") == 200
+    assert gauge.most <= 150 + 5 * 201
+    assert await count(story, "q:mail-work") == MANY
+    assert await is_sound(story, 12)
+
+
 @pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
 async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
