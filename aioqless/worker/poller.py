@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,6 +15,7 @@ from aioqless.jobs import Job
 from aioqless.jobs.record import record_of_row
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.late import LATE, still_held
 from aioqless.worker.outage import Outage
 from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
@@ -205,6 +207,7 @@ class Poller:
                 if not (batch or tried):
                     return [], "", "0"
                 tried = True
+                since = time.monotonic()
                 try:
                     # Stopping waits for this: a pop that is cut off would leave jobs locked that nobody runs.
                     answer = await self._scripts(
@@ -219,6 +222,8 @@ class Poller:
                     pause = self._outage.lost(away)
                 else:
                     self._outage.found()
+                    if answer[0] and time.monotonic() - since > LATE:
+                        answer[0] = await still_held(self._scripts, self._worker, answer[0])
                     return answer
                 if self.stopping:
                     return [], "", "0"

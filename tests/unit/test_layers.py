@@ -37,7 +37,7 @@ RECURRING = [{"cron"}, {"schedules"}, {"job"}, {""}]
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
-    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation", "eviction"},
+    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation", "eviction", "late"},
     {"executors.child", "executors.inside", "executors.threads"},
     {"executors.processes"},
     {"executors"},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, job
+from tests.client.proxy import Proxy
 from tests.conftest import Until
 
 from .conftest import Idle, Lines, Work
@@ -44,6 +45,33 @@ async def lapse(client: Client, jid: str) -> None:
     """Let a job's lock run out, as if nobody had renewed it for long."""
     key = f"{client.namespace}:q:mail-locks"
     await client.redis.zadd(key, {jid: time.time() - 1})
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken", "held"])
+async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
+    client: Client, redis_url: str, work: Work, idle: Idle, until: Until, stay: Stay, lines: Lines, taken: bool
+) -> None:
+    """The answer to the pop comes after 1.5 s, and the lock lasts for one."""
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+    stay.end.set()
+    async with Proxy(redis_url) as proxy, Client(proxy.url, namespace=client.namespace) as slow, work(stay.handler, using=slow) as worker:
+        await idle(worker)
+        proxy.delay, proxy.seconds = 1, 1.5
+        jid = await client.queue("mail").put(stay.handler)
+
+        async def handed_out() -> bool:
+            return bool((await client.queue("mail").counts())["running"])
+
+        await until(handed_out)
+        if taken:
+            (held,) = await until(lambda: client.queue("mail").pop(worker="rival"))
+            await until(lambda: lines.of("job.came_late", jid=jid))
+            assert not stay.began and not worker.running
+            assert await held.complete() == "complete"
+        else:
+            await until(lambda: lines.of("job.completed", jid=jid))
+            assert len(stay.began) == 1
 
 
 # Kept

@@ -1,0 +1,28 @@
+"""The handlers of the soak: one for each way to end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aioqless
+
+
+@aioqless.job(klass="soak.act", keep_result=2, retries=2)
+async def act(job: aioqless.Job[Any], how: str) -> Any:
+    if how == "fail":
+        raise aioqless.Fail("soak", "as it was put")
+    if how == "retry" and job.remaining == job.retries:
+        raise aioqless.Retry(delay=0.1)
+    if how == "next" and job.queue == "soak":
+        return aioqless.Next("soaked")
+    await job.progress(0.5, how)
+    return {"how": how, "of": len(await job.results()) if how == "after" else 0}
+
+
+@aioqless.job(klass="soak.thread")
+def in_thread(job: aioqless.Job[Any], how: str) -> None:
+    job.data["seen"] = True
+
+
+@aioqless.job(klass="soak.tick", cron="*/2 * * * * *", queue="soak")
+async def tick(job: aioqless.Job[Any]) -> None: ...
