@@ -1,0 +1,1 @@
+"""What a version left in Redis is worked by those that follow."""

@@ -1,0 +1,116 @@
+"""Write down what this version leaves in Redis, before it is released: `python -m tests.upgrades.snapshot`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+import aioqless
+from aioqless import Client, NewJob, chain
+from aioqless.people import Desk
+from aioqless.testing import server
+
+FOLDER = Path(__file__).parent / "left"
+THEN = 1_700_000_000.0  # all was put at this time
+
+
+async def everything(client: Client) -> None:
+    """A job in each state and with each option, by a client whose clock stands still."""
+    mail = client.queue("mail")
+    await mail.put("Greet", {"n": [], "big": 12345678901234567}, jid="waiting", priority=-3, tags=["red", "blue"], retries=2)
+    await mail.put("Greet", jid="delayed", delay=60)
+    await mail.put("Greet", jid="dependent", depends=["waiting"], on_failed="cancel")
+    await mail.put("Greet", {"user": 7}, jid="alone", unique="user", unique_for=1e9)
+    await mail.put("Greet", {"user": 7}, jid="few", limit_key="user", limit=1, rate=(1, 3600))
+    await mail.put("Greet", jid="late", start_within=1e10, context={"trace": "abc"})
+    await mail.put_flow(chain(NewJob("Greet", jid="flow-1"), NewJob("Greet", jid="flow-2")))
+    await mail.recur("Greet", {"of": "interval"}, every=3600, jid="interval")
+    await mail.recur("Greet", {"of": "cron"}, cron="0 * * * *", jid="cron")
+    await mail.recur("Greet", jid="paused", every=3600)
+    recurring = await client.jobs.recurring("paused")
+    assert recurring is not None
+    await recurring.pause()
+    for jid, end in (("completed", "complete"), ("failed", "fail"), ("retried", "retry"), ("exhausted", "retry"), ("running", "keep")):
+        await client.queue(jid).put("Greet", {"n": 1}, jid=jid, retries=0 if jid == "exhausted" else 3)
+        (job,) = await client.queue(jid).pop(worker=f"worker-{jid}")
+        match end:
+            case "complete":
+                job.data["done"] = True
+                await job.complete()
+            case "fail":
+                await job.fail("broken", "why")
+            case "retry":
+                await job.retry(30)
+    await client.jobs.track("waiting", "watched")
+    tracked = await client.jobs.get("waiting")
+    assert tracked is not None
+    await tracked.log("noted", by="somebody")
+    await client.queue("review").put("Judge", jid="reserved")
+    await Desk(client, "review").reserve("ann", limit=600)
+    await client.config.set("mail-heartbeat", 30)
+    await client.queue("closed").put("Greet", jid="in-a-paused-queue")
+    await client.queue("closed").pause()
+
+
+async def written(redis: Redis) -> list[dict[str, Any]]:
+    """All keys with their values, but for those that go by themselves within minutes."""
+    found = []
+    for key in sorted([key async for key in redis.scan_iter()]):
+        kind = (await redis.type(key)).decode()
+        if b":x:request:" not in key:
+            lasts = await redis.ttl(key)  # seconds; less than none: for ever
+            found.append(
+                {"key": key.decode(), "type": kind, "value": await _value(redis, key, kind), "lasts": lasts if lasts > 0 else None}
+            )
+    return found
+
+
+async def _value(redis: Redis, key: bytes, kind: str) -> Any:
+    match kind:
+        case "string":
+            return (await redis.get(key)).decode()
+        case "hash":
+            return {name.decode(): value.decode() for name, value in sorted((await redis.hgetall(key)).items())}
+        case "list":
+            return [item.decode() for item in await redis.lrange(key, 0, -1)]
+        case "set":
+            return sorted(item.decode() for item in await redis.smembers(key))
+        case "zset":
+            return [[item.decode(), score] for item, score in await redis.zrange(key, 0, -1, withscores=True)]
+    raise ValueError(f"{key!r} is a {kind}")
+
+
+async def stored(redis: Redis, entries: list[dict[str, Any]]) -> None:
+    """Put a snapshot into an empty Redis."""
+    for entry in entries:
+        key, value = entry["key"], entry["value"]
+        match entry["type"]:
+            case "string":
+                await redis.set(key, value)
+            case "hash":
+                await redis.hset(key, mapping=value)
+            case "list":
+                await redis.rpush(key, *value)
+            case "set":
+                await redis.sadd(key, *value)
+            case "zset":
+                await redis.zadd(key, dict(value))
+        if entry["lasts"]:
+            await redis.expire(key, entry["lasts"])
+
+
+async def main() -> None:
+    with server() as url:
+        async with Client(url, clock=lambda: THEN, name="snapshot") as client, Redis.from_url(url) as redis:
+            await everything(client)
+            lines = [json.dumps(entry) for entry in await written(redis)]
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{aioqless.__version__}.jsonl").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
