@@ -45,7 +45,7 @@ from aioqless.errors import AioqlessError
 
 __all__ = ["load", "main"]
 
-# Where each command is: only the one that is called is imported.
+# Where each command is, with all that it has in it: only the one that is called is imported.
 _HOMES = {
     "acl": "acl",
     "acting": "cancel move tag track",
@@ -55,7 +55,7 @@ _HOMES = {
     "jobs": "get jobs put",
     "keep": "check lua",
     "outbox": "outbox",
-    "pipeline": "pipeline",
+    "pipeline_archive": "pipeline",
     "queues": "failed pause queues unpause",
     "recurring": "recur recurring",
     "redis": "redis",
@@ -66,12 +66,11 @@ _HOMES = {
     "worker": "worker",
     "workers": "quiet resume subscribe unsubscribe workers",
 }
-_HOME = {command: home for home, commands in _HOMES.items() for command in commands.split()}
 
 
 def load(command: str | None = None) -> None:
     """Make a command known to the app; without one, or for one that there isn't, all of them."""
-    for home in [_HOME[command]] if command in _HOME else _HOMES:
+    for home in [home for home, commands in _HOMES.items() if command in commands.split()] or _HOMES:
         import_module(f"aioqless.cli.{home}")
 
 

@@ -8,6 +8,8 @@ changes.py   how files and partitions are replaced, each in one step
 java.py      finding a Java
 session.py   a Spark session
 conf/        how much Java says
+bronze.py    a batch of the archive as files
+archiver.py  takes the archive's stream to the lake, each event once
 source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
 tables/      from DataFrame to DataFrame: what each table is made of
 reading.py   the lake's tables as DataFrames

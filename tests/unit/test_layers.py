@@ -54,7 +54,7 @@ CLI = [
     {"asking", "portrait", "process", "processes", "serving", "pipeline"},
     {"watching"},
     {"again", "worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "acl"},
-    {"acting", "stats", "config", "tail", "redis", "web", "screen.terminal", "screen.looking"},
+    {"acting", "stats", "config", "tail", "redis", "web", "screen.terminal", "screen.looking", "pipeline_archive"},
     {"screen.board"},
     {"screen.drawing"},
     {"screen"},
@@ -86,12 +86,12 @@ PIPELINE = [
     {"source.stream", "source.jobs", "source.summaries"},
     {"source.source"},
     {"source"},
-    {"session"},
+    {"session", "bronze"},
     {"tables.bins", "tables.runs", "tables.jobs", "tables.counts", "tables.failures", "tables.throughput", "tables.paths"},
     {"tables.cells"},
     {"tables.times"},
     {"tables", "reading", "progress"},
-    {"refresh"},
+    {"refresh", "archiver"},
     {""},
 ]
 WITHIN = {

@@ -1,0 +1,51 @@
+"""`aioqless pipeline archive`: the archive's stream goes to the lake."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import Namespace, Url
+from aioqless.cli.pipeline import LAKE, LakeFolder, Trace, pipeline, plainly, tell
+
+
+@pipeline.command()
+def archive(
+    url: Url = None,
+    namespace: Namespace = "ql",
+    lake: LakeFolder = LAKE,
+    every: Annotated[float | None, typer.Option(help="Go on, and look every so many seconds; default: once.", min=0.1)] = None,
+    entries: Annotated[int, typer.Option(help="The most entries of a batch, which is one file.", min=1, max=1_000_000)] = 50_000,
+    take_over: Annotated[bool, typer.Option("--take-over", help="Be the one that trims the stream, whoever it was before.")] = False,
+    trace: Trace = False,
+) -> None:
+    """Take what ended from the archive's stream to the lake: what there is now, or on and on. A second SIGTERM ends it at once."""
+    with plainly(trace):
+        from aioqless.pipeline.archiver import Archiver
+        from aioqless.pipeline.lake import Lake
+        from aioqless.pipeline.session import session
+
+        target = Lake(lake, create=True)
+        archiver = Archiver(session("aioqless archive"), target, url, namespace, entries=entries, tell=tell)
+        stop = _told_to_stop()
+        done = archiver.once(stop, take_over=take_over) if every is None else archiver.continuously(stop, every=every, take_over=take_over)
+        print(
+            f"{done.events:,} events in {done.batches:,} batches; {done.unreadable + done.missing:,} in quarantine, {done.swept:,} swept, "
+            f"{done.lost:,} cut unread"
+        )
+
+
+def _told_to_stop() -> threading.Event:
+    """Set by the first SIGTERM or SIGINT; from then on these do what they usually do."""
+    stop = threading.Event()
+
+    def told(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, told)
+    return stop
