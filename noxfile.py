@@ -105,3 +105,10 @@ def soak(session: nox.Session) -> None:
     """An hour of mixed load, or `-- --minutes 5`: nothing may grow."""
     install(session, extras="[embedded]")
     session.run("python", "-m", "tests.soak", *session.posargs)
+
+
+@nox.session
+def proof(session: nox.Session) -> None:
+    """200,000 jobs are archived while the archiver is killed six times and Redis once; the raw files of the lake are counted."""
+    install(session, extras="[embedded,spark]")
+    session.run("python", "-m", "tests.pipeline.proof", *session.posargs)
