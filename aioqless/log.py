@@ -60,6 +60,8 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     outbox.held          error    error
     archive.cut          warning  after entries
     archive.went_back    warning  after
+    pipeline.put         info     jobs rejects
+    pipeline.put_failed  warning  jobs
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

@@ -7,6 +7,8 @@ lake.py      where the lake keeps what
 changes.py   how files and partitions are replaced, each in one step
 java.py      finding a Java
 session.py   a Spark session
+shipping.py  what executors elsewhere need of us
+files.py     files of rows that are to be jobs
 conf/        how much Java says
 bronze.py    a batch of the archive as files
 archiver.py  takes the archive's stream to the lake, each event once

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aioqless.errors import AioqlessError
 from aioqless.pipeline.java import find_java
+from aioqless.pipeline.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,6 +62,7 @@ def session(name: str = "aioqless", *, master: str | None = None, conf: Mapping[
             builder = builder.config(key, value)
         with plainly():
             running = builder.getOrCreate()
+            ship(running)
     else:
         for key, value in {**NEEDED, **(conf or {})}.items():
             running.conf.set(key, value)

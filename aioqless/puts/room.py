@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Any
+from typing import Any, Literal
 
 from aioqless import names
 from aioqless.errors import QueueFull
@@ -33,20 +33,22 @@ class Patience:
         return True
 
 
-async def put_patiently(scripts: Scripts, queue: str, batch: list[dict[str, Any]], patience: Patience) -> list[Any]:
+async def put_patiently(
+    scripts: Scripts, queue: str, batch: list[dict[str, Any]], patience: Patience, *, existing: Literal["keep"] | None = None
+) -> list[Any]:
     """Put jobs; returns the jid or the refusal of each. Those for which there is no room are put again for as long as patience lasts.
-    Raises QueueFull when Redis has no memory for any."""
-    answers = await _put(scripts, queue, batch)
+    Raises QueueFull when Redis has no memory for any. `keep`: one that exists stays as and where it is."""
+    answers = await _put(scripts, queue, batch, existing)
     while (left := [index for index, answer in enumerate(answers) if isinstance(answer, QueueFull)]) and await patience.lasts():
-        for index, answer in zip(left, await _put(scripts, queue, [batch[index] for index in left]), strict=True):
+        for index, answer in zip(left, await _put(scripts, queue, [batch[index] for index in left], existing), strict=True):
             answers[index] = answer
     if len(left) == len(batch) and answers[0].code == "OOM":
         raise answers[0]
     return answers
 
 
-async def _put(scripts: Scripts, queue: str, batch: list[dict[str, Any]]) -> list[Any]:
+async def _put(scripts: Scripts, queue: str, batch: list[dict[str, Any]], existing: Literal["keep"] | None) -> list[Any]:
     try:
-        return await put_batch(scripts, queue, batch)
+        return await put_batch(scripts, queue, batch, existing=existing)
     except QueueFull as full:  # of memory, so for all of them
         return [full] * len(batch)

@@ -78,12 +78,12 @@ WEB = [
     {""},
 ]
 PIPELINE = [
-    {"java", "schema", "source.options", "tables.clock", "tables.groups"},
+    {"java", "schema", "shipping", "files", "source.options", "tables.clock", "tables.groups"},
     {"lake"},
     {"changes"},
-    {"source.looping", "source.finding", "source.job_columns", "source.events"},
-    {"source.event_columns"},
-    {"source.stream", "source.jobs", "source.summaries"},
+    {"source.looping", "source.finding", "source.job_columns", "source.events", "source.making"},
+    {"source.event_columns", "source.putting"},
+    {"source.stream", "source.jobs", "source.summaries", "source.write"},
     {"source.source"},
     {"source"},
     {"session", "bronze"},

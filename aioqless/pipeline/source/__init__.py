@@ -9,6 +9,9 @@ summaries.py      load("queues") and others that are small
 events.py         the archive's stream from one offset to another
 event_columns.py  its entries as columns
 stream.py         readStream…load("events")
+making.py         rows as jobs
+putting.py        jobs into their queues
+write.py          df.write…save()
 source.py         which of these a load is for
 """
 

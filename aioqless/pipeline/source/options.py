@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from aioqless.client import Client
 from aioqless.client.address import found
+from aioqless.sealing import Seal
 from aioqless.servers import place_of
 
-COMMON = ("url", "namespace", "path")
+COMMON = ("url", "namespace")
+OF_SPARK = {"path", "checkpointlocation", "queryname"}
 
 
 @dataclass(frozen=True)
@@ -18,9 +21,10 @@ class Where:
 
     url: str | None = field(repr=False)
     namespace: str = "ql"
+    seal_keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the driver's environment; executors have another
 
     def client(self) -> Client:
-        return Client(self.url, namespace=self.namespace)
+        return Client(self.url, namespace=self.namespace, seal=Seal.of_environment(self.seal_keys))
 
 
 class Options:
@@ -29,16 +33,16 @@ class Options:
     def __init__(self, given: Mapping[str, str], *known: Collection[str]) -> None:
         self._given = {name.lower(): value for name, value in given.items()}
         takes = {name.lower(): name for names in (COMMON, *known) for name in names}
-        if unknown := sorted(self._given.keys() - takes.keys()):
-            raise ValueError(f"there is no option {unknown[0]!r} here; there are {', '.join(sorted(set(takes.values()) - {'path'}))}")
+        if unknown := sorted(self._given.keys() - takes.keys() - OF_SPARK):
+            raise ValueError(f"there is no option {unknown[0]!r} here; there are {', '.join(sorted(set(takes.values())))}")
 
     def where(self) -> Where:
         """Without `url`, the one of the driver's environment, as for a client; it is looked up here, since executors have another."""
         url = found(self.text("url"))
+        namespace = self.text("namespace") or "ql"
         if url is not None:
-            place_of(url, namespace := self.text("namespace") or "ql")
-            return Where(url, namespace)
-        return Where(None, self.text("namespace") or "ql")
+            place_of(url, namespace)
+        return Where(url, namespace, {name: value for name, value in os.environ.items() if name.startswith("AIOQLESS_SEAL")})
 
     def text(self, name: str) -> str | None:
         return self._given.get(name.lower()) or None

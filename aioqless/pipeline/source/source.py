@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -18,6 +18,8 @@ from aioqless.pipeline.source.stream import OPTIONS as OF_EVENTS
 from aioqless.pipeline.source.stream import EventStream
 from aioqless.pipeline.source.summaries import OPTIONS as OF_SUMMARIES
 from aioqless.pipeline.source.summaries import SCHEMAS, SummaryReader
+from aioqless.pipeline.source.write import OPTIONS as OF_WRITES
+from aioqless.pipeline.source.write import JobWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +50,17 @@ class AioqlessSource(DataSource):
         if table != "events":
             raise ValueError(f"{table} can't be read as a stream, only events can: read it with spark.read")
         return EventStream(Options(self.options, OF_EVENTS), chosen(schema, EVENTS))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        if overwrite:
+            raise ValueError("jobs are put beside those that there are: write with mode('append')")
+        return self._writer(schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        return self._writer(schema)
+
+    def _writer(self, schema: StructType) -> JobWriter:
+        return JobWriter(Options(self.options, OF_WRITES), to_arrow_schema(schema, timezone="UTC"))
 
     def _table(self) -> str:
         table = str(self.options.get("path") or "")

@@ -1,0 +1,51 @@
+"""`aioqless pipeline put`: a file of rows as jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import Namespace, Url
+from aioqless.cli.pipeline import Trace, pipeline, plainly, tell
+
+
+@pipeline.command()
+def put(
+    file: Annotated[str, typer.Argument(help="A file or folder of CSV, JSON (an object a line) or Parquet.")],
+    queue: Annotated[str | None, typer.Option(help="Where the jobs go, unless the column queue says it.")] = None,
+    klass: Annotated[str | None, typer.Option(help="What does them, unless the column klass says it.")] = None,
+    priority: Annotated[float | None, typer.Option(help="Lower runs sooner.")] = None,
+    delay: Annotated[float | None, typer.Option(help="Seconds until they may run.")] = None,
+    retries: Annotated[int | None, typer.Option(help="How often each may be retried.")] = None,
+    tags: Annotated[str | None, typer.Option(help="Separated by commas.")] = None,
+    batch: Annotated[str | None, typer.Option(help="A name for this load: the same rows of another one are put anew.")] = None,
+    max_depth: Annotated[int | None, typer.Option(help="Wait while a queue has so many jobs.")] = None,
+    rejects: Annotated[
+        str | None, typer.Option(help="A folder for rows that can't be jobs, with the reasons.")
+    ] = None,
+    format: Annotated[str | None, typer.Option(help="csv, json or parquet, where the name doesn't end so.")] = None,
+    schema: Annotated[str | None, typer.Option(help="The columns, as of SQL: 'url string, size long'.")] = None,
+    trace: Trace = False,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Put each row as a job. Rows that were put already, by this command or a former run of it, are not put again."""
+    options = {
+        "url": url, "namespace": namespace, "queue": queue, "klass": klass, "priority": priority, "delay": delay, "retries": retries,
+        "tags": tags, "batch": batch, "maxDepth": max_depth, "rejects": rejects, "dropNulls": "true",
+    }  # fmt: skip
+    with plainly(trace):
+        from aioqless.pipeline.files import rows_of
+        from aioqless.pipeline.session import plainly as in_one_line
+        from aioqless.pipeline.session import session
+
+        spark = session("aioqless pipeline put")
+        try:
+            with in_one_line():
+                rows = rows_of(spark, file, kind=format, schema=schema)
+                given = {name: str(value) for name, value in options.items() if value is not None}
+                tell(f"putting the rows of {file}")
+                rows.write.format("aioqless").mode("append").options(**given).save()
+        finally:
+            spark.stop()

@@ -1,0 +1,67 @@
+"""`df.write.format("aioqless").mode("append").save()`: each row becomes a job; in a stream, too."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from aioqless.log import log
+from aioqless.pipeline.source import making, putting
+from aioqless.pipeline.source.looping import asked
+from aioqless.pipeline.source.making import Recipe, Reject
+from aioqless.pipeline.source.options import Options
+from aioqless.pipeline.source.putting import Limits, put_rows
+
+REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
+
+
+@dataclass
+class Done(WriterCommitMessage):
+    """What became of a task's rows."""
+
+    put: int
+    rejects: list[Reject]
+
+
+class JobWriter(DataSourceArrowWriter, DataSourceStreamArrowWriter):
+    """Puts rows in tasks; what was put stays when a task fails, and is found there when it is tried again."""
+
+    def __init__(self, options: Options, schema: pa.Schema) -> None:
+        self._where = options.where()
+        self._recipe = Recipe.of(options, schema)
+        self._limits = Limits.of(options)
+        self._rejects = options.text("rejects")
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+        tally = asked(self._where, lambda client: put_rows(client, self._recipe, self._limits, iterator))
+        return Done(tally.put, tally.rejects)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int | None = None) -> None:
+        done = [message for message in messages if isinstance(message, Done)]
+        rejects = sorted({(reject.reason, reject.row) for message in done for reject in message.rejects})
+        if rejects and self._rejects:
+            store(self._rejects, rejects)
+        log.info("pipeline.put", jobs=sum(message.put for message in done), rejects=len(rejects))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int | None = None) -> None:
+        log.warning("pipeline.put_failed", jobs=sum(message.put for message in messages if isinstance(message, Done)))
+
+
+def store(folder: str, rejects: list[tuple[str, str]]) -> None:
+    """Add rejects to a table of Parquet files. The same ones make the same file, so that a re-run adds nothing."""
+    files, path = fs.FileSystem.from_uri(folder if "://" in folder else Path(folder).absolute().as_uri())
+    files.create_dir(path, recursive=True)
+    name = hashlib.sha256(repr(rejects).encode()).hexdigest()[:16]
+    reasons, rows = zip(*rejects, strict=True)
+    pq.write_table(pa.table([reasons, rows], schema=REJECTS), f"{path}/.{name}.parquet", filesystem=files)
+    files.move(f"{path}/.{name}.parquet", f"{path}/rejects-{name}.parquet")
+
+
+OPTIONS = (*making.OPTIONS, *putting.OPTIONS)

@@ -1,0 +1,212 @@
+"""Rows a second and processor time a row of jobs read, events archived and rows put: Spark beside a plain loop of one process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redis import Redis
+
+from aioqless import Client, NewJob
+from aioqless.archive import parse
+from tests.bench.meters import TICK
+from tests.bench.peers import Figures
+from tests.bench.server import Server, server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = 1_000
+MASTER = f"local[{min(2, os.cpu_count() or 1)}]"
+
+
+def run_pipeline(number: int) -> Figures:
+    """Of `number` rows, and of ten times as many: {"read": {"20000": {"loop": {rows, seconds, cpu}, "spark": {...}}}, ...}."""
+    with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
+        url, sizes = started.url, (number, 10 * number)
+        for size in sizes:
+            asyncio.run(fill(url, size))
+            write_rows(rows_file(Path(folder), size), size)
+        wait_until_quiet()
+        from aioqless.pipeline.session import session
+
+        found: Figures = {work: {} for work in ("read", "archive", "put")}
+        spark = session("bench", master=MASTER)
+        try:
+            for work, size in [(work, size) for work in found for size in sizes]:
+                bench = Bench(url, Path(folder), size, spark)
+                loop, by_spark = getattr(bench, f"loop_{work}"), getattr(bench, f"spark_{work}")
+                by_spark("warm")
+                ways = {"loop": loop, "spark": partial(by_spark, "measured")}
+                found[work][str(size)] = {name: measured(act, size, started) for name, act in ways.items()}
+                print(work, size, found[work][str(size)], flush=True)
+        finally:
+            spark.stop()
+        return {**found, "cores": os.cpu_count(), "master": MASTER}
+
+
+def wait_until_quiet() -> None:
+    """Where the environment names a file, others are to be quiet as long as it is there."""
+    if name := os.environ.get("BENCH_QUIET"):
+        Path(name).touch(exist_ok=False)
+        while os.getloadavg()[0] > 0.7:
+            time.sleep(1)
+
+
+def measured(act: Callable[[], Any], rows: int, server: Server) -> dict[str, float]:
+    """{rows a second, seconds, µs of processor time a row}: of this process and all that it started, but the server."""
+    cpu, began = spent() - server.cpu(), time.perf_counter()
+    act()
+    seconds = time.perf_counter() - began
+    return {"rate": rows / seconds, "seconds": seconds, "cpu": (spent() - server.cpu() - cpu) / rows * 1e6}
+
+
+def spent() -> float:
+    """Seconds of processor time of this process and its descendants, those that have ended too."""
+    children: dict[int, list[int]] = {}
+    times: dict[int, float] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, rest = int(stat.parent.name), stat.read_text().rpartition(") ")[2].split()
+        except (OSError, ValueError):
+            continue
+        children.setdefault(int(rest[1]), []).append(pid)
+        times[pid] = sum(map(int, rest[11:15])) / TICK
+    todo, total = [os.getpid()], 0.0
+    while todo:
+        pid = todo.pop()
+        total += times.get(pid, 0.0)
+        todo += children.get(pid, [])
+    return total
+
+
+def namespace(size: int) -> str:
+    return f"n{size}"
+
+
+def rows_file(folder: Path, size: int) -> Path:
+    return folder / f"rows-{size}.parquet"
+
+
+async def fill(url: str, size: int) -> None:
+    """So many completed jobs, with their ends in the archive."""
+    async with Client(url, namespace=namespace(size)) as client:
+        for name, value in (("archive", "on"), ("archive-length", 10_000_000), ("jobs-history-count", 10_000_000)):
+            await client.config.set(name, value)
+        queue = client.queue("work")
+        await queue.put_many(NewJob("bench.job", {"n": n, "text": "x" * 40}, tags=["a"] if n % 3 else None) for n in range(size))
+        while jobs := await queue.pop(100):
+            await asyncio.gather(*(job.complete() for job in jobs))
+
+
+def write_rows(path: Path, size: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"n": range(size), "text": ["x" * 40] * size, "priority": [float(n % 3) for n in range(size)]})
+    pq.write_table(table, path, row_group_size=max(1_000, size // 4))
+
+
+@dataclass
+class Bench:
+    """Both ways of each work, on so many rows."""
+
+    url: str
+    folder: Path
+    size: int
+    spark: SparkSession
+
+    def loop_read(self) -> None:
+        redis, count = Redis.from_url(self.url, decode_responses=True), 0
+        for keys in pages(redis.scan_iter(f"{namespace(self.size)}:j:*", count=2_000, _type="hash")):
+            pipe = redis.pipeline(transaction=False)
+            for key in keys:
+                pipe.hmget(key, FIELDS)
+            count += len([typed(row) for row in pipe.execute()])
+        assert count == self.size
+
+    def spark_read(self, run: str) -> None:
+        jobs = self.spark.read.format("aioqless").option("url", self.url).option("namespace", namespace(self.size))
+        jobs.schema(COLUMNS).load("jobs").write.format("noop").mode("overwrite").save()
+
+    def loop_archive(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from aioqless.pipeline.source.event_columns import SCHEMA
+
+        schema = pa.schema([field for field in SCHEMA if field.name not in ("ordinal", "problem", "raw")])
+        redis, after, rows, number = Redis.from_url(self.url, decode_responses=True), "-", [], 0
+        while entries := redis.xrange(f"{namespace(self.size)}:x:archive", after, "+", PAGE):
+            for sid, fields in entries:
+                event = parse(sid, fields)
+                rows.append({name: getattr(event, name) for name in schema.names} | {"runs": [as_dict(run) for run in event.runs]})
+            after = f"({entries[-1][0]}"
+            if len(rows) >= 100_000 or len(entries) < PAGE:
+                pq.write_table(pa.Table.from_pylist(rows, schema=schema), self.folder / f"loop-{self.size}-{number}.parquet")
+                rows, number = [], number + 1
+        assert not rows
+
+    def spark_archive(self, run: str) -> None:
+        lake, checkpoint = self.folder / f"lake-{run}-{self.size}", self.folder / f"checkpoint-{run}-{self.size}"
+        events = self.spark.readStream.format("aioqless").option("url", self.url).option("namespace", namespace(self.size)).load("events")
+        query = events.writeStream.foreachBatch(lambda batch, n: batch.write.mode("overwrite").parquet(str(lake / f"batch={n}")))
+        query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+        shutil.rmtree(checkpoint)
+
+    def loop_put(self) -> None:
+        asyncio.run(self._loop_put())
+
+    async def _loop_put(self) -> None:
+        import pyarrow.parquet as pq
+
+        async with Client(self.url, namespace=f"loop{self.size}") as client:
+            for batch in pq.ParquetFile(rows_file(self.folder, self.size)).iter_batches(10_000):
+                rows = batch.to_pylist()
+                jobs = [NewJob("bench.job", {"n": row["n"], "text": row["text"]}, priority=row["priority"]) for row in rows]
+                await client.queue("work").put_many(jobs)
+
+    def spark_put(self, run: str) -> None:
+        rows = self.spark.read.parquet(str(rows_file(self.folder, self.size))).repartition(2)
+        options = {"url": self.url, "namespace": f"spark{self.size}{run}", "queue": "work", "klass": "bench.job"}
+        rows.write.format("aioqless").mode("append").options(**options).save()
+
+
+FIELDS = ["jid", "klass", "queue", "state", "priority", "tags", "data", "worker", "retries", "remaining", "expires", "time"]
+COLUMNS = (
+    "jid string, klass string, queue string, state string, priority double, tags array<string>, data string, worker string, "
+    "retries bigint, remaining bigint, expires timestamp, time timestamp"
+)
+
+
+def pages(items: Iterator[Any]) -> Iterator[list[Any]]:
+    page: list[Any] = []
+    for item in items:
+        page.append(item)
+        if len(page) == PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+def typed(row: list[Any]) -> dict[str, Any]:
+    import json
+
+    job = dict(zip(FIELDS, row, strict=True))
+    job["tags"] = json.loads(job["tags"])
+    for name, kind in (("priority", float), ("retries", int), ("remaining", int), ("expires", float), ("time", float)):
+        job[name] = kind(job[name] or 0)
+    return job
+
+
+def as_dict(run: Any) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in run.__struct_fields__}
