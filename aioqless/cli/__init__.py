@@ -56,6 +56,7 @@ _HOMES = {
     "keep": "check lua",
     "outbox": "outbox",
     "pipeline_archive": "pipeline",
+    "pipeline_put": "pipeline",
     "queues": "failed pause queues unpause",
     "recurring": "recur recurring",
     "redis": "redis",

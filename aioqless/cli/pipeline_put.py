@@ -21,9 +21,7 @@ def put(
     tags: Annotated[str | None, typer.Option(help="Separated by commas.")] = None,
     batch: Annotated[str | None, typer.Option(help="A name for this load: the same rows of another one are put anew.")] = None,
     max_depth: Annotated[int | None, typer.Option(help="Wait while a queue has so many jobs.")] = None,
-    rejects: Annotated[
-        str | None, typer.Option(help="A folder for rows that can't be jobs, with the reasons.")
-    ] = None,
+    rejects: Annotated[str | None, typer.Option(help="A folder for rows that can't be jobs, with the reasons.")] = None,
     format: Annotated[str | None, typer.Option(help="csv, json or parquet, where the name doesn't end so.")] = None,
     schema: Annotated[str | None, typer.Option(help="The columns, as of SQL: 'url string, size long'.")] = None,
     trace: Trace = False,

@@ -61,8 +61,8 @@ async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(c
     await client.queue("q").put("k", jid="a")
     (job,) = await client.queue("q").pop(1)
     await job.complete()
-    rest = str(client.url).partition("://")[2].rpartition("@")[2]
-    url = f"redis://{client.namespace}:{SECRET}@{rest}"
+    scheme, _, rest = str(client.url).partition("://")
+    url = f"{scheme}://{client.namespace}:{SECRET}@{rest}"
     told: list[str] = []
     reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
     jobs = reader.load("jobs").where("state = 'complete'")
@@ -75,7 +75,7 @@ async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(c
     kept.awaitTermination()
     told += [str(kept.lastProgress), kept._jsq.explainInternal(True)]
     told += texts(tmp_path)
-    for wrong in (url.replace(SECRET, f"{SECRET}x"), url.replace(rest, "127.0.0.1:1/0"), url.replace("redis://", "rdis://")):
+    for wrong in (url.replace(SECRET, f"{SECRET}x"), f"redis://:{SECRET}@127.0.0.1:1/0", f"rdis://:{SECRET}@there"):
         with pytest.raises(Exception) as refused:
             spark.read.format("aioqless").option("url", wrong).load("queues").count()
         told.append(str(refused.value))

@@ -54,7 +54,7 @@ CLI = [
     {"asking", "portrait", "process", "processes", "serving", "pipeline"},
     {"watching"},
     {"again", "worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "acl"},
-    {"acting", "stats", "config", "tail", "redis", "web", "screen.terminal", "screen.looking", "pipeline_archive"},
+    {"acting", "stats", "config", "tail", "redis", "web", "screen.terminal", "screen.looking", "pipeline_archive", "pipeline_put"},
     {"screen.board"},
     {"screen.drawing"},
     {"screen"},
