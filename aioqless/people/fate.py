@@ -14,7 +14,7 @@ What: TypeAlias = Literal["yours", "over", "taken", "waiting", "finished", "fail
 @dataclass(frozen=True)
 class Fate:
     """`yours`: the time isn't over. `over`: it is, but nobody has taken the job, so it may still be finished. `taken`, `finished`,
-    `failed`: by whom. `waiting`: for the next who asks. `gone`: cancelled, or completed so long ago that it isn't kept."""
+    `failed`: by whom. `waiting`: for the next who asks. `gone`: cancelled, moved, or completed so long ago that it isn't kept."""
 
     what: What
     by: str | None = None
@@ -30,15 +30,17 @@ def fate_of(job: Job, person: Person, queue: str, now: float) -> Fate:
     if job.state == "failed":
         return Fate("failed", name_of(job.failure.worker) if job.failure else None)
     if job.state == "complete" or job.queue != queue:
-        return Fate("finished", _finisher(job.history, queue))
+        return _end_of([stage for stage in job.history if stage.get("q") == queue])
+    if job.state != "running":
+        return Fate("waiting")
     if job.worker == person.worker:
         return Fate("yours" if job.expires > now else "over")
-    if job.worker:
-        return Fate("taken", name_of(job.worker))
-    return Fate("waiting")
+    return Fate("taken", name_of(job.worker))
 
 
-def _finisher(stages: list[dict[str, Any]], queue: str) -> str | None:
-    """Who had the job last when it left the queue."""
-    done = [stage["worker"] for stage in stages if stage.get("q") == queue and stage.get("worker")]
-    return name_of(done[-1]) if done else None
+def _end_of(stages: list[dict[str, Any]]) -> Fate:
+    """How the job left the queue: somebody was done with it, or an operator moved it."""
+    if not stages or "done" not in stages[-1]:
+        return Fate("gone")
+    worker = stages[-1].get("worker")
+    return Fate("finished", name_of(worker) if worker else None)

@@ -233,6 +233,18 @@ async def test_a_job_that_is_gone_is_told_so(client: Client, desk: Desk) -> None
         await reservation.finish("cat")
 
 
+async def test_a_job_that_an_operator_took_away_is_told_so(client: Client, desk: Desk) -> None:
+    await put(client, "a")
+    reservation = await have(desk, "ada")
+    await client.jobs.timeout("a")
+    assert await desk.fate("ada", "a") == Fate("waiting")
+    with pytest.raises(WrongState):
+        await reservation.finish("cat")
+    again = await have(desk, "ada")
+    await again.job.move("elsewhere")
+    assert await desk.fate("ada", "a") == Fate("gone")
+
+
 async def test_what_is_given_back_waits(client: Client, desk: Desk) -> None:
     await put(client, "a")
     await (await have(desk, "ada")).give_back()
