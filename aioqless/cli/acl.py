@@ -22,8 +22,8 @@ def acl(
     new one, which is told beside it."""
     from aioqless.acl import user as line
 
-    password = os.environ.get("AIOQLESS_PASSWORD")
-    if not password:
-        password = secrets.token_urlsafe(24)
-        print(f"the password of {user or role}: {password}", file=sys.stderr)
+    given = os.environ.get("AIOQLESS_PASSWORD")
+    password = given or secrets.token_urlsafe(24)
     print(line(role, namespace, password, user))
+    if not given:
+        print(f"the password of {user or role}: {password}", file=sys.stderr)

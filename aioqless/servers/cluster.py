@@ -49,7 +49,7 @@ class ClusterNode:
         for node in list(self._nodes):
             try:
                 async with asyncio.timeout(PATIENCE):
-                    ranges: Any = await asked(node, self.address, self.address.greetings, ("CLUSTER", "SLOTS"))
+                    (ranges,) = await asked(node, self.address, self.address.greetings, ("CLUSTER", "SLOTS"))
             except (OSError, TimeoutError, exceptions.RedisError) as error:
                 why = error if str(error) else why
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from redis import exceptions
 
@@ -59,17 +59,18 @@ async def greet(wire: Wire, greetings: list[Command]) -> None:
             raise answer
 
 
-async def asked(endpoint: Endpoint, address: Address, greetings: list[Command], question: Command) -> object:
-    """The answer to one question on a connection of its own. Raises OSError and redis-py's errors."""
+async def asked(endpoint: Endpoint, address: Address, greetings: list[Command], *questions: Command) -> list[Any]:
+    """The answers to questions on a connection of its own. Raises OSError and redis-py's errors."""
     wire = await open_wire(endpoint, address.tls)
     try:
         await greet(wire, greetings)
-        answer: object = await wire.send(question)
+        answers = [await answer for answer in [wire.send(question) for question in questions]]
     finally:
         wire.close()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers
 
 
 def nobody(address: Address, why: object) -> exceptions.ConnectionError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from redis import exceptions
 
@@ -25,10 +24,8 @@ class Sentinels:
 
     async def find(self) -> Endpoint:
         answers = await asyncio.gather(*(self._ask(sentinel) for sentinel in self.address.endpoints), return_exceptions=True)
-        known = [answer for answer in answers if isinstance(answer, dict)]
-        if known:
-            latest = max(known, key=lambda answer: int(answer.get("config-epoch", 0)))
-            return latest["ip"], int(latest["port"])
+        if known := [answer for answer in answers if isinstance(answer, tuple)]:
+            return max(known)[1]
         strangers = [answer for answer in answers if isinstance(answer, exceptions.ResponseError)]
         if len(strangers) == len(answers):
             raise AioqlessError(f"no sentinel of {self.address} tells of the service {self.address.service!r}: {strangers[0]}")
@@ -45,9 +42,12 @@ class Sentinels:
     def heed(self, error: Exception) -> None:
         pass
 
-    async def _ask(self, sentinel: Endpoint) -> dict[str, str]:
-        question = ("SENTINEL", "MASTER", self.address.service)
+    async def _ask(self, sentinel: Endpoint) -> tuple[int, Endpoint]:
+        """Of how many fail-overs it knows, and the master. Both are asked for: in the midst of a fail-over, what `SENTINEL MASTER` tells of
+        has the number of the new one and still the address of the old."""
+        service = self.address.service
+        questions = ("SENTINEL", "MASTER", service), ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", service)
         async with asyncio.timeout(PATIENCE):
-            told: Any = await asked(sentinel, self.address, self._greetings, question)
-        texts = [each.decode() for each in told]
-        return dict(zip(texts[::2], texts[1::2], strict=True))
+            told, master = await asked(sentinel, self.address, self._greetings, *questions)
+        by_name = dict(zip(told[::2], told[1::2], strict=True))
+        return int(by_name.get(b"config-epoch", 0)), (master[0].decode(), int(master[1]))

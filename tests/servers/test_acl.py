@@ -13,6 +13,9 @@ from redis.asyncio import Redis
 
 from aioqless import Client, Fail, Job, NewJob, Next, Retry, Settings, Worker, chain, job
 from aioqless.acl import ROLES, user
+from aioqless.archive.stream import Archive
+from aioqless.people import Desk
+from aioqless.people.reservation import Reservation
 from aioqless.scripts.header import command_names
 from tests.conftest import Until
 from tests.server import OwnServer
@@ -172,6 +175,42 @@ async def test_a_reader_can_look_at_everything(as_a: ByRole, root: Client) -> No
         async with client.events.all() as events:
             await root.queue("mail").put("Greet", jid="b")
             assert (await anext(events)).jid == "b"
+
+
+async def test_people_reserve_finish_and_leave_to_others(as_a: ByRole, root: Client) -> None:
+    await root.queue("review").put_many(NewJob("Page", {"n": number}) for number in range(5))
+    async with as_a("people") as client:
+        desk = Desk(client, "review")
+        for leave in (Reservation.skip, Reservation.give_back):
+            had = await desk.reserve("ann")
+            assert had
+            await leave(had)
+        had = await desk.reserve("ann")
+        assert had and await had.extend(60) and await had.finish({"good": True}) == "complete"
+        had = await desk.reserve("bob", again=True)
+        assert had
+        await had.fail("unreadable")
+        had = await desk.reserve("bob", again=True)
+        assert had
+        await had.hand_over("ann")
+        assert await desk.reserve("ann") and (await desk.counts())["running"] == 1
+    assert await root.check() == []
+
+
+async def test_an_archiver_reads_trims_and_sweeps(as_a: ByRole, root: Client) -> None:
+    await root.config.set("archive", "on")
+    for _ in range(3):
+        await root.queue("mail").put("Greet")
+        (running,) = await root.queue("mail").pop()
+        await running.complete()
+    async with as_a("archiver") as client:
+        archive = Archive(client.scripts)
+        state = await archive.state()
+        assert state.length == 3 and state.last
+        entries = await client.redis.xrange(f"{client.namespace}:x:archive", "-", "+")
+        assert len(entries) == 3
+        assert await archive.trim(state.last, "lake") >= 2
+        assert (await archive.sweep()).found == 0
 
 
 # And nothing else

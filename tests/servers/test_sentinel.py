@@ -60,12 +60,14 @@ async def test_a_master_that_hangs_is_left_for_the_one_that_took_over(tmp_path: 
 @contextlib.asynccontextmanager
 async def saying(epoch: int, port: int) -> AsyncIterator[str]:
     """A sentinel that knows of so many fail-overs, and of this master."""
-    told = ["ip", "127.0.0.1", "port", str(port), "config-epoch", str(epoch)]
-    reply = f"*{len(told)}\r\n" + "".join(f"${len(each)}\r\n{each}\r\n" for each in told)
+    told = ["ip", "127.0.0.1", "port", "9999", "config-epoch", str(epoch)]  # in a fail-over, still the address of the former master
+    replies = "".join(
+        f"*{len(texts)}\r\n" + "".join(f"${len(each)}\r\n{each}\r\n" for each in texts) for texts in (told, ["127.0.0.1", str(port)])
+    )
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.read(1000):
-            writer.write(reply.encode())
+            writer.write(replies.encode())
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
