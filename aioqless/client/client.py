@@ -34,7 +34,7 @@ from aioqless.servers import place_of, redis_at, shown
 
 TIMEOUT = 30.0
 TIMEOUT_WHERE_ANOTHER_TAKES_OVER = 5.0
-PATIENCE_WHERE_ANOTHER_TAKES_OVER = 10.0
+PATIENCE_WHERE_ANOTHER_TAKES_OVER = 15.0
 
 
 class More(TypedDict, total=False):
@@ -53,7 +53,7 @@ class Client:
     run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
     AIOQLESS_PASSWORD. `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer than
     `timeout` seconds (else the URL's socket_timeout, else 30, or 5 with sentinels or a Cluster) is given up; data of more than `max_data`
-    bytes are refused. `patience` is for how many seconds a call is tried while another server takes over (10 with sentinels or a Cluster,
+    bytes are refused. `patience` is for how many seconds a call is tried while another server takes over (15 with sentinels or a Cluster,
     else 0), `durability` who must have a write before it is answered. Everything goes by Redis' clock; `clock` is another one, for tests.
     """
 

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
 def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
     """How many tests passed and failed with this server as the one that is found first."""
     folder = server.program.path.parent
-    environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "AIOQLESS_TEST_SERVER": str(server.program.path)}
+    environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
     counts = {what: int(count) for count, what in re.findall(r"(\d+) (passed|failed|errors?)\b", said.splitlines()[-1] if said else "")}

@@ -1,4 +1,7 @@
-"""Masters are killed under load, and what became of what was acknowledged is counted: `python -m tests.servers.failover [times]`."""
+"""Masters are killed under load, and what became of what was acknowledged is counted.
+
+`python -m tests.servers.failover [times [promise ...]]`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ async def killed_under_load(watched: Watched, load: Load, *, stall: float = 0.0,
         ledger.killed = time.monotonic()
         for each in others:
             each.send(signal.SIGCONT)
-        await until(lambda: len(ledger.put) >= before + jobs, 30)
+        await until(lambda: len(ledger.put) >= before + jobs, 60)
     async with Client(watched.url) as client:
         gone = await lost(client, ledger)
         assert await client.check() == []
@@ -56,21 +59,23 @@ async def killed_under_load(watched: Watched, load: Load, *, stall: float = 0.0,
     }
 
 
-async def main(times: int) -> None:
-    """A row for each promise; the servers are new for each kill."""
+async def main(times: int, *names: str) -> None:
+    """A row for each promise, or those named; the servers are new for each kill."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    for (name, durability), stall in list(itertools.product(PROMISES.items(), (0.0, 0.8)))[int(sys.argv[2]) if len(sys.argv) > 2 else 0 :]:
-        rows = []
-        for _ in range(times):
-            with tempfile.TemporaryDirectory() as folder:
-                disk = bool(durability and durability.disk)
-                options = ("--appendonly", "yes", "--appendfsync", "always") if disk else ()
-                with Watched(Path(folder), *options, program=wheel() if disk else None) as watched:
-                    load = Load(watched.url, durability=durability, size=20_000 if stall else 10, works=not stall)
-                    rows.append(await killed_under_load(watched, load, stall=stall))
+    for name, stall in itertools.product(names or PROMISES, (0.0, 0.8)):
+        rows = [await _row(PROMISES[name], stall) for _ in range(times)]
         what = f"{name}, {f'replicas behind by {stall} s' if stall else 'kill -9'}"
         print(f"{what}: {', '.join(f'{each} {[row[each] for row in rows]}' for each in rows[0])}", flush=True)
 
 
+async def _row(durability: Durability | None, stall: float) -> dict[str, float]:
+    disk = bool(durability and durability.disk)
+    options = ("--appendonly", "yes", "--appendfsync", "always") if disk else ()
+    load = Load("", durability=durability, size=20_000 if stall else 10, works=not stall)
+    with tempfile.TemporaryDirectory() as folder, Watched(Path(folder), *options, program=wheel() if disk else None) as watched:
+        load.url = watched.url
+        return await killed_under_load(watched, load, stall=stall, jobs=100 if disk else 500)
+
+
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3))
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3, *sys.argv[2:]))
