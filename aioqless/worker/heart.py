@@ -72,13 +72,13 @@ class Heart:
     def stop(self) -> None:
         """Let `beat` return, whatever it waits for."""
         self._stopping = True
-        if self._beating and (task := self._beating[1]):
+        if (beating := self._beating) and (task := beating[1]):
             self._call(task.cancel)
 
     def _call(self, what: Callable[[], object]) -> None:
-        if self._beating:  # else it hasn't begun to look, or has ended
+        if beating := self._beating:  # else it hasn't begun to look, or has ended; in another thread, so it is read once
             with contextlib.suppress(RuntimeError):  # it ends just now
-                self._beating[0].call_soon_threadsafe(what)
+                beating[0].call_soon_threadsafe(what)
 
     async def beat(self, told: Told) -> None:
         """Beat until told to stop."""

@@ -65,7 +65,7 @@ class Crew:
         clock.write_text("+0")
         environment = os.environ | {"CHAOS_LEDGER": str(self.folder), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         if faketime:
-            environment |= {"LD_PRELOAD": faketime, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
+            environment |= {"LD_PRELOAD": faketime, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_CACHE_DURATION": "1"}
             environment |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
         member = Member(role, number, [sys.executable, *arguments], environment, clock)
         self.members.append(member)

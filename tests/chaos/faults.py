@@ -80,6 +80,10 @@ class Kind:
     max_lost: int = 5
 
 
+async def nothing(stage: Stage) -> None:
+    """For comparison: what a busy machine does by itself."""
+
+
 async def kill_worker(stage: Stage) -> None:
     stage.crew.any("worker").signal(signal.SIGKILL)
 
@@ -179,6 +183,7 @@ async def fill_disk(stage: Stage) -> None:
 
 
 KINDS = (
+    Kind("nothing", "no fault, for comparison", nothing, 1.0),
     Kind("kill-worker", "`kill -9` of a worker", kill_worker),
     Kind("kill-named", "the same, of workers that have a stable name and are started again", kill_worker, named=True),
     Kind("stop-worker", "SIGSTOP of a worker for twice the heartbeat and the grace, then SIGCONT", stop_worker, 1.0),

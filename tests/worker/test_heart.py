@@ -398,6 +398,28 @@ async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_
     assert not worker.healthy
 
 
+# Its end
+
+
+async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(client: Client) -> None:
+    class Ending(tuple[Any, ...]):
+        """What the heart's thread takes away while the worker's looks at it."""
+
+        def __bool__(self) -> bool:
+            heart._beating = None
+            return True
+
+    heart = Heart(client.scripts, "ann", {}, pulse.Pulse(), 600)
+    loop = asyncio.get_running_loop()
+    stopped = loop.create_future()
+    heart._beating = Ending((loop, stopped))  # type: ignore[assignment]
+    heart.stop()
+    assert heart._beating is None
+    heart._beating = Ending((loop, None))  # type: ignore[assignment]
+    heart.doubt(["a"])
+    assert heart._beating is None
+
+
 # Redis' clock
 
 
