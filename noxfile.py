@@ -75,6 +75,7 @@ def types(session: nox.Session) -> None:
 def screenshots(session: nox.Session) -> None:
     """Make the pictures of dashboard and desk in docs/ anew; takes a Chromium, and two minutes."""
     install(session, "extras", extras="[embedded,web]")
+    session.run("python", "-m", "tests.cli.pictures")
     session.run("python", "-m", "tests.web.pictures")
     session.run("python", "-m", "tests.examples.desk_pictures")
 

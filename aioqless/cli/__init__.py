@@ -40,6 +40,7 @@ from importlib import import_module
 from redis import exceptions
 
 from aioqless.cli.app import REFUSED, UNREACHABLE, app
+from aioqless.cli.words import plain
 from aioqless.embedded import NoServer
 from aioqless.errors import AioqlessError
 
@@ -89,5 +90,5 @@ def main() -> None:
 
 
 def _told(error: Exception, code: int) -> int:
-    print(f"aioqless: {error}", file=sys.stderr)
+    print(f"aioqless: {plain(str(error), lines=True)}", file=sys.stderr)
     return code

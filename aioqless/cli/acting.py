@@ -12,7 +12,7 @@ from aioqless.cli.app import Count, Json, Namespace, Offset, QueueName, Url, app
 from aioqless.cli.asking import DryRun, Yes, confirm, progress
 from aioqless.cli.completing import failed_jids, tag_names
 from aioqless.cli.printing import say, show, table
-from aioqless.cli.shapes import found, listed
+from aioqless.cli.shapes import found, listed, text_of
 from aioqless.cli.words import brief, many, plain
 from aioqless.client import Client
 from aioqless.errors import AioqlessError, HasDependents
@@ -159,7 +159,7 @@ def track(
         if json:
             show({"jobs": [listed(job) for job in jobs], "gone": gone})
             return
-        rows = [(job.jid, job.klass, str(job.state), job.queue, brief(job.raw_data, 60)) for job in jobs]
+        rows = [(job.jid, job.klass, str(job.state), job.queue, brief(text_of(job), 60)) for job in jobs]
         rows += [(each, "", "gone", "", "") for each in gone]
         table(["jid", "klass", "state", "queue", "data"], rows, empty="No job is tracked: aioqless track JID")
 

@@ -13,7 +13,7 @@ from aioqless.cli.completing import failed_jids, group_names, queue_names
 from aioqless.cli.given import checked, edited, text_of
 from aioqless.cli.printing import hint, say
 from aioqless.cli.shapes import found
-from aioqless.cli.watching import Wait, watch
+from aioqless.cli.watching import Wait, watched
 from aioqless.cli.words import many, plain
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
@@ -46,9 +46,8 @@ def retry(
 
     async def act(client: Client) -> None:
         if jid:
-            await _by_jid(client, jid, queue, dry_run)
-            if wait and not dry_run:
-                await watch(client, jid)
+            async with watched(client, jid, wait=wait and not dry_run):
+                await _by_jid(client, jid, queue, dry_run)
             return
         for name in sorted(await client.jobs.failed()) if group is None else [group]:
             await _group(client, name, queue, count, dry_run)
@@ -68,14 +67,14 @@ def edit(
 
     async def act(client: Client) -> None:
         job = _failed(await found(client, jid))
-        text = edited(job.raw_data, jid) if data is None else text_of(data)
+        text = edited(job.text, jid) if data is None else text_of(data)
         if text is None:
             raise AioqlessError("the data are as they were: nothing was done; `aioqless retry` runs it again as it is")
-        await client.jobs.revive(jid, data=checked(text))
-        say(f"{plain(jid)} runs again in {plain(job.queue)}, with the new data")
-        if wait:
-            await watch(client, [jid])
-        else:
+        sent = checked(text)
+        async with watched(client, [jid], wait=wait):
+            await client.jobs.revive(jid, data=sent)
+            say(f"{plain(jid)} runs again in {plain(job.queue)}, with the new data")
+        if not wait:
             hint(f"aioqless tail --jid {plain(jid)}   watch it")
 
     run(url, namespace, act)

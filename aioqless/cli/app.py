@@ -22,7 +22,9 @@ When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edi
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=HELP, rich_markup_mode=None)
 
 Url = Annotated[str | None, typer.Option("--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.")]
-Namespace = Annotated[str, typer.Option("--namespace", help="The prefix of all keys; ql is that of other qless clients.")]
+Namespace = Annotated[
+    str, typer.Option("--namespace", envvar="AIOQLESS_NAMESPACE", help="The prefix of all keys; ql is that of other qless clients.")
+]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
 LogJson = Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")]
 Poll = Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)]

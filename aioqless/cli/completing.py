@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,11 @@ async def _read(context: typer.Context, read: Callable[[Client], Awaitable[Itera
     from aioqless import embedded
     from aioqless.client import Client
 
-    client = Client(context.params.get("url"), namespace=context.params.get("namespace") or "ql", timeout=PATIENCE)
+    client = Client(
+        context.params.get("url"),
+        namespace=context.params.get("namespace") or os.environ.get("AIOQLESS_NAMESPACE") or "ql",
+        timeout=PATIENCE,
+    )
     if client.url is None and embedded.running() is None:
         return []  # completing a word starts no server
     async with asyncio.timeout(PATIENCE), client:

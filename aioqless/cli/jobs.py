@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Annotated
 
 import typer
@@ -12,7 +13,8 @@ from aioqless.cli.given import checked, text_of
 from aioqless.cli.portrait import next_steps, portray
 from aioqless.cli.printing import hint, show, table
 from aioqless.cli.shapes import found, listed, states_of, whole
-from aioqless.cli.watching import Wait, watch
+from aioqless.cli.shapes import text_of as shown_text
+from aioqless.cli.watching import Wait, watched
 from aioqless.cli.words import brief
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
@@ -45,10 +47,10 @@ def put(
     sent = checked(text_of(data))
 
     async def act(client: Client) -> None:
-        new = NewJob(klass, sent, jid=jid, delay=delay, priority=priority, tags=tag, retries=retries, depends=depends)
-        print(put := await client.queue(queue).put(new), flush=True)
-        if wait:
-            await watch(client, [put])
+        named = jid or (secrets.token_hex(16) if wait else None)  # who is to watch it must know it beforehand
+        new = NewJob(klass, sent, jid=named, delay=delay, priority=priority, tags=tag, retries=retries, depends=depends)
+        async with watched(client, [named or ""], wait=wait):
+            print(await client.queue(queue).put(new), flush=True)
 
     run(url, namespace, act)
 
@@ -129,7 +131,7 @@ def _list(page: list[Job], json: bool, total: int | None, offset: int) -> None:
     if json:
         show([listed(job) for job in page])
         return
-    rows = [(job.jid, job.klass, str(job.state), job.queue, job.priority, brief(job.raw_data, 60)) for job in page]
+    rows = [(job.jid, job.klass, str(job.state), job.queue, job.priority, brief(shown_text(job), 60)) for job in page]
     table(["jid", "klass", "state", "queue", "priority", "data"], rows, empty="No such jobs.")
     if total is not None and total > offset + len(page):
         hint(f"{offset + len(page):,} of {total:,}; --offset {offset + len(page)} goes on")

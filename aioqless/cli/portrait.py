@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioqless.cli.printing import say
+from aioqless.cli.shapes import text_of
 from aioqless.cli.words import STYLES, ago, brief, clock, many, plain, span
 from aioqless.jobs import Job
 
@@ -34,7 +35,7 @@ def portray(job: Job, states: Mapping[str, str]) -> None:
         say(Text(f"  {plain(failure.group)} · {ago(failure.when)}{by}", style="bold red" if state == "failed" else "yellow"))
         _indented(failure.message)
     _title("Data")
-    _indented(_pretty(job.raw_data))
+    _indented(_pretty(text_of(job)))
     _related("Waits for", job.dependencies, job.whole.dependencies_total, states)
     _related("Awaited by", job.dependents, job.whole.dependents_total, states)
     _title("History")

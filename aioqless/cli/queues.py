@@ -11,7 +11,7 @@ import typer
 from aioqless.cli.app import Count, Json, Namespace, Offset, Url, app, run
 from aioqless.cli.completing import group_names, queue_names
 from aioqless.cli.printing import console, hint, say, show, table
-from aioqless.cli.shapes import listed
+from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, many, plain
 from aioqless.client import Client
 from aioqless.jobs import Job
@@ -77,7 +77,7 @@ def _tell(job: Job) -> None:
     from rich.text import Text
 
     when = f"  {ago(job.failure.when)}" if job.failure else ""
-    console().print(Text.assemble((plain(job.jid), "bold"), "  ", plain(job.klass), (when, "dim"), "  ", brief(job.raw_data, 120)))
+    console().print(Text.assemble((plain(job.jid), "bold"), "  ", plain(job.klass), (when, "dim"), "  ", brief(text_of(job), 120)))
     lines = [line for line in (job.failure.message if job.failure else "").splitlines() if line.strip()]
     for line in lines[-3:]:
         console().print(Text(f"  {brief(line, 200)}", style="red"))

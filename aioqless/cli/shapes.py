@@ -13,6 +13,14 @@ from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
 
 
+def text_of(job: Job) -> str:
+    """The data as JSON: out of their seal where this client has the key to it, else as they are stored."""
+    try:
+        return job.text
+    except AioqlessError:
+        return job.raw_data
+
+
 def listed(job: Job) -> dict[str, Any]:
     """A job in a list."""
     return {
@@ -27,7 +35,7 @@ def listed(job: Job) -> dict[str, Any]:
         "expires": job.expires or None,
         "tags": job.tags,
         "tracked": job.tracked,
-        "data": msgspec.Raw(job.raw_data.encode()),
+        "data": msgspec.Raw(text_of(job).encode()),
         "failure": asdict(job.failure) if job.failure else None,
     }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from aioqless.events import AnyEvent, Missed, Stream
 from aioqless.jobs import Job
 
 Wait = Annotated[bool, typer.Option("--wait", help=f"Watch until it is complete; exit code {FAILED} if it fails.")]
+SOON = 0.05  # seconds
 
 _STYLES = {"completed": STYLES["complete"], "put": STYLES["waiting"], "lock_lost": "yellow", "stalled": "yellow", "missed": "reverse"}
 
@@ -40,13 +42,20 @@ def tell(event: AnyEvent, *, errors: bool = False) -> None:
     console(errors=errors).print(text, soft_wrap=True)
 
 
-async def watch(client: Client, jids: Sequence[str]) -> None:
-    """Tell what happens to jobs until each is complete or failed. Raises typer.Exit when one failed."""
+@asynccontextmanager
+async def watched(client: Client, jids: Sequence[str], *, wait: bool) -> AsyncIterator[None]:
+    """Tell what happens to jobs, from before the block to when each is complete or failed; without `wait`, nothing of this. Raises
+    typer.Exit when one failed."""
+    if not wait:
+        yield
+        return
     async with client.events(jid=jids) as events:
         telling = asyncio.create_task(_tell(events))
         began = time.time()
         try:
+            yield
             ended = [await client.jobs.wait(jid) for jid in jids]
+            await asyncio.sleep(SOON)  # what the subscription still has to say of it
         finally:
             telling.cancel()
             await asyncio.wait([telling])

@@ -10,7 +10,7 @@ import typer
 from aioqless.cli.app import Json, Namespace, Url, app, run
 from aioqless.cli.completing import queue_names, worker_names
 from aioqless.cli.printing import say, show, table
-from aioqless.cli.shapes import listed
+from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, plain
 from aioqless.client import Client
 from aioqless.worker import Subscription
@@ -47,7 +47,7 @@ async def _one(client: Client, worker: str, json: bool) -> None:
         return
     stalled = set(held["stalled"])
     rows = [
-        (job.jid, job.klass, job.queue, "stalled" if job.jid in stalled else "running", ago(job.expires), brief(job.raw_data, 60))
+        (job.jid, job.klass, job.queue, "stalled" if job.jid in stalled else "running", ago(job.expires), brief(text_of(job), 60))
         for job in jobs
     ]
     table(["jid", "klass", "queue", "state", "lock expires", "data"], rows, empty=f"{plain(worker)} holds no job.")

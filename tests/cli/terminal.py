@@ -31,6 +31,11 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self._screen.display)
 
+    @property
+    def lines(self) -> list[list[pyte.screens.Char]]:
+        """What is seen, with its colours."""
+        return [[self._screen.buffer[line][column] for column in range(self._screen.columns)] for line in range(self._screen.lines)]
+
     def press(self, keys: str) -> None:
         self._process.send(keys)
 
@@ -46,7 +51,8 @@ class Terminal:
 
         return termios.tcgetattr(self._process.child_fd)
 
-    def _read(self) -> None:
+    def look(self) -> None:
+        """Read what was written by now."""
         while True:
             try:
                 data = self._process.read_nonblocking(65536, timeout=0)
@@ -60,7 +66,7 @@ class Terminal:
         try:
             async with asyncio.timeout(patience):
                 while True:
-                    self._read()
+                    self.look()
                     if all(text in self.text for text in texts):
                         return self.text
                     await asyncio.sleep(0.02)
@@ -72,11 +78,11 @@ class Terminal:
         try:
             async with asyncio.timeout(patience):
                 while self._process.isalive():
-                    self._read()
+                    self.look()
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"it has not ended in {patience} s; it shows\n{self.text}") from None
-        self._read()
+        self.look()
         code, number = self._process.exitstatus, self._process.signalstatus
         return 128 + number if number else code or 0
 

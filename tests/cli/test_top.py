@@ -74,7 +74,7 @@ async def test_rates_are_seen_while_jobs_are_done(screen: Terminal, client: Clie
         await client.queue("mail").put("Greet")
         (job,) = await client.queue("mail").pop()
         await job.complete()
-        screen._read()
+        screen.look()
         return any(line.startswith("mail ") and float(line.split()[6].replace(",", "")) > 0 for line in screen.text.splitlines())
 
     await until(work, 15)

@@ -89,7 +89,7 @@ class Board:
         try:
             self.told = await act()
         except (AioqlessError, exceptions.RedisError) as refused:
-            self.told = f"refused: {refused}"
+            self.told = f"refused: {plain(str(refused))}"
 
     async def _pause(self, name: str) -> str:
         queue = self.client.queue(name)

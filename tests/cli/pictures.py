@@ -1,0 +1,88 @@
+"""python -m tests.cli.pictures: make the pictures of the terminal that the docs show, out of what the commands print on one."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+from pathlib import Path
+
+import pyte
+from rich.color import Color
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from aioqless import Client
+from aioqless.puts import NewJob
+from aioqless.testing import server
+
+from .terminal import Terminal, terminal
+
+DOCS = Path(__file__).parents[2] / "docs"
+SIZE = (124, 26)
+A_WHILE = 22  # seconds of work before the picture is taken
+
+
+async def main() -> None:
+    with server() as url:
+        async with Client(url) as client:
+            business = asyncio.create_task(_business(client))
+            async with terminal("top", "--url", url, "--namespace", client.namespace, size=SIZE) as screen:
+                await screen.shows("mail-SMTPError", "worker")
+                for _ in range(A_WHILE * 10):
+                    screen.look()
+                    await asyncio.sleep(0.1)
+                screen.press("jj")
+                await asyncio.sleep(0.5)
+                screen.look()
+                _save(screen, "top", "aioqless top")
+                screen.press("q")
+                await screen.ended()
+            business.cancel()
+            async with terminal("stats", "mail", "--url", url, size=SIZE) as screen:
+                await screen.ended()
+                _save(screen, "stats", "aioqless stats mail")
+
+
+async def _business(client: Client) -> None:
+    """Queues of a small shop, worked on by two workers of ours."""
+    dice = random.Random(5)
+    queues = {"billing": 3, "mail": 14, "pictures": 22, "reports": 1}
+    while True:
+        for name, most in queues.items():
+            queue = client.queue(name)
+            await queue.put_many(NewJob("app.jobs.work", {"n": n}) for n in range(dice.randint(0, most)))
+            for job in await queue.pop(max(1, most // 2), worker=f"web-{dice.randint(1, 2)}-4711"):
+                if dice.random() < 0.03:
+                    await job.fail(f"{name}-{dice.choice(('SMTPError', 'TimeoutError'))}", "SMTPError: 450 no such mailbox")
+                else:
+                    await job.complete()
+            if dice.random() < 0.1:
+                await queue.put("app.jobs.work", delay=600)
+        await asyncio.sleep(0.3)
+
+
+def _save(screen: Terminal, name: str, title: str) -> None:
+    """What is on the screen, in its colours, as a picture."""
+    lines = screen.lines
+    while lines and not "".join(cell.data for cell in lines[-1]).strip():
+        lines.pop()
+    recording = Console(record=True, width=SIZE[0], file=io.StringIO(), force_terminal=True, legacy_windows=False)
+    for line in lines:
+        recording.print(Text.assemble(*((cell.data, _style(cell)) for cell in line)), no_wrap=True, crop=True)
+    recording.save_svg(str(DOCS / f"{name}.svg"), title=title)
+
+
+def _style(cell: pyte.screens.Char) -> Style:
+    def colour(name: str) -> Color | None:
+        if name == "default":
+            return None
+        named = {"brown": "yellow"}.get(name, name)
+        return Color.parse(f"#{name}" if len(name) == 6 and all(each in "0123456789abcdef" for each in name) else named)
+
+    return Style(color=colour(cell.fg), bgcolor=colour(cell.bg), bold=cell.bold, underline=cell.underscore, reverse=cell.reverse)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,186 @@
+"""Jobs on the command line: looked at, changed, run again, deleted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioqless import Client
+
+from .conftest import Aioqless
+
+
+async def failing(client: Client, *jids: str, queue: str = "mail", group: str = "typo") -> None:
+    for jid in jids:
+        await client.queue(queue).put("Greet", {"to": jid}, jid=jid, tags=["news"])
+        (job,) = await client.queue(queue).pop(worker="ann")
+        await job.fail(group, f"Traceback:\n  a line\nValueError: no such word: {jid}")
+
+
+async def states(client: Client, *jids: str) -> dict[str, str]:
+    return {job.jid: f"{job.state} {job.queue}" for job in await client.jobs.multiget(*jids)}
+
+
+async def test_a_failed_job_is_shown_with_why_its_data_its_history_and_who_waits_for_it(client: Client, here: Aioqless) -> None:
+    await failing(client, "a")
+    await client.queue("post").put("Report", jid="b", depends=["a"])
+    out = (await here("get", "a")).out
+    for text in (
+        "a  Greet  failed",
+        "typo · ",
+        "worker ann",
+        "ValueError: no such word: a",
+        '"to": "a"',
+        "Awaited by",
+        "b  depends",
+        "tags",
+        "news",
+    ):
+        assert text in out
+    history = out[out.index("History") :].splitlines()[1:]
+    assert [line.split()[2 if index == 0 else 4] for index, line in enumerate(history)] == ["put", "popped", "failed"]
+    assert "a  failed" in (await here("get", "b")).out
+
+
+async def test_what_a_job_holds_can_not_draw_on_the_screen(client: Client, here: Aioqless) -> None:
+    evil = "\x1b[2J\x1b]0;title\x07\u202e[bold red]x[/]"
+    await client.queue("mail").put(f"Klass[link=x]{evil[-12:]}", {"text": evil}, jid="a", tags=["[blink]tag"])
+    (job,) = await client.queue("mail").pop()
+    await job.fail("[red]group", evil)
+    for command in (["get", "a"], ["failed"], ["failed", "[red]group"], ["jobs", "--group", "[red]group"], ["jobs", "--tag", "[blink]tag"]):
+        ended = await here(*command)
+        assert ended.code == 0 and not set("\x1b\x07\u202e") & set(ended.out), command
+        assert "[red]group" in ended.out or command != ["failed"]
+    assert "\\x1b[2J" in (await here("get", "a")).out
+
+
+async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(client: Client, here: Aioqless) -> None:
+    async def listed(*arguments: str) -> list[str]:
+        return [job["jid"] for job in json.loads((await here("jobs", *arguments, "--json")).out)]
+
+    await failing(client, "f")
+    for jid in "abc":
+        await client.queue("mail").put("Greet", jid=jid)
+    await client.queue("mail").put("Greet", jid="later", delay=600)
+    await client.queue("post").put("Greet", jid="p", tags=["news"])
+    await client.queue("mail").pop()
+    assert await listed() == ["a", "b", "c", "later", "p"]
+    assert await listed("mail", "--state", "waiting") == ["b", "c"]
+    assert (await listed("--count", "2"), await listed("--count", "2", "--offset", "2")) == (["a", "b"], ["c", "later"])
+    assert await listed("--offset", "4") == ["p"]
+    assert await listed("--group", "typo") == ["f"]
+    assert sorted(await listed("--tag", "news")) == ["f", "p"]
+    assert await listed("--state", "complete") == []
+    assert (await here("jobs", "--state", "failed")).code == 2
+    assert (await here("jobs", "mail", "--tag", "x")).code == 2
+
+
+async def test_a_job_is_retried_where_it_failed_or_elsewhere(client: Client, here: Aioqless) -> None:
+    await failing(client, "a", "b")
+    assert (await here("retry", "a", "--dry-run")).out == "a would run again in mail\n"
+    assert await states(client, "a") == {"a": "failed mail"}
+    assert (await here("retry", "a")).out == "a runs again in mail\n"
+    assert (await here("retry", "b", "--queue", "post")).code == 0
+    assert await states(client, "a", "b") == {"a": "waiting mail", "b": "waiting post"}
+    again = await here("retry", "a")
+    assert (again.code, again.err) == (1, "aioqless: job 'a' has not failed: it is waiting\n")
+
+
+async def test_groups_are_retried_each_job_where_it_failed(client: Client, here: Aioqless) -> None:
+    await failing(client, "a", "b")
+    await failing(client, "c", queue="post")
+    await failing(client, "d", group="other")
+    assert (await here("retry", "--group", "typo", "--dry-run")).out == "3 jobs of typo would run again\n"
+    assert (await here("retry", "--group", "typo", "--count", "2")).out == "2 jobs of typo run again\n"
+    assert await states(client, "a", "b", "c") == {"a": "waiting mail", "b": "waiting mail", "c": "failed post"}
+    assert (await here("retry", "--all")).code == 0
+    assert await client.jobs.failed() == {}
+    assert (await here("retry")).code == 2
+
+
+async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(client: Client, here: Aioqless) -> None:
+    await failing(client, "a")
+    ended = await here("edit", "a", "--data", '{"to": 12345678901234567}')
+    assert (ended.code, ended.out) == (0, "a runs again in mail, with the new data\n")
+    job = await client.jobs.get("a")
+    assert job and (job.state, job.raw_data, job.tags) == ("waiting", '{"to": 12345678901234567}', ["news"])
+    assert (await here("edit", "a", "--data", "1")).err == "aioqless: job 'a' has not failed: it is waiting\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "why"),
+    [
+        ("p.write_text(p.read_text().replace('a', 'ada'))", 0, ""),
+        ("pass", 1, "the data are as they were"),
+        ("p.write_text('{')", 1, "what you wrote is not JSON"),
+        ("raise SystemExit(3)", 1, "ended with 3: nothing was changed"),
+    ],
+)
+async def test_an_editor_changes_the_data(
+    client: Client, here: Aioqless, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, code: int, why: str
+) -> None:
+    await failing(client, "a")
+    editor = tmp_path / "editor.py"
+    editor.write_text(f"import pathlib, sys\np = pathlib.Path(sys.argv[1])\n{script}\n")
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ended = await here("edit", "a")
+    assert ended.code == code and why in ended.err
+    job = await client.jobs.get("a")
+    assert job and job.data == {"to": "ada" if code == 0 else "a"} and (job.state == "waiting") == (code == 0)
+
+
+async def test_jobs_are_deleted_only_after_a_yes(client: Client, here: Aioqless) -> None:
+    await failing(client, "a", "b")
+    assert (await here("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"
+    refused = await here("cancel", "a")
+    assert refused.code == 1 and "say --yes" in refused.err and await client.jobs.get("a")
+    assert (await here("cancel", "a", "-y")).out == "1 job deleted\n"
+    assert (await here("cancel", "--group", "typo", "--yes")).out == "1 job deleted\n"
+    assert await client.jobs.multiget("a", "b") == []
+    assert (await here("cancel", "a", "--yes")).err == "aioqless: there is no job 'a'\n"
+    await client.queue("mail").put("Greet", jid="c")
+    await client.queue("mail").put("Greet", jid="d", depends=["c"])
+    assert "depends on it" in (await here("cancel", "c", "--yes")).err
+
+
+async def test_many_are_deleted_in_steps_but_for_those_that_others_wait_for(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put_many(_news(count) for count in range(450))
+    await client.queue("mail").put("Greet", jid="waits", depends=["n7"])
+    ended = await here("cancel", "--tag", "news", "--yes")
+    assert (ended.code, ended.out) == (1, "449 jobs deleted\n") and "1 job stayed, since others depend on them" in ended.err
+    assert sorted(job.jid for job in await client.jobs.multiget("n7", "n8", "waits")) == ["n7", "waits"]
+
+
+def _news(count: int) -> Any:
+    from aioqless import NewJob
+
+    return NewJob("Greet", None, jid=f"n{count}", tags=["news"])
+
+
+async def test_a_job_is_moved_tagged_and_tracked(client: Client, here: Aioqless) -> None:
+    await failing(client, "a")
+    assert (await here("move", "a", "post", "--priority", "-3")).out == "a moved from mail to post\n"
+    job = await client.jobs.get("a")
+    assert job and (job.queue, job.state, job.priority) == ("post", "waiting", -3)
+    assert (await here("tag", "a", "urgent", "--json")).out.split() == ["[", '"news",', '"urgent"', "]"]
+    assert (await here("tag", "a", "news", "--remove")).out == "urgent\n"
+    assert (await here("track", "a")).out == "a is tracked\n"
+    assert json.loads((await here("track", "--json")).out)["jobs"][0]["jid"] == "a"
+    assert (await here("track", "a", "--off")).out == "a is no longer tracked\n"
+    await client.queue("post").pop(worker="ann")
+    assert "which will lose it" in (await here("move", "a", "mail")).err
+
+
+async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(client: Client, here: Aioqless, tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('{"big": 1}')
+    jid = (await here("put", "mail", "Greet", f"@{tmp_path}/data.json")).out.strip()
+    job = await client.jobs.get(jid)
+    assert job and job.data == {"big": 1}
+    assert "can't be read from" in (await here("put", "mail", "Greet", "@nowhere")).err
+    refused = await here("put", "mail", "Greet", '{"a": }')
+    assert refused.code == 1 and "the data is not JSON" in refused.err

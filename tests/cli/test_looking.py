@@ -1,0 +1,281 @@
+"""What the command line shows of a namespace, for people and for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aioqless import Client
+from aioqless.cli import load
+from aioqless.cli.asking import progress
+from aioqless.cli.bars import BEGINS, bar, gathered, quantile, spark
+from aioqless.cli.words import ago, brief, plain, span
+from aioqless.embedded import ensure, stop
+
+from .conftest import ROOT, Aioqless
+from .terminal import terminal
+
+MAIN = [sys.executable, "-c", "from aioqless.cli import main; main()"]
+
+
+async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here: Aioqless) -> None:
+    mail = client.queue("mail")
+    for jid in "abc":
+        await mail.put("Greet", jid=jid)
+    (a, b, c) = await mail.pop(3)
+    await a.complete()
+    await b.complete()
+    await c.fail("typo", "x")
+    out = (await here("stats", "mail")).out
+    assert "1 failure, of which 1 are failed still" in out and "3 jobs  mean" in out and "2 jobs  mean" in out
+    assert [line.split()[-1] for line in out.splitlines() if "█" in line] == ["3", "2"]
+    told = json.loads((await here("stats", "mail", "--json")).out)
+    assert (told["queue"], told["failures"], told["wait"]["count"], told["wait"]["histogram"][0]) == ("mail", 1, 3, 3)
+    assert len(told["run"]["histogram"]) == len(BEGINS) == 148
+    (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("mail")]
+    assert row.split()[1] == "3"
+    assert json.loads((await here("stats", "mail", "--date", "2001-02-03", "--json")).out)["day"] == "2001-02-03"
+    assert (await here("stats", "mail", "--date", "yesterday")).code == 2
+
+
+def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
+    counts = [0] * 148
+    counts[0], counts[3], counts[60], counts[147] = 90, 5, 4, 1  # below 1 s, 3 s, a minute, 6 days
+    assert [(label, count) for label, count in gathered(counts) if count] == [("< 1 s", 90), ("< 5 s", 5), ("< 2 min", 4), ("≥ 2 d", 1)]
+    assert (quantile(counts, 0.5), quantile(counts, 0.95), quantile(counts, 0.99), quantile(counts, 1)) == (1, 4, 120, 7 * 86400)
+    assert (bar(0, 10, 8), bar(10, 10, 8), bar(1, 1000, 8), spark([0, 1, 2])) == ("", "█" * 8, "▏", "▁▄█")
+
+
+DURATIONS = {0.0123: "12 ms", 1: "1 s", 9.96: "10 s", 59.6: "1 min", 3599.7: "1 h", 250: "4 min 10 s", 1051200: "12 d 4 h", -5: "-5 s"}
+
+
+@pytest.mark.parametrize(("seconds", "words"), DURATIONS.items())
+def test_a_duration_is_said_in_two_units_at_most(seconds: float, words: str) -> None:
+    assert span(seconds) == words
+
+
+def test_texts_are_made_harmless_and_short() -> None:
+    assert plain("a\x1b[2J\u202eb\n") == "a\\x1b[2J\\u202eb\\n" and plain("ä\n\tb", lines=True) == "ä\n\tb"
+    assert (
+        brief("a  \n b") == "a b"
+        and brief("x" * 100, 10) == "x" * 9 + "…"
+        and ago(50, now=60) == "10 s ago"
+        and ago(65, now=60) == "in 5 s"
+    )
+
+
+async def test_configuration_is_shown_set_and_unset(client: Client, here: Aioqless) -> None:
+    assert (await here("config", "heartbeat", "30", "--dry-run")).out == "heartbeat: 60 → 30 (not done)\n"
+    assert (await here("config", "heartbeat", "30")).out == "heartbeat: 60 → 30\n"
+    assert json.loads((await here("config", "heartbeat", "--json")).out) == "30"
+    assert json.loads((await here("config", "--json")).out)["heartbeat"] == "30"
+    assert (await here("config", "heartbeat", "--unset")).out == "heartbeat: 30 → 60\n"
+    assert (await here("config", "grace-period", "soon")).code == 1
+    assert (await here("config", "--unset")).code == 2
+
+
+async def test_queues_are_paused_together(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    assert (await here("pause", "mail", "nowhere")).out == "mail paused\nnowhere paused; no job was ever put there\n"
+    assert (await client.queue("mail").counts())["paused"]
+    assert (await here("unpause", "mail")).out == "mail unpaused\n"
+
+
+async def test_what_a_worker_does_is_shown(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    await client.queue("mail").pop(worker="ann")
+    assert (await here("workers", "ann")).out.splitlines()[1].split()[:4] == ["a", "Greet", "mail", "running"]
+    told = json.loads((await here("workers", "ann", "--json")).out)
+    assert (told["jobs"], told["doing"][0]["jid"]) == (["a"], "a")
+
+
+async def test_a_recurring_job_is_put_and_listed(client: Client, here: Aioqless) -> None:
+    assert (await here("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")).out == "digest\n"
+    (told,) = json.loads((await here("recur", "--json")).out)
+    assert (told["jid"], told["every"], told["klass"], told["paused"]) == ("digest", 60, "Digest", False)
+    assert (await here("recur", "put", "mail", "Digest")).code == 2
+    assert (await here("recur", "put", "mail", "Digest", "--cron", "nonsense")).code == 1
+    assert "say --yes" in (await here("recur", "cancel", "digest")).err
+
+
+async def test_the_report_of_a_check_says_how_many_of_each_kind(client: Client, here: Aioqless) -> None:
+    for jid in "abc":
+        await client.queue("mail").put("Greet", jid=jid)
+        await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
+    found = await here("check")
+    assert (found.code, found.out.splitlines()[1].split()[:3]) == (1, ["nowhere", "3", "0"])
+    assert found.err == "3 problems, 0 mended\naioqless check --resolve mends them, losing no job\n"
+
+
+async def test_events_are_told_as_lines_of_json(client: Client, here: Aioqless) -> None:
+    async def busy() -> None:
+        while True:
+            await client.queue("post").put("Greet")
+            await client.queue("mail").put("Greet", jid="a")
+            await asyncio.sleep(0.02)
+
+    business = asyncio.create_task(busy())
+    ended = await here("tail", "-q", "mail", "--json", "--count", "2")
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    assert [(line["kind"], line["jid"], line["queue"]) for line in lines] == [("put", "a", "mail")] * 2
+    assert abs(lines[0]["when"] - time.time()) < 10
+    text = (await here("tail", "--kind", "put", "--jid", "a", "--count", "1")).out
+    business.cancel()
+    assert "put" in text and "a  queue=mail" in text
+    assert (await here("tail", "--kind", "putt")).err.startswith("aioqless: there are no events of the kind 'putt'; there are put,")
+
+
+async def test_the_private_redis_is_shown_started_stopped_and_copied(here: Aioqless, tmp_path: Path) -> None:
+    home, copy = ["--data", str(tmp_path / "home")], tmp_path / "copy"
+    assert (await here("redis", *home, in_namespace=False)).code == 1
+    started = await here("redis", "start", *home, in_namespace=False)
+    assert "redis.sock" in started.out and started.code == 0
+    try:
+        url = json.loads((await here("redis", "--json", *home, in_namespace=False)).out)["url"]
+        await here("put", "mail", "Greet", '{"n": 1}', "--jid", "kept", "--url", url, in_namespace=False)
+        assert "bytes in" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).out
+        assert "is there already" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).err
+    finally:
+        assert (await here("redis", "stop", "--force", *home, in_namespace=False)).out == "stopped\n"
+    try:
+        async with Client(ensure(copy).url) as client:
+            job = await client.jobs.get("kept")
+        assert job and job.data == {"n": 1}
+    finally:
+        stop(copy, force=True)
+    assert (
+        "there are no data"
+        in (await here("redis", "backup", str(tmp_path / "x"), "--data", str(tmp_path / "none"), in_namespace=False)).err
+    )
+
+
+async def test_a_command_that_is_misspelt_is_guessed(here: Aioqless) -> None:
+    ended = await here("quees", in_namespace=False)
+    assert ended.code == 2 and "queues" in ended.err and "Traceback" not in ended.err
+
+
+async def test_the_version_is_told(here: Aioqless) -> None:
+    ended = await here("--version", in_namespace=False)
+    assert ended.code == 0 and ended.out.startswith("aioqless 0.")
+
+
+OFFERED = {
+    "que": ["queues"],
+    "pause m": ["mail"],
+    "retry --group ": ["typo"],
+    "get ": ["a"],
+    "put mail G --jid x --de": ["--delay", "--depends"],
+}
+
+
+@pytest.mark.parametrize(("words", "offered"), OFFERED.items())
+async def test_bash_completes_commands_options_and_names(
+    client: Client, environment: dict[str, str], words: str, offered: list[str]
+) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    (job,) = await client.queue("mail").pop()
+    await job.fail("typo", "x")
+    asked = {"_AIOQLESS_COMPLETE": "complete_bash", "COMP_WORDS": f"aioqless {words}", "COMP_CWORD": str(words.count(" ") + 1)}
+    told = {**environment, **asked, "AIOQLESS_NAMESPACE": client.namespace}
+    process = await asyncio.create_subprocess_exec(*MAIN, env=told, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert out.decode().split() == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script_that_it_can_read(shell: str, environment: dict[str, str]) -> None:
+    asked = {"_AIOQLESS_COMPLETE": f"source_{shell}"}
+    script = subprocess.run(MAIN, env={**environment, **asked}, capture_output=True, text=True, check=True).stdout
+    assert "_AIOQLESS_COMPLETE" in script and "aioqless" in script
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def test_a_command_that_is_called_imports_no_other(environment: dict[str, str]) -> None:
+    code = "import sys; from aioqless.cli import load; load('worker'); print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    assert not {"aioqless.cli.top", "aioqless.cli.screen", "aioqless.cli.jobs", "aioqless.cli.stats"} & set(out.split())
+
+
+def test_every_command_is_loaded_by_its_name() -> None:
+    import typer
+
+    from aioqless.cli import _HOME
+    from aioqless.cli.app import app
+
+    load()
+    assert set(typer.main.get_command(app).commands) == set(_HOME)  # type: ignore[attr-defined]
+
+
+def test_what_takes_long_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("aioqless.cli.asking.PATIENCE", -1)
+    with progress("retrying", 10) as step:
+        step(4)
+    assert "retrying" in capsys.readouterr().err
+    monkeypatch.setattr("aioqless.cli.asking.PATIENCE", 60)
+    with progress("retrying", 10) as step:
+        step(4)
+    assert capsys.readouterr().err == ""
+
+
+CHARGE = """
+import aioqless
+
+@aioqless.job(klass="Charge")
+async def charge(job, amount: int):
+    print(100 // amount)
+"""
+EDITOR = """
+import pathlib, sys
+
+path = pathlib.Path(sys.argv[1])
+path.write_text(path.read_text().replace("0", "5"))
+"""
+
+
+async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
+    client: Client, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """In the terminal alone: each step is said by what the one before showed."""
+    (tmp_path / "jobs.py").write_text(CHARGE)
+    (tmp_path / "editor.py").write_text(EDITOR)
+    editor = {"EDITOR": f"{sys.executable} {tmp_path / 'editor.py'}"}
+    told = {**environment, **editor, "AIOQLESS_URL": client.url or "", "PYTHONPATH": str(ROOT)}
+
+    def shell(*arguments: str) -> object:
+        return terminal(*arguments, "--namespace", client.namespace, environment=told, folder=tmp_path, size=(110, 50))
+
+    await client.queue("billing").put("Charge", {"amount": 0}, jid="c1")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "billing", "--namespace", client.namespace,
+        env=told, cwd=tmp_path, stderr=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        await client.jobs.wait("c1", 20)
+        for arguments, seen in (
+            (["failed"], ["billing-ZeroDivisionError", "aioqless failed billing-ZeroDivisionError"]),
+            (["failed", "billing-ZeroDivisionError"], ["ZeroDivisionError: integer division or modulo by zero", "aioqless get c1"]),
+            (["get", "c1"], ['"amount": 0', "integer division", "aioqless edit c1"]),
+            (["edit", "c1", "--wait"], ["c1 runs again in billing, with the new data", "completed", "c1  complete  after"]),
+            (["get", "c1"], ["c1  Charge  complete", '"amount": 5']),
+        ):
+            async with shell(*arguments) as screen:  # type: ignore[attr-defined]
+                await screen.shows(*seen)
+                assert await screen.ended() == 0, arguments
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def test_nothing_is_coloured_where_that_is_not_wanted(environment: dict[str, str], namespace: str) -> None:
+    command = [sys.executable, "-m", "aioqless", "queues", "--namespace", namespace]
+    ended = subprocess.run(command, env={**environment, "NO_COLOR": "1"}, capture_output=True, text=True, check=True)
+    assert ended.stdout == "No queues yet: the first put makes one.\n" and os.linesep == "\n"
