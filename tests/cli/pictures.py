@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
+import time
 from pathlib import Path
 
 import pyte
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from aioqless import Client
+from aioqless import Client, Job
 from aioqless.puts import NewJob
 from aioqless.testing import server
 
@@ -40,24 +41,43 @@ async def main() -> None:
                 screen.press("q")
                 await screen.ended()
             business.cancel()
-            async with terminal("stats", "mail", "--url", url, size=SIZE) as screen:
-                await screen.ended()
-                _save(screen, "stats", "aioqless stats mail")
+        await _days_work(url)
+        async with terminal("stats", "mail", "--url", url, "--namespace", "day", size=SIZE) as screen:
+            await screen.ended()
+            _save(screen, "stats", "aioqless stats mail")
+
+
+async def _days_work(url: str) -> None:
+    """A day of a queue, by a clock that goes as it is told."""
+    dice, now = random.Random(7), time.time() // 86400 * 86400
+    async with Client(url, namespace="day", clock=lambda: now) as client:
+        mail = client.queue("mail")
+        for n in range(600):
+            began = now
+            await mail.put("app.jobs.greet")
+            now += dice.lognormvariate(1.2, 1.6)
+            (job,) = await mail.pop(worker="web-1-4711")
+            now += dice.lognormvariate(0.3, 0.9)
+            await (job.complete() if n % 40 else job.fail("mail-SMTPError", "450 no such mailbox"))
+            now = began
 
 
 async def _business(client: Client) -> None:
     """Queues of a small shop, worked on by two workers of ours."""
     dice = random.Random(5)
     queues = {"billing": 3, "mail": 14, "pictures": 22, "reports": 1}
+    held: list[Job] = []
     while True:
+        for job in held:
+            if dice.random() < 0.03:
+                await job.fail(f"{job.queue}-{dice.choice(('SMTPError', 'TimeoutError'))}", "SMTPError: 450 no such mailbox")
+            else:
+                await job.complete()
+        held.clear()
         for name, most in queues.items():
             queue = client.queue(name)
             await queue.put_many(NewJob("app.jobs.work", {"n": n}) for n in range(dice.randint(0, most)))
-            for job in await queue.pop(max(1, most // 2), worker=f"web-{dice.randint(1, 2)}-4711"):
-                if dice.random() < 0.03:
-                    await job.fail(f"{name}-{dice.choice(('SMTPError', 'TimeoutError'))}", "SMTPError: 450 no such mailbox")
-                else:
-                    await job.complete()
+            held += await queue.pop(max(1, most // 2), worker=f"web-{dice.randint(1, 2)}-4711")
             if dice.random() < 0.1:
                 await queue.put("app.jobs.work", delay=600)
         await asyncio.sleep(0.3)

@@ -97,8 +97,9 @@ def _pane(board: Board, name: str, columns: Sequence[tuple[str, int | None]], ro
             shown, width=width, ratio=None if width else 1, justify="right" if number else "left", no_wrap=True, overflow="ellipsis"
         )
     for index, row in enumerate(rows[first : first + height], first):
-        cells = [each if isinstance(each, Text) else Text(plain(str(each))) for each in row]
-        grid.add_row(*cells, style=CHOSEN if here and index == at else "")
+        chosen = here and index == at
+        cells = [each if isinstance(each, Text) and not chosen else Text(plain(str(each))) for each in row]
+        grid.add_row(*cells, style=CHOSEN if chosen else "")
     if not rows:
         empty = {"queues": "no queues yet", "failures": "nothing has failed", "workers": "no worker was seen"}[name]
         grid.add_row(*(Text(empty if width is None else "", style="dim") for _, width in columns))
