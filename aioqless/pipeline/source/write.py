@@ -13,10 +13,11 @@ from pyarrow import fs
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from aioqless.log import log
-from aioqless.pipeline.source import making, putting
 from aioqless.pipeline.source.looping import asked
+from aioqless.pipeline.source.making import OPTIONS as OF_ROWS
 from aioqless.pipeline.source.making import Recipe, Reject
 from aioqless.pipeline.source.options import Options
+from aioqless.pipeline.source.putting import OPTIONS as OF_PUTTING
 from aioqless.pipeline.source.putting import Limits, put_rows
 
 REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
@@ -64,4 +65,4 @@ def store(folder: str, rejects: list[tuple[str, str]]) -> None:
     files.move(f"{path}/.{name}.parquet", f"{path}/rejects-{name}.parquet")
 
 
-OPTIONS = (*making.OPTIONS, *putting.OPTIONS)
+OPTIONS = (*OF_ROWS, *OF_PUTTING)
