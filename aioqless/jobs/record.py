@@ -47,7 +47,10 @@ def progress_of(record: Mapping[str, Any]) -> Progress | None:
     told = record.get("progress")
     if not told or told.get("fence") not in (None, str(record["fence"])):
         return None
-    return Progress(told["share"], told["message"], told["when"])
+    try:
+        return Progress(float(told["share"]), str(told["message"]), float(told["when"]))
+    except (KeyError, ValueError):  # somebody else wrote it
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +136,6 @@ def _stored(text: str | None, default: Any) -> Any:
         return default
     try:
         value = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return default
     return value if isinstance(value, type(default)) else default

@@ -10,11 +10,11 @@ function glance.cut(text, most)
   return string.sub(text, 1, most)
 end
 
--- nil for a job that doesn't exist.
+-- nil for a job that doesn't exist, and for what is called like another key of a job's.
 function glance.job(jid)
-  local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'expires',
+  local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'expires',
     'tags', 'time', 'failure', 'data')
-  if not f[1] then return nil end
+  if f.err or not f[1] then return nil end
   local failure = json.parsed_object(f[12])
   local due = f[3] == 'scheduled' and f[4] and redis.call('ZSCORE', keys.scheduled(f[4]), jid)
   local data = f[13] or 'null'
@@ -24,13 +24,11 @@ function glance.job(jid)
     .. ',"remaining":' .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or 5))
     .. ',"expires":' .. json.number(tonumber(f[9]) or 0) .. ',"tags":' .. json.stored_list(f[10])
     .. ',"time":' .. json.number(tonumber(f[11]) or 0) .. ',"due":' .. json.number(tonumber(due or 0) or 0)
-    .. ',"group":' .. cjson.encode(glance.text(failure.group or failure.type))
-    .. ',"message":' .. cjson.encode(glance.cut(glance.text(failure.message), MESSAGE))
+    .. ',"group":' .. cjson.encode(json.text(failure.group or failure.type))
+    .. ',"message":' .. cjson.encode(glance.cut(json.text(failure.message), MESSAGE))
     .. ',"failed":' .. json.number(tonumber(failure.when) or 0)
     .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null') .. ',"size":' .. #data .. '}'
 end
-
-function glance.text(value) return type(value) == 'string' and value or '' end
 
 -- When the job at a rank of a group failed.
 function glance.failed_at(key, rank)

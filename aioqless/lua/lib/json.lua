@@ -28,10 +28,27 @@ end
 -- A list of what is JSON already.
 function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
 
--- A stored list that a peer's encoder may have written as `{}`.
+-- What anybody stored under the name of a text.
+function json.text(value) return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or '' end
+
+-- A stored list of texts, which a peer's encoder may have written as `{}`; none where it is anything else.
 function json.stored_list(text)
-  if not text or text == '' or string.find(text, '^%s*{') then return '[]' end
-  return text
+  if not text or not string.find(text, '^%s*%[') then return '[]' end
+  return json.is_flat(text, 'string') and text or '[]'
+end
+
+-- A stored object of texts and numbers; none where it is anything else.
+function json.stored_object(text)
+  return string.find(text, '^%s*{') and json.is_flat(text, 'string', 'number') and text or '{}'
+end
+
+function json.is_flat(text, kind, other)
+  local valid, values = pcall(cjson.decode, text)
+  if not valid or type(values) ~= 'table' then return false end
+  for _, value in pairs(values) do
+    if type(value) ~= kind and type(value) ~= other or value ~= value then return false end
+  end
+  return true
 end
 
 -- The texts of a stored JSON list; none where it can't be read.

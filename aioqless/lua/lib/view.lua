@@ -2,6 +2,7 @@
 
 local MOST = 1000
 local MOST_OF_ALL = 10000
+local MOST_NESTED = 500
 local shown = MOST
 
 -- Of the lists within each of several jobs the latest are shown, the fewer the more jobs there are.
@@ -27,13 +28,13 @@ function view.job(jid)
     '"tags":' .. json.stored_list(f[11]),
     '"failure":' .. view.failure(f[12]),
     '"spawned_from_jid":' .. cjson.encode(f[13]),
-    '"fence":' .. (f[15] or '0'),
+    '"fence":' .. json.number(tonumber(f[15]) or 0),
     view.set('dependencies', keys.dependencies(jid)),
     view.set('dependents', keys.dependents(jid)),
     view.history(jid, f[14]),
   }
-  if f[16] then parts[#parts + 1] = '"context":' .. f[16] end
-  if f[17] then parts[#parts + 1] = '"progress":' .. f[17] end
+  if f[16] then parts[#parts + 1] = '"context":' .. json.stored_object(f[16]) end
+  if f[17] then parts[#parts + 1] = '"progress":' .. json.stored_object(f[17]) end
   if f[18] then parts[#parts + 1] = '"start_by":' .. json.number(tonumber(f[18]) or 0) end
   return '{' .. table.concat(parts, ',') .. '}'
 end
@@ -60,8 +61,8 @@ end
 function view.failure(text)
   local failure = json.parsed_object(text)
   if not failure.group and not failure.type then return '{}' end
-  return '{"group":' .. cjson.encode(failure.group or failure.type) .. ',"message":' .. cjson.encode(failure.message or '')
-    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(failure.worker or '') .. '}'
+  return '{"group":' .. cjson.encode(json.text(failure.group or failure.type)) .. ',"message":' .. cjson.encode(json.text(failure.message))
+    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(json.text(failure.worker)) .. '}'
 end
 
 -- A list of at most so many, with the total beside it.
@@ -86,10 +87,11 @@ function view.history(jid, old)
   return '"history":' .. json.list(presented) .. ',"history_total":' .. total
 end
 
--- An event as its extra object with `when` and `what`.
+-- An event as its extra object with `when` and `what`. One that is nested so deeply that readers can't follow is none of ours.
 function view.event(item)
   local valid, event = pcall(cjson.decode, item)
-  if not valid or type(event) ~= 'table' then return '{"when":0,"what":"unreadable"}' end
+  local _, nested = string.gsub(item, '[%[{]', '')
+  if not valid or type(event) ~= 'table' or nested > MOST_NESTED then return '{"when":0,"what":"unreadable"}' end
   local extra = type(event[3]) == 'table' and event[3] or {}
   extra.when, extra.what = nil, nil
   local head = '{"when":' .. json.number(tonumber(event[1]) or 0) .. ',"what":' .. cjson.encode(tostring(event[2]))
@@ -107,7 +109,7 @@ function view.failed(group, start, limit)
     if job then
       local failure = json.parsed_object(redis.call('HGET', keys.job(jid), 'failure'))
       jobs[#jobs + 1] = string.sub(job, 1, -2) .. ',"group":' .. cjson.encode(group)
-        .. ',"message":' .. cjson.encode(failure.message or '') .. '}'
+        .. ',"message":' .. cjson.encode(json.text(failure.message)) .. '}'
     end
   end
   return '{"total":' .. redis.call('LLEN', keys.group(group)) .. ',"jobs":' .. json.list(jobs) .. '}'
