@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -87,7 +88,10 @@ class Terminal:
         return 128 + number if number else code or 0
 
     def close(self) -> None:
-        self._process.close(force=True)
+        if self._process.isalive():
+            self._process.kill(signal.SIGKILL)
+            self._process.wait()
+        self._process.close()
 
 
 @asynccontextmanager

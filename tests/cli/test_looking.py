@@ -207,11 +207,11 @@ def test_a_command_that_is_called_imports_no_other(environment: dict[str, str]) 
 def test_every_command_is_loaded_by_its_name() -> None:
     import typer
 
-    from aioqless.cli import _HOME
+    from aioqless.cli import _HOMES
     from aioqless.cli.app import app
 
     load()
-    assert set(typer.main.get_command(app).commands) == set(_HOME)  # type: ignore[attr-defined]
+    assert set(typer.main.get_command(app).commands) == {command for commands in _HOMES.values() for command in commands.split()}  # type: ignore[attr-defined]
 
 
 def test_what_takes_long_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
