@@ -69,6 +69,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     web.acted            info     who act about outcome
     web.refused          warning  why client path
     web.untrailed        error    who act why
+    web.broken           error    path error exc_info
     health.told          info     port
     supervisor.started   info     processes
     supervisor.draining  info     processes

@@ -99,7 +99,10 @@ class Client:
         return self
 
     def _scripts(self, name: str, timeout: float) -> Scripts:
-        scripts = Scripts(self._connection(name, timeout), self.namespace, patience=self._patience, clock=self._clock)
+        return self._scripts_over(self._connection(name, timeout))
+
+    def _scripts_over(self, connection: Connection) -> Scripts:
+        scripts = Scripts(connection, self.namespace, patience=self._patience, clock=self._clock)
         scripts.seal = self._seal
         return scripts
 
@@ -116,7 +119,7 @@ class Client:
         """The same queues over another connection, such as one that paces what is sent. It is no more than this client's other hand: there
         is nothing to enter or to leave."""
         other = copy.copy(self)
-        other._doors = _Doors(self.redis, Scripts(connection, self.namespace, clock=self._clock), other)
+        other._doors = _Doors(self.redis, self._scripts_over(connection), other)
         return other
 
     async def _ensure_private(self) -> None:

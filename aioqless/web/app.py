@@ -52,7 +52,7 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | No
         *[Route(path, shows.page, methods=["GET"]) for path in VIEWS],
         Route("/live", shows.live, methods=["GET"]),
         Route("/do/{act}", shows.do, methods=["POST"]),
-        Route("/login", login, methods=["GET", "POST"]),
+        Route("/login", login.enter, methods=["GET", "POST"]),
         Route("/logout", login.leave, methods=["POST"]),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]

@@ -16,6 +16,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from aioqless.connection import AWAY
+from aioqless.log import log
 from aioqless.web.asked import Asked
 from aioqless.web.paced import Paced
 
@@ -97,6 +98,9 @@ class Live:
                     html = await self._board.contents(replace(topic.asked, client=self._client))
                 except AWAY as away:
                     html = self._board.trouble(topic.asked, away)
+                except Exception as error:  # one page's, not that of all others
+                    log.error("web.broken", path=topic.asked.path, error=repr(error), exc_info=True)
+                    html = self._board.trouble(topic.asked, error)
                 topic.made = loop.time()
                 if html != topic.html:
                     topic.html = html

@@ -33,7 +33,8 @@ class Login:
         self._vain: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._guessing = asyncio.Semaphore(AT_ONCE)
 
-    async def __call__(self, request: Request) -> Response:
+    async def enter(self, request: Request) -> Response:
+        """The form, and what is filled in."""
         root = request.scope.get("root_path", "")
         if not self._board.access.users:
             return RedirectResponse(f"{root}/", 303)
@@ -55,7 +56,7 @@ class Login:
             log.warning("web.refused", why="wrong name or password", client=request.client.host if request.client else "", path="/login")
             return self._form(request, "Name or password is wrong.", 403)
         self._vain.pop(name, None)
-        return self._enter(request, user.name, form.get("to", ""))
+        return self._let_in(request, user.name, form.get("to", ""))
 
     async def leave(self, request: Request) -> Response:
         """End this session."""
@@ -64,7 +65,7 @@ class Login:
         answer.headers["Set-Cookie"] = cookie("", request, 0)
         return answer
 
-    def _enter(self, request: Request, name: str, to: str) -> Response:
+    def _let_in(self, request: Request, name: str, to: str) -> Response:
         answer = RedirectResponse(request.scope.get("root_path", "") + inside(to), 303)
         answer.headers["Set-Cookie"] = cookie(self._board.sessions.cookie(self._board.sessions.begin(name)), request)
         return answer

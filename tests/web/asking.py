@@ -19,7 +19,7 @@ async def do(http: httpx.AsyncClient, act: str, **form: str) -> str:
     """Press a button; returns what the dashboard says then."""
     answer = await http.post(f"/do/{act}", data={"token": await token(http), "back": "/", **form})
     assert answer.status_code == 303, answer.text
-    html = (await http.get(answer.headers["location"])).text
+    html = (await http.get(http.base_url.join(answer.headers["location"]))).text
     found = re.search(r'<p class="note (\w+)">(.*?)</p>', html, re.DOTALL)
     assert found, html
     return f"{found[1]}: {found[2]}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx
 import pytest
@@ -76,9 +78,6 @@ async def site(app: Starlette) -> AsyncIterator[str]:
         yield address
 
 
-Form: TypeAlias = Callable[..., Awaitable[httpx.Response]]
-
-
 @pytest.fixture
 async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
     """Requests to it as a browser sends them."""
@@ -86,16 +85,41 @@ async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
-@pytest.fixture
-async def page(site: str) -> AsyncIterator[Page]:
-    """A page of a real browser; whatever it complains of fails the test."""
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One browser for all tests: where it is told what to do."""
     if not CHROMIUM:
         pytest.skip("chromium isn't there")
-    async with browsing() as browser:
-        page = await browser.new_page(base_url=site)
+    profile = tmp_path_factory.mktemp("chromium")
+    options = ["--headless=new", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}", "--disable-dev-shm-usage"]
+    process = subprocess.Popen([CHROMIUM, *options], stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    told = next((line for line in process.stderr if "DevTools listening on" in line), "")
+    reading = threading.Thread(target=process.stderr.read, daemon=True)
+    reading.start()
+    yield told.split()[-1]
+    process.terminate()
+    process.wait(10)
+    reading.join(10)
+    process.stderr.close()
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.connect_over_cdp(chromium)
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture
+async def page(browser: Browser, site: str) -> AsyncIterator[Page]:
+    """A page of a real browser; whatever it complains of fails the test."""
+    async with await browser.new_context(base_url=site) as context:
+        page = await context.new_page()
         complaints: list[str] = []
         page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(5_000)
         yield page
         assert complaints == []

@@ -14,7 +14,7 @@ from aioqless.web import create_app
 
 from . import jobs
 from .conftest import browsing, served, worked
-from .town import put_a_days_work
+from .town import BROKEN, put_a_days_work, put_a_fortnight
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZE = {"width": 1240, "height": 860}
@@ -24,6 +24,7 @@ A_WHILE = 100  # seconds of work before the pictures are taken, for lines that s
 async def main() -> None:
     log.write_to(level="error")
     with server() as url:
+        await put_a_fortnight(url)
         async with Client(url) as client, worked(client), served(create_app(client)) as address, browsing() as browser:
             await put_a_days_work(client)
             business = asyncio.create_task(_business(client))
@@ -38,7 +39,7 @@ async def _business(client: Client) -> None:
     """Customers come and go."""
     dice = random.Random(3)
     for second in range(10_000):
-        rush = 12 + round(9 * dice.random()) + (30 if second % 37 < 9 else 0)
+        rush = 20 + round(9 * dice.random()) + (30 if second % 37 < 9 else 0)
         whom = ("someone@example.com",) * 40 + ("ada.lovelace.example.com",)
         await client.queue("mail").put_many(jobs.send_receipt.data(to=dice.choice(whom)) for _ in range(rush))
         await client.queue("pictures").put_many(jobs.resize.data(path=f"new/{second}-{n}.jpg") for n in range(dice.randint(4, 24)))
@@ -47,8 +48,26 @@ async def _business(client: Client) -> None:
         await asyncio.sleep(1)
 
 
+async def _a_failure(client: Client) -> str:
+    """A job that failed of its data, with a traceback as a shop's own code would have it."""
+    klass, queue = "shop.mail.send_receipt", client.queue("receipts")
+    jid = await queue.put(klass, {"to": BROKEN, "invoice": 4711, "lines": 3}, tags=["welcome"])
+    await asyncio.sleep(2)
+    (job,) = await queue.pop(worker="web-1.shop-7421")
+    await asyncio.sleep(4)
+    lines = [
+        'File "shop/mail.py", line 31, in send_receipt',
+        "  await smtp.send(address(to), body)",
+        'File "shop/mail.py", line 12, in address',
+        '  raise ValueError(f"{to!r} is no address")',
+    ]
+    told = "\n".join(["Traceback (most recent call last):", *(f"  {line}" for line in lines), f"ValueError: {BROKEN!r} is no address"])
+    await job.fail("receipts-ValueError", told)
+    return jid
+
+
 async def _pictures(browser: Browser, address: str, client: Client) -> None:
-    jid = (await client.jobs.failed_jids("mail-ValueError"))[0]
+    jid = await _a_failure(client)
     shots = {"overview": "/", "queue": "/queue?name=mail&tab=statistics", "failures": "/failures", "job": f"/job?jid={jid}"}
     for name, path in shots.items():
         for scheme in ("light", "dark") if name == "overview" else ("light",):

@@ -6,10 +6,12 @@ import msgspec
 
 from aioqless import names
 from aioqless.data import decoded
+from aioqless.jobs import Job
 from aioqless.puts import NewJob
 from aioqless.web.access import Role
 from aioqless.web.acts.act import Doing, Done, act
 from aioqless.web.asked import address
+from aioqless.web.pages.jobs import queue_of
 
 
 @act("retry")
@@ -21,8 +23,8 @@ async def retry(doing: Doing) -> str:
         return f"Job {job.jid[:12]} waits in {job.queue} again."
     if job.state == "running":
         raise ValueError("the job is running: take it from its worker first")
-    await job.move(job.queue)
-    return f"Job {job.jid[:12]} was put into {job.queue} again."
+    await job.move(queue := _queue_of(job))
+    return f"Job {job.jid[:12]} was put into {queue} again."
 
 
 @act("put-again")
@@ -30,18 +32,25 @@ async def put_again(doing: Doing) -> str | Done:
     """With other data: the same job where `how` is same, or a new one like it."""
     doing.may_see_data()
     job = await doing.job()
-    data = _edited(doing, job.raw_data)
+    data = _edited(doing, job.text)
     if doing.form.get("how") == "new":
         put = NewJob(job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries)
-        jid = await doing.client.queue(doing.form.get("queue") or job.queue).put(put)
+        jid = await doing.client.queue(doing.form.get("queue") or _queue_of(job)).put(put)
         return Done(f"A new job like it was put: {jid[:12]}.", address("/job", jid=jid))
     if job.state == "running":
         raise ValueError("the job is running, with the data it was given: take it from its worker first, or put a new one")
     if job.state == "failed":
         await doing.client.jobs.revive(job.jid, data=data)
     else:
-        await doing.client.queue(job.queue).requeue(NewJob(job.klass, data, jid=job.jid))
-    return f"Job {job.jid[:12]} waits in {job.queue} with the data you gave it."
+        await doing.client.queue(_queue_of(job)).requeue(NewJob(job.klass, data, jid=job.jid))
+    return f"Job {job.jid[:12]} waits in {_queue_of(job)} with the data you gave it."
+
+
+def _queue_of(job: Job) -> str:
+    """The queue that it is in, or was in last. Raises ValueError when nobody knows."""
+    if not (queue := queue_of(job)):
+        raise ValueError("it isn't known which queue the job was in: move it to one")
+    return queue
 
 
 def _edited(doing: Doing, stored: str) -> msgspec.Raw:
@@ -61,6 +70,9 @@ def _edited(doing: Doing, stored: str) -> msgspec.Raw:
 async def cancel(doing: Doing) -> Done:
     """Delete it."""
     jid = doing.text("jid")
+    job = await doing.job()
+    if job.state == "complete":
+        raise ValueError("the job is complete: it is deleted by itself, when it was kept for as long as the configuration says")
     gone = await doing.client.jobs.cancel(jid)
     return Done(f"Job {jid[:12]} was cancelled." if gone else f"Job {jid[:12]} was gone already.", doing.form.get("then", ""))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from aioqless.recurring import RecurringJob
+from aioqless.sealing import opened
 from aioqless.web.acts.act import Doing, Done, act
 from aioqless.web.asked import address
 
@@ -51,8 +52,9 @@ async def recurring_change(doing: Doing) -> str:
         changes |= {"cron": doing.text("cron").strip(), "timezone": doing.text("timezone").strip()}
     if doing.form.get("data"):
         doing.may_see_data()
-        text = doing.board.redaction.restored(doing.text("data"), template.raw_data)
-        if text.strip() != doing.board.redaction.shown(template.raw_data).strip():
+        stored = opened(doing.client.scripts.seal, template.raw_data, template.klass)
+        text = doing.board.redaction.restored(doing.text("data"), stored)
+        if text.strip() != doing.board.redaction.shown(stored).strip():
             changes["data"] = msgspec.Raw(text.encode())
     if doing.form.get("priority"):
         changes["priority"] = doing.number("priority")

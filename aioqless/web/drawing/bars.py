@@ -10,6 +10,7 @@ from markupsafe import Markup
 import aioqless.web.wording as wording
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
+WIDE = 1140
 # Each bar: what is below it, and which of the stored counters it adds up: seconds 0-59, minutes 1-59, hours 1-23, days 1-6.
 BINS: list[tuple[str, range]] = [
     *[(f"{second} s", range(second, second + 1)) for second in range(10)],
@@ -45,7 +46,7 @@ def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
 def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
     """What was completed and what failed on each of the latest days."""
     most = max((each["completed"] + each["failures"] for each in days), default=0) or 1
-    step = WIDTH / max(1, len(days))
+    step = WIDE / max(1, len(days))
     drawn = Markup("")
     for at, each in enumerate(days):
         bad, good = (each[what] / most * (HEIGHT - 6) for what in ("failures", "completed"))
@@ -59,7 +60,7 @@ def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
             label=wording.day(each["day"])[8:],
         )  # fmt: skip
     done = sum(each["completed"] for each in days)
-    return _chart(f"{wording.number(done)} completed in the last {len(days)} days", WIDTH, drawn)
+    return _chart(f"{wording.number(done)} completed in the last {len(days)} days", WIDE, drawn)
 
 
 def _chart(said: str, width: int, drawn: Markup) -> Markup:

@@ -44,13 +44,10 @@ def trend(group: FailureGroup, now: float, *, width: int = 120, height: int = 28
     counts = [max(0.0, before - after) for before, after in pairwise(since)]
     counts[-1] += since[-1]
     most, step = max(counts) or 1.0, width / TREND
-    bars = Markup("").join(
-        Markup('<rect class="bad" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(at * step, height - size, step - 1, size)
-        for at, count in enumerate(counts)
-        if (size := max(1.5, count / most * height) if count >= 0.5 else 0.0)
-    )
+    sizes = [max(1.5, count / most * height) if count >= 0.5 else 0.0 for count in counts]
+    bars = "".join(f"M{at * step:.1f} {height}v{-size:.1f}h{step - 1:.1f}v{size:.1f}z" for at, size in enumerate(sizes) if size)
     said = f"about {wording.number(round(sum(counts)))} in the last day, {wording.number(round(counts[-1]))} in the last hour"
     return Markup(
         '<svg class="spark" width="{w}" height="{h}" viewBox="0 0 {w} {h}" role="img" aria-label="{said}"><title>{said}</title>'
-        '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/>{bars}</svg>'
+        '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/><path class="bad" d="{bars}"/></svg>'
     ).format(w=width, h=height, said=said, bars=bars, y=height - 0.5)

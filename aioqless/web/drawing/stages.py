@@ -26,15 +26,16 @@ KINDS = {"waited": "wait", "ran": "run", "lay failed": "bad"}
 
 
 def strip(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Markup:
-    """Each span between two events as wide as it was long, with some width left to the short ones. The last reaches to now, unless the
-    job is complete."""
+    """Each span between two events about as wide as it was long, with some width left to the short ones. The last reaches to now, unless
+    the job is complete."""
     spans = list(_spans(events, state, now))[-MOST:]
     if not spans:
         return Markup("")
-    whole = sum(length for _, length in spans) or 1.0
+    weights = _weights(spans)
+    whole = sum(weights) or 1.0
     free, drawn, at = max(0.0, WIDTH - LEAST * len(spans)), Markup(""), 0.0
-    for what, length in spans:
-        width = (LEAST if LEAST * len(spans) < WIDTH else WIDTH / len(spans)) + free * length / whole
+    for (what, length), weight in zip(spans, weights, strict=True):
+        width = (LEAST if LEAST * len(spans) < WIDTH else WIDTH / len(spans)) + free * weight / whole
         drawn += Markup('<g><title>{} {}</title><rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="{}" rx="3"/></g>').format(
             what, wording.span(length), KINDS[what], at, max(1.0, width - 1.5), HEIGHT
         )
@@ -52,3 +53,9 @@ def _spans(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Itera
             yield AFTER[before["what"]], max(0.0, after["when"] - before["when"])
     if told and state != "complete" and told[-1]["what"] in AFTER:
         yield AFTER[told[-1]["what"]], max(0.0, now - told[-1]["when"])
+
+
+def _weights(spans: Sequence[tuple[str, float]]) -> list[float]:
+    """How wide spans are drawn: that in which a job lay failed tells nothing of its work, and takes a tenth at most."""
+    work = sum(length for what, length in spans if what != "lay failed")
+    return [min(length, max(work, 1.0) * 0.1) if what == "lay failed" else length for what, length in spans]

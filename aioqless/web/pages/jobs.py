@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from aioqless.client import Client
-from aioqless.errors import NoSuchJob
+from aioqless.errors import BrokenSeal, NoSuchJob
 from aioqless.jobs import Job
+from aioqless.sealing import opened
 from aioqless.web.asked import Asked, Page
 from aioqless.web.drawing.graph import Node
 
@@ -22,18 +23,36 @@ async def job(asked: Asked) -> Page:
             return await recurring_job(asked)
         raise NoSuchJob("get", "NOJOB", {"why": "There is no such job, or no longer", "jid": jid})
     nodes, edges, more = await around(asked.client, job) if job.dependencies or job.dependents else ([], [], {})
+    data, sealed = shown(asked, job.raw_data, job.klass)
     values = {
         "job": job,
-        "data": asked.board.redaction.shown(job.raw_data) if asked.sees_data else None,
+        "queue": queue_of(job),
+        "data": data,
+        "sealed": sealed,
         "events": job.events[-SHOWN_EVENTS:],
         "nodes": nodes,
         "edges": edges,
         "more": more,
-        "now": time.time(),
+        "now": time.time() // 5 * 5,  # or a page that is live would be told anew each second
         "queues": [each.name for each in asked.board.sampler.latest.queues[:200]],
         "edit": asked.one_of("edit", ("", "1")),
     }
     return Page("job.html", f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}", values)
+
+
+def shown(asked: Asked, stored: str, klass: str) -> tuple[str | None, str]:
+    """Data for those who may see them, out of their seal; or why they can't be shown."""
+    if not asked.sees_data:
+        return None, "Hidden: your role may not see the data of jobs."
+    try:
+        return asked.board.redaction.shown(opened(asked.client.scripts.seal, stored, klass)), ""
+    except BrokenSeal as broken:
+        return None, f"Sealed: {broken}"
+
+
+def queue_of(job: Job) -> str:
+    """The queue that it is in, or for one that is complete, was in last."""
+    return job.queue or next((str(stage["q"]) for stage in reversed(job.history) if stage.get("q")), "")
 
 
 async def around(client: Client, job: Job) -> tuple[list[Node], list[tuple[str, str]], dict[int, int]]:
@@ -67,9 +86,11 @@ async def recurring_job(asked: Asked) -> Page:
     if template is None:
         raise NoSuchJob("recur", "NOJOB", {"why": "There is no such recurring job, or no longer", "jid": jid})
     latest = await asked.client.jobs.glances(*[f"{jid}-{number}" for number in range(template.count, max(0, template.count - 20), -1)])
+    data, sealed = shown(asked, template.raw_data, template.klass)
     values = {
         "template": template,
-        "data": asked.board.redaction.shown(template.raw_data) if asked.sees_data else None,
+        "data": data,
+        "sealed": sealed,
         "latest": latest,
         "ticks": ticks(template.cron, template.timezone, template.interval, template.next),
     }

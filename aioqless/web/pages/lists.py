@@ -7,8 +7,8 @@ import time
 from aioqless.web.asked import SIZE, Asked, Page
 
 MOST_FOUND = 100
-PATIENCE = 0.05  # seconds of searching in one look; whoever wants more goes on from there
-PORTION = 2000  # keys
+PATIENCE = 0.03  # seconds of searching in one look; whoever wants more goes on from there
+PORTION = 1000  # keys
 
 
 async def completed(asked: Asked) -> Page:

@@ -31,6 +31,9 @@ async def worker(asked: Asked) -> Page:
 
 async def _serves(asked: Asked, name: str) -> dict[str, object] | None:
     """What it says of itself; None for one that doesn't listen, such as another qless client's."""
+    ((_, listening),) = await asked.client.redis.pubsub_numsub(f"{asked.client.namespace}:w:{name}")
+    if not listening:
+        return None
     try:
         return await Workers(asked.client.redis, asked.client.scripts, patience=0.5).show(name)
     except (NoSuchWorker, NotObeyed):

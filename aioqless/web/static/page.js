@@ -8,25 +8,36 @@ const parse = html => new DOMParser().parseFromString(html, "text/html")
 
 // Make a part of the page like another, changing as little as can be: what is typed, open or focused stays.
 function morph(old, fresh) {
-  const kept = new Map([...old.children].filter(each => each.id).map(each => [each.id, each]))
-  let at = old.firstChild
-  for (const next of [...fresh.childNodes]) {
-    const same = next.id && kept.get(next.id)
-    if (same && same !== at) old.insertBefore(same, at)
-    const here = same || at
-    if (here && alike(here, next)) {
-      at = here.nextSibling
+  const kept = new Map([...old.children].filter(name).map(each => [name(each), each]))
+  let at = solid(old.firstChild)
+  for (const next of [...fresh.childNodes].filter(each => solid(each) === each)) {
+    const here = kept.get(name(next)) || following(at, next)
+    if (here) {
+      if (here !== at) old.insertBefore(here, at)
+      else at = solid(at.nextSibling)
       update(here, next)
     } else old.insertBefore(document.importNode(next, true), at)
   }
   while (at) {
     const gone = at
-    at = at.nextSibling
+    at = solid(at.nextSibling)
     gone.remove()
   }
 }
 
-const alike = (old, fresh) => old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && (old.id || "") === (fresh.id || "")
+// What is told apart by a name is never taken for another; space between elements is of no interest.
+const name = node => node.id || node.getAttribute?.("aria-labelledby") || ""
+const alike = (old, fresh) => old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && name(old) === name(fresh)
+
+function solid(node) {
+  while (node && node.nodeType === Node.TEXT_NODE && !node.nodeValue.trim()) node = node.nextSibling
+  return node
+}
+
+function following(at, fresh) {
+  while (at && !alike(at, fresh)) at = solid(at.nextSibling)
+  return at
+}
 
 function update(old, fresh) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
@@ -141,7 +152,7 @@ document.addEventListener("keydown", event => {
   const rows = [...document.querySelectorAll("a.row")]
   const at = rows.indexOf(document.activeElement)
   if (Date.now() - went < 1500 && pages[event.key]) location.href = root + pages[event.key]
-  else if (event.key === "/") document.getElementById("q")?.focus()
+  else if (event.key === "/") document.getElementById("q")?.select()
   else if (event.key === "?") document.getElementById("keys").showModal()
   else if (event.key === "j") rows[Math.min(at + 1, rows.length - 1)]?.focus()
   else if (event.key === "k") rows[Math.max(at - 1, 0)]?.focus()

@@ -1,0 +1,124 @@
+"""python -m tests.bench.web: how long each page of the dashboard takes with a million jobs.
+
+1,000 queues, 500 workers, 200 failure groups. The dashboard is a process of its own; times are a request's over loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import httpx
+
+from aioqless import Client
+from aioqless.testing import server
+
+QUEUES, WORKERS, GROUPS = 1_000, 500, 200
+PORTION = 5_000
+_FILL = """
+local ns, first, last, now, total = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local failure = string.rep('  File "shop/mail.py", line 12, in send\\\\n', 12)
+for i = first, last do
+  local jid = string.format('%032x', i * 2654435761)
+  local queue = 'queue-' .. (i % 5 == 0 and 0 or math.floor(i / 7) % 1000)
+  local key, state, worker, place = ns .. ':j:' .. jid, 'waiting', '', i % 10
+  if i <= 2000 then
+    state, worker = 'running', 'worker-' .. i % 500
+    redis.call('ZADD', ns .. ':q:' .. queue .. '-locks', now + 3600, jid)
+    redis.call('ZADD', ns .. ':w:' .. worker .. ':jobs', now + 3600, jid)
+    redis.call('ZADD', ns .. ':workers', now, worker)
+  elseif place < 6 then
+    redis.call('ZADD', ns .. ':q:' .. queue .. '-work', -i / 1e10, jid)
+  elseif place == 6 then
+    state = 'scheduled'
+    redis.call('ZADD', ns .. ':q:' .. queue .. '-scheduled', now + i, jid)
+  elseif place < 9 then
+    state = 'failed'
+    local group = 'queue-' .. math.floor(i / 10) % 200 .. '-ValueError'
+    redis.call('SADD', ns .. ':failures', group)
+    redis.call('LPUSH', ns .. ':f:' .. group, jid)
+    redis.call('HSET', key, 'failure', '{"group":"' .. group .. '","message":"Traceback\\\\n' .. failure
+      .. 'ValueError: nobody is no address","when":' .. math.floor(now - (total - i) / total * 86400) .. ',"worker":"worker-1"}')
+  else
+    state = 'complete'
+    redis.call('ZADD', ns .. ':completed', now - i, jid)
+  end
+  redis.call('HSET', key, 'jid', jid, 'klass', 'shop.mail.send' .. i % 50, 'data', '{"to":"customer' .. i .. '@example.com","token":"x"}',
+    'priority', 0, 'tags', '["welcome"]', 'state', state, 'worker', worker, 'expires', 0,
+    'queue', queue, 'retries', 5, 'remaining', 5, 'time', now)
+  redis.call('RPUSH', key .. '-history', '[' .. math.floor(now) .. ',"put",{"q":"' .. queue .. '"}]')
+  redis.call('ZADD', ns .. ':queues', i, queue)
+  if i % 100 == 0 then redis.call('ZADD', ns .. ':t:welcome', i, jid) end
+  local day = string.format('%.0f', now - now % 86400)
+  if i % 7 == 0 then redis.call('HINCRBY', ns .. ':s:run:' .. day .. ':' .. queue, 'total', 1) end
+  if i % 6 == 0 then redis.call('HINCRBY', ns .. ':s:wait:' .. day .. ':' .. queue, 'total', 1) end
+end
+redis.call('ZADD', ns .. ':tags', 'NX', 1000, 'welcome')
+"""
+
+
+async def main(jobs: int, rounds: int) -> None:
+    with server() as url:
+        async with Client(url) as client:
+            now = time.time()
+            fill = client.redis.register_script(_FILL)
+            for first in range(1, jobs + 1, PORTION):
+                await fill(keys=["ql"], args=[first, min(first + PORTION - 1, jobs), now, jobs])
+            jid = (await client.jobs.failed_jids("queue-7-ValueError"))[0]
+            held = await client.queue("queue-1").put("shop.report", {}, depends=(await client.queue("queue-1").jobs("waiting", count=30)))
+            print(f"{jobs:,} jobs, {len(await client.queues())} queues, {len(await client.workers.counts())} workers,"
+                  f" {len(await client.jobs.failed())} groups\n\n| page | p50, ms | p95, ms | KiB |\n|---|---|---|---|")  # fmt: skip
+        await _measure(url, pages(jid, held, jobs), rounds)
+
+
+def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
+    return {
+        "overview": "/",
+        "queues": "/queues", "queues, last page": "/queues?offset=950&sort=name", "queues, one looked for": "/queues?q=77",
+        "queue, waiting": "/queue?name=queue-0", "queue, waiting, far on": f"/queue?name=queue-0&offset={jobs // 10}",
+        "queue, scheduled": "/queue?name=queue-0&tab=scheduled", "queue, running": "/queue?name=queue-0&tab=running",
+        "queue, statistics": "/queue?name=queue-0&tab=statistics",
+        "failures": "/failures", "failures, last page": "/failures?offset=175", "a group": "/group?name=queue-7-ValueError",
+        "a job that failed": f"/job?jid={jid}", "a job that waits for 30": f"/job?jid={held}",
+        "completed": "/completed", "completed, far on": f"/completed?offset={jobs // 20}",
+        "workers": "/workers", "a worker": "/worker?name=worker-7", "tags": "/tags", "a tag": "/tag?name=welcome",
+        "search for a jid": f"/search?q={jid}", "search for a klass": "/search?q=send49", "search for nothing": "/search?q=nothing-like-it",
+        "recurring": "/recurring", "tracked": "/tracked", "redis": "/redis", "configuration": "/config", "trail": "/trail",
+    }  # fmt: skip
+
+
+async def _measure(url: str, addresses: dict[str, str], rounds: int) -> None:
+    command = [sys.executable, "-m", "aioqless", "web", "--port", "0", "--url", url, "--log-json"]
+    dashboard = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: ASYNC220  nothing else happens here
+    assert dashboard.stderr
+    try:
+        started = next(line for line in dashboard.stderr if "web.started" in line)
+        found = re.search(r"http://[\d.:]+", started)
+        assert found
+        async with httpx.AsyncClient(base_url=found[0], trust_env=False, timeout=30) as http:
+            for name, address in addresses.items():
+                times, size = [], 0
+                for _ in range(rounds):
+                    began = time.perf_counter()
+                    answer = await http.get(address)
+                    times.append((time.perf_counter() - began) * 1000)
+                    assert answer.status_code == 200, (address, answer.text[:500])
+                    size = len(answer.content)
+                p95 = statistics.quantiles(times[1:], n=20)[-1]
+                print(f"| {name} | {statistics.median(times[1:]):.0f} | {p95:.0f} | {size / 1024:.0f} |", flush=True)
+    finally:
+        dashboard.terminate()
+        dashboard.wait(10)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=41)
+    options = parser.parse_args()
+    asyncio.run(main(options.jobs, options.rounds))

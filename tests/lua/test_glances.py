@@ -1,0 +1,122 @@
+"""What lists and dashboards read: a little of much, in one call of a bounded size."""
+
+from __future__ import annotations
+
+from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
+from aioqless.jobs.glance import FailureGroup
+
+from .story import Story
+
+
+async def test_a_glance_has_what_a_list_shows_of_jobs_that_exist(story: Story) -> None:
+    await story.failed("bad", tags=["x"])
+    await story.put("late", 3, delay=10, data='{"long":"' + "x" * 2000 + '"}', priority=-2)
+    bad, late = await story.scripts("glances", jids=["bad", "ghost", "late"])
+    assert (bad["state"], bad["group"], bad["message"], bad["failed"], bad["tags"]) == ("failed", "typo", "no such word", 2, ["x"])
+    assert (bad["data"], bad["size"]) == ("{}", 2)
+    assert (late["state"], late["due"], late["priority"], late["data"], late["size"]) == ("scheduled", 13, -2, None, 2011)
+
+
+async def test_a_long_message_is_cut_between_two_characters(story: Story) -> None:
+    await story.running("a")
+    await story.fail("a", 2, message="é" * 1000)
+    (job,) = await story.scripts("glances", jids=["a"])
+    assert job["message"] == "é" * 500
+
+
+async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: Story) -> None:
+    for number in range(100):
+        await story.failed(f"j{number}", number * 10, number * 10, number * 10)
+    (record, none) = await story.scripts("failures", names=["typo", "none"])
+    group = FailureGroup.of(record)
+    assert (group.total, group.latest and group.latest.jid) == (100, "j99")
+    assert len(group.marks) == 8 and group.marks[0] == (1, 990) and group.marks[-1] == (100, 0)
+    assert group.since(991) == 0 and group.since(990) == 1 and group.since(0) == group.since(-5) == 100
+    assert abs(group.since(500) - 50) <= 2
+    assert none == {"group": "none", "total": 0, "latest": {}, "marks": []}
+
+
+async def test_a_group_is_paged_by_its_jids_the_latest_first(story: Story) -> None:
+    for jid in "abc":
+        await story.failed(jid)
+    assert await story.scripts("group", group="typo", offset=1, count=5) == ["b", "a"]
+    assert await story.scripts("group", group="typo", count=0) == []
+
+
+async def test_failed_jobs_run_again_each_in_its_own_queue(story: Story) -> None:
+    await story.failed("a", queue="mail")
+    await story.failed("b", 3, 4, 5, queue="post")
+    await story.failed("c", 6, 7, 8)
+    assert await story.scripts("revive", "group", group="typo", now=9, count=2) == 2
+    assert [(await story.get(jid))["state"] for jid in "abc"] == ["waiting", "waiting", "failed"]
+    assert (await story.pop(10, queue="mail"), await story.pop(10, queue="post")) == (["a"], ["b"])
+    assert await story.scripts("failed") == {"typo": 1}
+
+
+async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -> None:
+    await story.failed("a")
+    assert await story.scripts("revive", "job", jid="a", now=9, data="[7]") == 1
+    job = await story.get("a")
+    assert (job["state"], job["data"], job["remaining"], job["history"][-1]) == (
+        "waiting",
+        "[7]",
+        5,
+        {"when": 9, "what": "put", "q": "mail"},
+    )
+    async with story.refused(WrongState, state="waiting"):
+        await story.scripts("revive", "job", jid="a", now=10, data="[8]")
+    async with story.refused(NoSuchJob):
+        await story.scripts("revive", "job", jid="ghost", now=10)
+
+
+async def test_a_failed_job_without_a_queue_stays_where_somebody_sees_it(story: Story) -> None:
+    await story.failed("a")
+    await story.failed("b", 3, 4, 5)
+    await story.ask("HSET", story.key("j:a"), "queue", "")
+    assert await story.scripts("revive", "group", group="typo", now=9) == 1
+    assert await story.scripts("group", group="typo") == ["a"]
+    async with story.refused(WrongState):
+        await story.scripts("revive", "job", jid="a", now=9)
+
+
+async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -> None:
+    await story.completed("a")
+    await story.failed("b", 3, 4, 5)
+    await story.completed("c", 86400, 86401, 86402)
+    assert await story.scripts("totals", date=10) == [{"name": "mail", "popped": 2, "completed": 1, "failures": 1, "retries": 0}]
+    assert [(day["day"], day["completed"]) for day in await story.scripts("days", queue="mail", date=90000, count=3)] == [
+        (0, 1),
+        (86400, 1),
+    ]
+
+
+async def test_workers_show_what_they_hold_the_soonest_expiry_first(story: Story) -> None:
+    await story.running("a", 0, 1)
+    await story.running("b", 2, 3)
+    ann, nobody = await story.scripts("working", workers=["ann", "nobody"], most=1, now=5)
+    assert (ann["name"], ann["jobs"], ann["stalled"], [job["jid"] for job in ann["doing"]]) == ("ann", 2, 0, ["a"])
+    assert (nobody["seen"], nobody["doing"]) == (0, [])
+    (ann,) = await story.scripts("working", workers=["ann"], most=5, now=62)
+    assert (ann["jobs"], ann["stalled"]) == (1, 1)
+
+
+async def test_jobs_are_found_by_a_part_of_their_klass_portion_by_portion(story: Story) -> None:
+    for number in range(60):
+        await story.put(f"j{number}", 0, klass="shop.Mail" if number % 3 else "shop.[odd]")
+    found, cursor, calls = set(), "0", 0
+    while calls == 0 or cursor != "0":
+        step = await story.scripts("find", klass="[ODD]", cursor=cursor, count=10)
+        cursor, calls = step["cursor"], calls + 1
+        found |= set(step["found"])
+    assert found == {f"j{number}" for number in range(0, 60, 3)}
+    async with story.refused(InvalidArgument, argument="cursor"):
+        await story.scripts("find", klass="x", cursor="1 MATCH *")
+
+
+async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Story) -> None:
+    for number in range(3):
+        await story.scripts("trail", "add", who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done")
+    acts = await story.scripts("trail", "list", count=2)
+    assert [act["about"]["n"] for act in acts] == [2, 1]
+    (oldest,) = await story.scripts("trail", "list", before=acts[-1]["place"])
+    assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == ({"n": 0}, "ada", "retry", "done")

@@ -1,0 +1,227 @@
+"""Who gets in, who may do what, and which changes count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Mount
+
+from aioqless import Client, Seal
+from aioqless.web import Access, Identity, Role, User, create_app, passwords
+from aioqless.web.acts import ACTS
+from aioqless.web.pages import VIEWS
+
+from .asking import do, token
+from .conftest import served
+
+PASSWORD = "correct horse"
+HASH = passwords.hashed(PASSWORD)
+USERS = {name: User(name, role, HASH) for name, role in (("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN))}
+
+
+@asynccontextmanager
+async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncClient]:
+    async with served(app) as address, httpx.AsyncClient(base_url=address + under, headers={"Origin": address}, trust_env=False) as http:
+        yield http
+
+
+async def log_in(http: httpx.AsyncClient, name: str, password: str = PASSWORD) -> httpx.Response:
+    form = {"token": await token(http, "/login"), "name": name, "password": password, "to": "/queues"}
+    return await http.post("/login", data=form)
+
+
+async def test_every_answer_keeps_scripts_of_others_out(http: httpx.AsyncClient) -> None:
+    for path in ("/", "/static/page.js", "/nowhere", "/live?at=/nowhere"):
+        headers = (await http.get(path)).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'") and "unsafe" not in policy
+        assert (headers["x-frame-options"], headers["x-content-type-options"]) == ("DENY", "nosniff")
+    html = (await http.get("/")).text
+    assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", html)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "localhost.evil.example"},
+        {"X-Forwarded-For": "1.2.3.4"},
+        {"Forwarded": "for=1.2.3.4"},
+    ],
+    ids=str,
+)
+async def test_without_users_only_this_machine_gets_in_under_its_own_name(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    assert (await http.get("/", headers=headers)).status_code == 403
+    assert (await http.get("/")).status_code == 200
+
+
+async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: httpx.AsyncClient, client: Client) -> None:
+    right = {"token": await token(http), "back": "/", "queue": "mail"}
+    for headers, form, status in (
+        ({"Origin": "http://evil.example"}, right, 403),
+        ({"Origin": ""}, right, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, right, 403),
+        ({}, right | {"token": "0" * 64}, 403),
+        ({}, right | {"token": "é"}, 403),
+        ({}, {"queue": "mail"}, 403),
+        ({"Content-Type": "text/plain"}, right, 415),
+        ({"Cookie": "aioqless=forged.x"}, right, 403),
+    ):
+        assert (await http.post("/do/pause", data=form, headers=headers)).status_code == status, (headers, form)
+    assert (
+        await http.post("/do/pause", content=b"a=b&" * 5_000_000, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    ).status_code == 413
+    assert not (await client.queue("mail").counts())["paused"]
+    assert (await http.post("/do/pause", data=right)).status_code == 303
+    assert (await client.queue("mail").counts())["paused"]
+
+
+async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+
+    async def contents() -> dict[bytes, bytes | None]:
+        keys = [key async for key in client.redis.scan_iter(f"{client.namespace}:*")]
+        return {key: await client.redis.dump(key) for key in keys if b":x:request:" not in key}  # answers that are kept for a while
+
+    before = await contents()
+    for path in VIEWS:
+        await http.get(f"{path}?name=mail&jid={jid}&q=mail")
+    for act in ACTS:
+        assert (await http.get(f"/do/{act}?jid={jid}&queue=mail")).status_code == 405
+    assert await contents() == before
+
+
+async def test_who_is_not_known_logs_in_first(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        for path in VIEWS:
+            answer = await http.get(path)
+            assert answer.status_code == 303 and answer.headers["location"].startswith("/login")
+        assert (await http.get("/live?at=/")).status_code == 401
+        assert (await http.post("/do/pause", data={"token": await token(http, "/login"), "queue": "mail"})).status_code == 401
+        assert (await log_in(http, "ada", "wrong one")).status_code == 403
+        assert (await log_in(http, "nobody")).status_code == 403
+        answer = await log_in(http, "ada")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queues")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Lax" in cookie
+        assert "ada" in (await http.get("/queues")).text
+        kept = dict(http.cookies)
+        await http.post("/logout", data={"token": await token(http)})
+        http.cookies.update(kept)
+        assert (await http.get("/")).status_code == 303, "a cookie of a session that was ended lets nobody in"
+
+
+async def test_who_guesses_has_to_wait(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        statuses = [(await log_in(http, "ada", "wrong one")).status_code for _ in range(6)]
+        assert statuses == [403] * 5 + [429]
+        assert (await log_in(http, "ada")).status_code == 429
+        assert (await log_in(http, "otto")).status_code == 303
+
+
+@pytest.mark.parametrize(("name", "may"), [("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN)])
+async def test_each_act_asks_for_its_role(client: Client, name: str, may: Role) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, name)
+        mine = {"token": await token(http, "/queues"), "back": "/queues"}
+        for act in ACTS.values():
+            assert act.role > Role.READ
+        for each, act in ACTS.items():
+            await http.post(f"/do/{each}", data=mine)
+            told = (await http.get("/queues")).text
+            assert ("That is for those who may" in told) == (act.role > may), each
+        assert (await http.get("/trail")).status_code == (200 if may is Role.ADMIN else 403)
+
+
+async def test_data_are_shown_to_those_who_may_and_secrets_to_nobody(client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {"name": "Ada", "smtp": [{"Password": "hunter2"}], "n": 12345678901234567})
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, "rita")
+        for path in (f"/job?jid={jid}", "/queue?name=mail", "/search?q=Greet"):
+            assert "Ada" not in (await http.get(path)).text
+        assert "you may not see the data" not in await do(http, "put-again", jid=jid, data="{}")
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, "otto")
+        page = (await http.get(f"/job?jid={jid}")).text
+        assert "Ada" in page and "hunter2" not in page and "12345678901234567" in page
+        assert "hunter2" not in (await http.get("/queue?name=mail")).text
+        edited = '{"name": "Bob", "smtp": [{"Password": "•••••"}], "n": 12345678901234567}'
+        assert (await do(http, "put-again", jid=jid, how="same", data=edited)).startswith("done")
+    job = await client.jobs.get(jid)
+    assert job and job.data == {"name": "Bob", "smtp": [{"Password": "hunter2"}], "n": 12345678901234567}
+
+
+async def test_what_was_not_edited_stays_as_it_was_byte_for_byte(http: httpx.AsyncClient, client: Client) -> None:
+    import html
+
+    import msgspec
+
+    text = '{"b":1.50,  "a":[12345678901234567890, 1e3], "é":"\\u00e9"}'
+    jid = await client.queue("mail").put("Greet", msgspec.Raw(text.encode()))
+    page = (await http.get(f"/job?jid={jid}")).text
+    shown = html.unescape(re.search(r"<textarea[^>]*>\n?(.*?)</textarea>", page, re.DOTALL)[1])  # type: ignore[index]
+    await do(http, "put-again", jid=jid, how="same", data=shown.replace("\n", "\r\n"))
+    job = await client.jobs.get(jid)
+    assert job and job.raw_data == text
+
+
+async def test_sealed_data_are_shown_and_changed_in_their_seal_by_who_has_the_key(client: Client, redis_url: str) -> None:
+    async with Client(redis_url, namespace=client.namespace, seal=Seal(Seal.new_key())) as keeper:
+        jid = await keeper.queue("mail").put("Greet", {"name": "Ada"})
+        async with asked(create_app(client)) as http:
+            page = (await http.get(f"/job?jid={jid}")).text
+            assert "this client has no key" in page and "Ada" not in page
+            assert "no key" in await do(http, "put-again", jid=jid, how="same", data='{"name": "Bob"}')
+        async with asked(create_app(keeper)) as http:
+            assert "Ada" in (await http.get(f"/job?jid={jid}")).text
+            assert (await do(http, "put-again", jid=jid, how="same", data='{"name": "Bob"}')).startswith("done")
+        job = await keeper.jobs.get(jid)
+        assert job and job.data == {"name": "Bob"} and "Bob" not in job.raw_data
+
+
+async def test_mounted_in_an_app_it_takes_the_apps_word_for_who_somebody_is(client: Client) -> None:
+    def who(request: Request) -> Identity | None:
+        return {"boss": Identity("boss", Role.ADMIN), "clerk": Identity("clerk", Role.READ)}.get(request.headers.get("x-user", ""))
+
+    await client.queue("mail").put("Greet", {})
+    app = Starlette(routes=[Mount("/jobs", create_app(client, access=Access(authenticate=who)))])
+    async with asked(app, "/jobs") as http:
+        assert (await http.get("/")).status_code == 403
+        http.headers["x-user"] = "boss"
+        page = (await http.get("/queues")).text
+        assert 'href="/jobs/static/page.css"' in page and 'href="/jobs/queue?name=mail"' in page
+        assert (
+            await do(http, "pause", queue="mail", back="/queue?name=mail")
+            == "done: Queue mail is paused: what runs goes on, nothing else starts."
+        )
+        assert "boss" in (await http.get("/trail")).text
+        http.headers["x-user"] = "clerk"
+        assert "Unpause" not in (await http.get("/queue?name=mail")).text
+
+
+async def test_nobody_is_sent_elsewhere(http: httpx.AsyncClient) -> None:
+    for to in ("//evil.example", "https://evil.example", "/\\evil.example", "\r\nX: y"):
+        answer = await http.post("/do/pause", data={"token": await token(http), "back": to, "queue": "mail"})
+        assert answer.headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("ada admin", "must be: name role hash"),
+        ("ada boss HASH", "role 'boss' must be read, operate or admin"),
+        ("ada admin secret", "a password's hash must be"),
+        ("ada admin HASH\nada read HASH", "line 2: ada is there twice"),
+        ("# nobody", "has no users"),
+    ],
+)
+def test_a_wrong_line_of_users_is_refused_with_the_reason(tmp_path, line: str, why: str) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "users").write_text(line.replace("HASH", HASH))
+    with pytest.raises(ValueError, match=re.escape(why)):
+        Access.of_file(tmp_path / "users")
