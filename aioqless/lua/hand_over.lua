@@ -14,6 +14,6 @@ people.check_limit(limit)
 if to == worker then refusal.argument('to', to, 'has it already') end
 local job = record.held(jid, worker, fence)
 history.append(jid, job, now, 'handed-over', cjson.encode({worker = worker, to = to}))
-if config.number('archive') == 'on' then archive.interrupted(job, now, 'handed-over') end
+if archive.is_on() then archive.interrupted(job, now, 'handed-over') end
 people.transfer(job, to, limit, now)
 return json.number(now + limit)

@@ -12,7 +12,7 @@
 
 local job = record.held(jid, worker, fence)
 history.append(jid, job, now, 'skipped', cjson.encode({worker = worker}))
-if config.number('archive') == 'on' then archive.interrupted(job, now, 'skipped') end
+if archive.is_on() then archive.interrupted(job, now, 'skipped') end
 people.remember_skipped(person, jid, now)
 releasing.let_go(job, now)
 local state = putting.place(jid, job.queue, job.priority, 0, now, false)

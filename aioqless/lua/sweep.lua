@@ -10,7 +10,7 @@
 
 local PORTION = 200
 if from and not string.find(from, '^%d+$') then refusal.argument('from', from, 'is none that a sweep has given') end
-if config.number('archive') ~= 'on' then return '{"found":0,"missing":[],"next":null}' end
+if not archive.is_on() then return '{"found":0,"missing":[],"next":null}' end
 local jids, next_from = {}, nil
 if word == 'completed' then
   local step = redis.call('ZSCAN', keys.completed(), from or '0', 'COUNT', PORTION)

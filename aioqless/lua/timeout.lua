@@ -18,7 +18,7 @@ for _, job in ipairs(jobs) do
   if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), job.jid) end
   place.wait(job.queue, job.jid, '+inf')
   record.clear(job.jid, 'grace')
-  if config.number('archive') == 'on' then archive.interrupted(job, now, 'timed-out') end
+  if archive.is_on() then archive.interrupted(job, now, 'timed-out') end
   record.set(job.jid, 'state', 'stalled', 'expires', 0)
   events.lock_lost(job.worker, job.jid)
 end

@@ -1,7 +1,8 @@
 """Build a Lua script from a command's header and body and the library functions that they reach.
 
 A library is a file of top-level functions `function lib.name(...)`. Only those that a command mentions, directly or through others, are
-put into its script, since Redis pays for each definition at each call.
+put into its script, since Redis pays for each definition at each call. What follows a line `-- @late` in a library is defined only in
+calls that say `late()` before they use it: one definition instead of many where a feature isn't used.
 """
 
 from __future__ import annotations
@@ -55,15 +56,22 @@ def _lines(name: str, looks_back: bool) -> list[Line]:
     body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
     used = _libraries("\n".join([*arguments, *tail, *(text for _, text in body)]))
     lines: list[Line] = [(f"local {library} = {{}}", None) for library in used]
-    for library, blocks in used.items():
-        lines.append(("do", None))
-        lines += [(text, (f"lib/{library}.lua", number)) for block in blocks for number, text in block.lines]
-        lines.append(("end", None))
+    if any(block.late for blocks in used.values() for block in blocks):
+        lines += [("local function late()", None), ("late = function() end", None), *_definitions(used, late=True), ("end", None)]
+    lines += _definitions(used, late=False)
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
     lines += [(text, (f"{name}.lua", number)) for number, text in body]
     lines.append(("end", None))
     return lines + [(text, None) for text in tail]
+
+
+def _definitions(used: dict[str, list[_Block]], *, late: bool) -> Iterator[Line]:
+    for library, blocks in used.items():
+        if chosen := [block for block in blocks if block.late == late]:
+            yield "do", None
+            yield from ((text, (f"lib/{library}.lua", number)) for block in chosen for number, text in block.lines)
+            yield "end", None
 
 
 def _quoted(text: str) -> str:
@@ -156,6 +164,7 @@ class _Block:
     name: str
     shared: bool  # a local, known by its bare name to the functions of its library
     lines: tuple[tuple[int, str], ...]
+    late: bool = False
 
     @property
     def text(self) -> str:
@@ -166,8 +175,9 @@ class _Block:
 def _blocks(library: str) -> tuple[_Block, ...]:
     blocks: list[_Block] = []
     current: list[tuple[int, str]] = []
-    name, shared = "", False
+    name, shared, late = "", False, False
     for number, line in enumerate((LUA / "lib" / f"{library}.lua").read_text("utf-8").splitlines(), 1):
+        late = late or line == "-- @late"
         if not current and (not line or line.startswith("--")):
             continue
         if not current:
@@ -179,7 +189,7 @@ def _blocks(library: str) -> tuple[_Block, ...]:
         code = re.sub(r"\s+--.*", "", line)
         opens = "function" in code or code.endswith("{")
         if code in ("end", "}") or (len(current) == 1 and (not opens or code.endswith((" end", "}")))):
-            blocks.append(_Block(name, shared, tuple(current)))
+            blocks.append(_Block(name, shared, tuple(current), late))
             current = []
     if current:
         raise HeaderError(f"lib/{library}.lua:{current[0][0]}: this block does not end")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -47,6 +48,20 @@ def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
         for block in composing._blocks(library):
             written_out = library == "keys" and text.count(f"keys.{block.name}(") > 1
             assert (f"lib/{library}.lua", block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
+
+
+def test_what_is_defined_late_shares_no_local_with_what_is_defined_at_once() -> None:
+    for library in composing._library_names():
+        shared = {block.name: block.late for block in composing._blocks(library) if block.shared}
+        for block in composing._blocks(library):
+            words = set(re.findall(r"\b[A-Za-z_]+\b", block.text))
+            assert not [name for name in words & set(shared) if shared[name] != block.late], f"{library}.{block.name}"
+
+
+def test_what_is_defined_late_is_one_definition_until_it_is_needed() -> None:
+    text = compose("put", "ql").text
+    before, _, after = text.partition("local function late()")
+    assert "archive.append(job, what" not in before and after.index("function archive.append(") < after.index("function archive.is_on(")
 
 
 @pytest.mark.parametrize("name", command_names())

@@ -1,6 +1,15 @@
 -- archive: the end of each stage of a job is appended to a stream, where shared config says `archive`: `on`, for those who keep it
 -- elsewhere.  An entry has all that is known of the stage, since the job may be gone when it is read; what has no value is left out.
--- Whether it is on is asked by config.number, which most calls read anyway, so that it costs nothing where it is off.
+-- Whether it is on is read with the other numbers, which most calls need anyway, so that it costs nothing where it is off.
+
+-- Whether it is on; from then on the rest of this is there.
+function archive.is_on()
+  if config.number('archive') ~= 'on' then return false end
+  late()
+  return true
+end
+
+-- @late
 
 local MOST_RUNS = 100
 local LONGEST_MESSAGE = 200

@@ -36,7 +36,7 @@ end
 -- One that failed long ago only expires: its end was the failure.
 function cancelling.delete(job, expired)
   local jid = job.jid
-  if config.number('archive') == 'on' then
+  if archive.is_on() then
     if job.state == 'failed' then missed.append(job) end
     if not expired then archive.append(job, 'cancel', args.time('now'), {state = 'cancelled'}) end
   end

@@ -33,7 +33,7 @@ function completing.advance(job, done)
   dependency.link(job.jid, done.depends or {})
   record.clear(job.jid, 'x-lost')
   local state = putting.place(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
-  if config.number('archive') == 'on' then archive.append(job, 'advance', done.now, {to = done.next, state = state}) end
+  if archive.is_on() then archive.append(job, 'advance', done.now, {to = done.next, state = state}) end
   if done.depends and #done.depends > 0 then
     record.set(job.jid, 'x-after', json.texts(done.depends))
     record.clear(job.jid, 'x-on-failed')
@@ -44,7 +44,7 @@ end
 
 function completing.finish(job, now)
   events.log_completed(job.jid, job.queue)
-  if config.number('archive') == 'on' then
+  if archive.is_on() then
     archive.append(job, 'complete', now, {state = 'complete'})
     completing.write(job, now, 'complete', '', 'x-archived', record.time(now))
   else

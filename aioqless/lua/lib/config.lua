@@ -12,7 +12,6 @@ local DEFAULTS = {
   ['max-job-history'] = 100,
   ['max-lost'] = 5,
 }
-local ARCHIVE = {['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold', ['archive-data'] = 0}
 
 -- What the commands go by is read in one call, when the first of it is asked for.
 local NUMBERS = {
@@ -21,7 +20,6 @@ local NUMBERS = {
 }
 local numbers
 local of_queue = {}
-local archiving
 
 -- One of NUMBERS; a setting that isn't a number counts as not set.  But `archive` is `on`, or anything else.
 function config.number(option)
@@ -58,6 +56,18 @@ function config.is_limited(queue)
   return (tonumber(redis.call('HGET', keys.config(), queue .. '-max-concurrency')) or 0) > 0
 end
 
+-- The name under which an option is stored: `heartbeat-<queue>` is only another spelling.
+function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end
+
+function config.default(option) return DEFAULTS[option] end
+
+function config.defaults() return DEFAULTS end
+
+-- @late
+
+local ARCHIVE = {['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold', ['archive-data'] = 0}
+local archiving
+
 -- How ended jobs are archived, where they are.
 function config.archiving()
   if not archiving then
@@ -70,9 +80,4 @@ function config.archiving()
   return archiving
 end
 
--- The name under which an option is stored: `heartbeat-<queue>` is only another spelling.
-function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end
-
-function config.default(option) return DEFAULTS[option] or ARCHIVE[option] end
-
-function config.defaults() return {DEFAULTS, ARCHIVE} end
+function config.archive_defaults() return ARCHIVE end

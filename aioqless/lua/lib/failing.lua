@@ -24,7 +24,7 @@ end
 
 -- The job is failed from now on, in its group.  Leaving queue and locks is the caller's part.
 function failing.store(job, group, message, worker, now)
-  if config.number('archive') == 'on' then
+  if archive.is_on() then
     archive.append(job, 'fail', now, {state = 'failed', group = group, message = message})
     record.set(job.jid, 'x-archived', job.time_text or '')
   end

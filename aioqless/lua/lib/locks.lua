@@ -47,7 +47,7 @@ function locks.lapse(queue, jid, now)
   if redis.call('HGET', keys.job(jid), 'x-reserved') == (job.fence or '') .. ' ' .. job.worker then
     history.append(jid, job, now, 'abandoned', cjson.encode({worker = job.worker}))
     events.lock_lost(job.worker, jid)
-    if config.number('archive') == 'on' then archive.interrupted(job, now, 'abandoned') end
+    if archive.is_on() then archive.interrupted(job, now, 'abandoned') end
     if job.terms then limits.leave(job, now) end
     return job
   end
@@ -73,7 +73,7 @@ function locks.lapse(queue, jid, now)
     locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
     return nil
   end
-  if config.number('archive') == 'on' then archive.interrupted(job, now, 'lost') end
+  if archive.is_on() then archive.interrupted(job, now, 'lost') end
   return job
 end
 

@@ -18,7 +18,7 @@ function putting.put(put)
   local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
   local priority = put.priority or (job and job.priority) or 0
 
-  if job and config.number('archive') == 'on' then
+  if job and archive.is_on() then
     if job.state == 'complete' or job.state == 'failed' then
       missed.append(job)
     else

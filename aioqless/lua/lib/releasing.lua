@@ -4,7 +4,7 @@
 function releasing.release(job, now, delay)
   local jid = job.jid
   history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
-  if config.number('archive') == 'on' then archive.interrupted(job, now, 'released') end
+  if archive.is_on() then archive.interrupted(job, now, 'released') end
   releasing.let_go(job, now)
   if delay and delay > 0 then
     local state = putting.place(jid, job.queue, job.priority, delay, now, false)

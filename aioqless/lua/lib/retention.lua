@@ -45,7 +45,7 @@ function retention.delete(jids)
     local job = redis.call('HMGET', keys.job(jid), 'state', 'tags')
     redis.call('ZREM', keys.completed(), jid)
     if job[1] == 'complete' then
-      if config.number('archive') == 'on' then missed.append(record.read(jid)) end
+      if archive.is_on() then missed.append(record.read(jid)) end
       tagging.detach(jid, json.parsed_list(job[2]))
       redis.call('UNLINK', keys.job(jid), keys.history(jid))
     end

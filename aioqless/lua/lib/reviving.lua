@@ -1,7 +1,7 @@
 -- reviving: a failed job, out of its group by now, comes into a queue again. (Registering the queue is the caller's part.)
 
 function reviving.place(job, queue, now)
-  if config.number('archive') == 'on' then missed.append(job) end
+  if archive.is_on() then missed.append(job) end
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
   record.clear(job.jid, 'x-lost', 'x-start-by')
   local state = putting.place(job.jid, queue, job.priority, 0, now, false)
