@@ -1,4 +1,4 @@
-"""The command line: `python -m tests.bench [peers|kill|scale|micro|cost|smoke] [options]`, which `nox -s bench` runs."""
+"""The command line: `python -m tests.bench [peers|kill|scale|micro|cost|pipeline|smoke] [options]`, which `nox -s bench` runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.bench.kill import PATIENCE, run_kill
 from tests.bench.micro import run_micro
 from tests.bench.peers import PEERS, ROOT, Figures, Peer
 from tests.bench.phases import PHASES, run_peers
+from tests.bench.pipeline import run_pipeline
 from tests.bench.scale import run_scale
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
@@ -23,6 +24,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
     "kill": ("what becomes of a killed worker's job (up to 11 minutes of waiting)", lambda o: run_kill(o.peers, o.patience)),
     "scale": ("a million jobs, many states, several workers (about 8 minutes)", lambda o: run_scale(o.size)),
     "micro": ("what each command costs Redis (a minute)", lambda o: run_micro(o.n or 6_000)),
+    "pipeline": ("Spark beside a plain loop: rows read, archived, put (5 minutes)", lambda o: run_pipeline(o.n or 20_000)),
     "cost": ("where the time of one job goes (a minute)", lambda o: run_cost(o.n or 20_000)),
 }
 

@@ -17,7 +17,7 @@ from typing import Any
 from tests.bench.kill import PATIENCE
 from tests.bench.peers import PEERS, ROOT, Figures
 
-PAGES = ("README.md", "docs/performance.md")  # whichever has the markers of a part gets it
+PAGES = ("README.md", "docs/performance.md", "docs/pipeline.md")  # whichever has the markers of a part gets it
 LOST = "**lost**"
 NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
 WHY = {  # what the documentation or the code of each says of a job whose worker is gone
@@ -215,12 +215,25 @@ def _cost(known: Figures) -> str:
     return "\n".join([_measured(figures), "", "| one job of a busy worker | µs |", "|---|---|", *lines])
 
 
+def _pipeline(known: Figures) -> str:
+    figures = known["pipeline"]
+    lines = ["| | rows | a loop, rows/s | Spark, rows/s | a loop, µs of CPU a row | Spark | |", "|---" * 7 + "|"]
+    for work, sizes in ((work, figures[work]) for work in ("read", "archive", "put")):
+        for size, by in sizes.items():
+            loop, spark = by["loop"], by["spark"]
+            cpu = f"{loop['cpu']:.0f} | {spark['cpu']:.0f} | {spark['cpu'] / loop['cpu']:.1f} times"
+            rates = f"{loop['rate']:,.0f} | {spark['rate']:,.0f} | {cpu}"
+            lines.append(f"| {work} | {int(size):,} | {rates} |")
+    return "\n".join(lines) + "\n"
+
+
 PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
     "peers": {"summary": _summary, "peers": _peers},
     "kill": {"kill": _kill},
     "scale": {"scale": _scale},
     "micro": {"micro": _micro},
     "cost": {"cost": _cost},
+    "pipeline": {"pipeline": _pipeline},
 }
 
 

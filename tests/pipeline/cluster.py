@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aioqless.pipeline.session import session
@@ -30,11 +31,9 @@ def fails_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def where(_: Any) -> Iterator[tuple[str, str]]:
     """On which executor a task runs, and from where it has the package."""
-    from pyspark import SparkFiles
-
     import aioqless
 
-    yield SparkFiles.getRootDirectory(), aioqless.__file__
+    yield str(Path.cwd()), aioqless.__file__
 
 
 def main(url: str, namespace: str, folder: str) -> None:
