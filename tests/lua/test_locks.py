@@ -266,20 +266,6 @@ async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_wh
     assert await story.day() == {"retries": "3", "failures": "1", "failed": "1"}
 
 
-async def test_of_jobs_that_lost_a_lock_before_a_pop_hands_out_one_for_it_may_be_what_ends_its_workers(story: Story) -> None:
-    await story.configure(grace_period=0)
-    for at, jid in enumerate("abc"):
-        await story.put(jid, at)
-    assert await story.pop(10, count=3) == ["a", "b", "c"]
-    await story.put("d", 11)
-    assert await story.pop(70, count=4) == ["a", "b", "c", "d"]  # each may have been beside the one that did it
-    assert await story.pop(130, count=4) == ["a", "d"]
-    assert await story.pop(130, count=4) == ["b"]
-    assert await story.pop(130, count=4) == ["c"]
-    assert await story.pop(130, count=4) == []
-    assert await story.happened("c") == [(2, "put"), (10, "popped"), (70, "timed-out"), (70, "popped"), (130, "timed-out"), (130, "popped")]
-
-
 async def test_five_locks_may_be_lost_where_nobody_says_otherwise(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.put("a", 0, retries=9)

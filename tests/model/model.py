@@ -28,7 +28,6 @@ class Model(Views):
     def call(self, command: str, /, *words: str, request: str | None = None, **given: Any) -> Any:
         """Carry out a command; one whose `request` was answered before gets the same answer and does nothing."""
         self.published = []
-        self.suspected = False  # whether this call has handed out a job that lost its lock before
         perform: Callable[..., Any] = getattr(self, "_".join((command, *words)))
         if request is None:
             return perform(**given)
@@ -164,10 +163,6 @@ class Model(Views):
             job = self.job(jid)
             grace = self.option("grace-period")
             self.leave_worker(jid, job["worker"])
-            if ("grace" in job or grace <= 0) and "x-lost" in job:
-                if self.suspected:
-                    continue
-                self.suspected = True
             if "grace" not in job or grace <= 0:
                 self.tell_trackers("stalled", jid)
                 self.append_history(jid, now, "timed-out")

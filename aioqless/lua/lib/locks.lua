@@ -1,7 +1,5 @@
 -- locks: who runs what until when.
 
-local suspected = false
-
 -- Taken or renewed, whether it lapsed or not: a lock is its holder's until somebody takes it.
 function locks.hold(queue, jid, worker, expires)
   redis.call('ZADD', keys.locks(queue), expires, jid)
@@ -35,8 +33,7 @@ end
 
 -- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away. A person who let a reservation
 -- run out had its time, and costs the job nothing.
--- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, it was lost too often, or
--- it is to wait for another call).
+-- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, or it was lost too often).
 function locks.lapse(queue, jid, now)
   local job = record.read(jid)
   if not job or job.state == 'complete' or job.state == 'failed' then
@@ -52,7 +49,6 @@ function locks.lapse(queue, jid, now)
     return job
   end
   local grace = config.number('grace-period')
-  if (job.grace or grace <= 0) and locks.keeps_apart(jid) then return nil end
   if not job.grace or grace <= 0 then
     events.tracked('stalled', jid)
     history.append(jid, job, now, 'timed-out')
@@ -75,15 +71,6 @@ function locks.lapse(queue, jid, now)
   end
   if archive.is_on() then archive.interrupted(job, now, 'lost') end
   return job
-end
-
--- A job that lost its lock before may be what ended its worker. A call hands out one of them at most: those that ran beside it would
--- lose theirs again and again with it, until they fail for it.
-function locks.keeps_apart(jid)
-  if not redis.call('HGET', keys.job(jid), 'x-lost') then return false end
-  local others = suspected
-  suspected = true
-  return others
 end
 
 -- A job whose worker is gone: counted, and failed when that has happened too often.  Returns whether it was.
