@@ -58,6 +58,7 @@ _HOMES = {
     "outbox": "outbox",
     "pipeline_archive": "pipeline",
     "pipeline_put": "pipeline",
+    "pipeline_tables": "pipeline",
     "queues": "failed pause queues unpause",
     "recurring": "recur recurring",
     "redis": "redis",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ LAKE = Path("lake")
 @contextmanager
 def plainly(trace: bool) -> Iterator[None]:
     """Let what goes wrong with Spark, or without it, be said in a line; `trace` lets it through as it is."""
+    logging.getLogger("SQLQueryContextLogger").disabled = not trace  # by which pyspark writes Java's traces to stderr
     try:
         yield
     except (AioqlessError, typer.Exit, typer.Abort):
@@ -35,24 +37,14 @@ def plainly(trace: bool) -> Iterator[None]:
             raise
         raise AioqlessError(f"{missing.name or missing} is missing: pip install 'aioqless[spark]'") from None
     except Exception as error:
-        if trace or not _of_spark(error):
+        if trace or type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        raise AioqlessError(f"{_told(error)} (--trace shows where)") from None
+        from aioqless.pipeline.session import told
+
+        # Spark says it with a code before it and one behind it, which say nothing to who asked.
+        raise AioqlessError(re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", told(str(error)))) from None
 
 
 def tell(text: str) -> None:
     """Say how far it is to whoever watches; only results go to the standard output."""
     print(text, file=sys.stderr, flush=True)
-
-
-def _of_spark(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "pyarrow") or isinstance(error, OSError)
-
-
-def _told(error: Exception) -> str:
-    """The first line of what happened, without the class that Java puts before it and without where it was."""
-    java = getattr(error, "java_exception", None)
-    text = str(java.toString() if java is not None else error)
-    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    name, colon, rest = line.partition(": ")
-    return rest if colon and " " not in name and "." in name and os.sep not in name else line

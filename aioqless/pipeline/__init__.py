@@ -17,4 +17,7 @@ tables/      from DataFrame to DataFrame: what each table is made of
 reading.py   the lake's tables as DataFrames
 progress.py  which events the tables were made of
 refresh.py   brings the tables up to date with the events
+statistics.py how long jobs waited and ran and how they ended, over some days
+compaction.py many small files become one
+report/      a page of charts and tables
 """

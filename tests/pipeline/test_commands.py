@@ -1,0 +1,138 @@
+"""`aioqless pipeline` as people run it: statistics, SQL, the report and compaction, of one lake."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from datetime import date
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+from aioqless.cli import main
+from aioqless.pipeline.compaction import compact
+from aioqless.pipeline.lake import Lake
+from aioqless.pipeline.refresh import refresh
+from aioqless.pipeline.statistics import since
+
+from .literal import event, run
+from .test_refresh import archive, contents
+
+YESTERDAY = date(2026, 11, 20)
+SECRET = "<script>alert('a job')</script>"
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Two days of few jobs, in several batches, and the tables of them."""
+    lake = Lake(tmp_path_factory.mktemp("lake") / "lake", create=True)
+    fails = run(0, 2, 3, "fail", group="mail-SMTPError", message=SECRET)
+    archive(spark, lake, 1, event("a", run(-9000, -8000, -7999), id="1-0", date=YESTERDAY, tags=["eu"]))
+    archive(spark, lake, 2, event("b", run(-9000, -8000, -7000), id="2-0", date=YESTERDAY, klass="Send"))
+    archive(spark, lake, 3, event("c", run(5, 6, 9), id="4-0", depends=["a"], tags=["eu"]), event("d", fails, id="5-0"))
+    refresh(spark, lake)
+    return lake
+
+
+@pytest.fixture
+def told(lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command of `pipeline` in this process; returns its exit code, and what it wrote to standard output and error."""
+    monkeypatch.setenv("AIOQLESS_LAKE", str(lake.root))
+
+    def run_it(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_it
+
+
+def test_statistics_are_told_as_a_table_and_as_json(told: Any) -> None:
+    code, out, _ = told("stats", "--since", "2026-11-20", "--by", "klass, queue")
+    assert code == 0
+    heads, *lines = out.splitlines()
+    assert heads.split()[:5] == ["queue", "klass", "runs", "done", "failed"]
+    assert [line.split()[:5] for line in lines] == [["mail", "Greet", "3", "2", "1"], ["mail", "Send", "1", "1", "0"]]
+    code, out, _ = told("stats", "--since", "2026-11-20", "--by", "tag", "--json", "--no-refresh")
+    (eu,) = json.loads(out)
+    assert (eu["tag"], eu["runs"], eu["wait"]["count"], eu["wait"]["bins"]) == ("eu", 2, 2, {"m16": 1, "s1": 1})
+
+
+def test_sql_asks_the_tables(told: Any) -> None:
+    query = "SELECT jid, state FROM jobs WHERE namespace = 'ql' ORDER BY jid DESC LIMIT 2"
+    assert told("sql", query, "--csv") == (0, "jid,state\nd,failed\nc,complete\n", "")
+    assert told("sql", query, "--json", "--no-refresh")[1].splitlines()[0] == '{"jid":"d","state":"failed"}'
+    assert told("sql", query, "--no-refresh")[1].splitlines() == ["jid  state", "d    failed", "c    complete"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["sql", "SELECT nothing FROM jobs", "--no-refresh"], "nothing"),
+        (["sql", "SELEC", "--no-refresh"], "SELEC"),
+        (["stats", "--by", "colour"], "'colour' is nothing to group by; there are queue, klass, tag, worker"),
+        (["stats", "--since", "soon"], "--since 'soon' is no day"),
+        (["stats", "--lake", "/nowhere"], "there is no lake at /nowhere"),
+        (["report", "--since", "2999-01-01", "--no-refresh"], "nothing ran since 2999-01-01"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line_without_java(told: Any, arguments: list[str], why: str) -> None:
+    code, out, err = told(*arguments)
+    (line,) = [line for line in err.splitlines() if line != "the report"]
+    assert code == 1 and out == "" and line.startswith("aioqless: ") and why in line
+    assert "java" not in line.replace("AIOQLESS_JAVA_LOG", "").lower() and "JVM" not in line
+
+
+class Page(HTMLParser):
+    """What a page has, and what it asks for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        named = [value for name, value in attributes if name in ("href", "src", "xlink:href") and value]
+        self.links += [value for value in named if not value.startswith("#")]
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    code, out, _ = told("report", "-o", str(file), "--since", "2026-11-20", "--no-refresh")
+    assert (code, out) == (0, f"{file}\n")
+    text = file.read_text("utf-8")
+    page = Page(text)
+    assert page.links == [] and "@import" not in text and "url(http" not in text
+    headings = re.findall(r"<h2>(.*?)</h2>", text)
+    assert headings == ["Throughput and concurrency", "Waits", "Runs", "Slowest classes", "When it was done", "Failures", "Critical paths"]
+    assert page.tags.count("section") == len(headings) and page.tags.count("svg") >= 8 and page.tags.count("table") >= len(headings)
+    assert SECRET not in text and "&lt;script&gt;" in text
+    assert "#00a00" not in text and "var(--run)" in text
+
+
+def test_days_that_are_over_are_compacted_and_everything_stays_as_it_was(spark: SparkSession, lake: Lake) -> None:
+    def events() -> list[str]:
+        return sorted(map(repr, ds.dataset(lake.path("bronze/events"), format="parquet", partitioning="hive").to_table().to_pylist()))
+
+    before, tables = events(), contents(lake)
+    assert [len(lake.files(each)) for each in lake.partitions("bronze/events")] == [2, 1]
+    assert compact(spark, lake) == 1
+    assert [len(lake.files(each)) for each in lake.partitions("bronze/events")] == [1, 1]
+    assert events() == before
+    assert refresh(spark, lake).events == 0 and contents(lake) == tables
+    assert compact(spark, lake) == 0
+
+
+@pytest.mark.parametrize("text", ["", "0d", "-1d", "7h", "2026-13-01"])
+def test_a_span_that_is_no_number_of_days_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no day"):
+        since(text)
