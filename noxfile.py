@@ -47,6 +47,13 @@ def desk(session: nox.Session) -> None:
 
 
 @nox.session
+def lake(session: nox.Session) -> None:
+    """What the site audit's jobs leave: a lake of Parquet files, tables and a report. Needs a Java, 17 or later."""
+    install(session, extras="[embedded,spark]")
+    session.run("python", "-m", "examples.lake", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Every test; with Python and pip only. What needs more and is missing is skipped, and listed at the end."""
     install(session, "tests", extras="[embedded]")

@@ -82,7 +82,9 @@ def sql(
         name_views(spark, opened)
         answer = spark.sql(query)
         if as_json:
-            for line in answer.toJSON().toLocalIterator():
+            from pyspark.sql import functions as F
+
+            for (line,) in answer.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).toLocalIterator():
                 print(line)
         elif as_csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
