@@ -74,6 +74,8 @@ class Killed:
     def wait(self, patience: float = 900) -> int:
         code = self.process.wait(patience)
         self._ear.join()
+        assert self.process.stdout
+        self.process.stdout.close()
         return code
 
 
