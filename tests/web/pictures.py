@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import linecache
 import random
 from pathlib import Path
-from typing import Any
 
 from playwright.async_api import Browser
 
@@ -25,8 +23,6 @@ A_WHILE = 100  # seconds of work before the pictures are taken, for lines that s
 
 async def main() -> None:
     log.write_to(level="error")
-    _as_in_a_shop("mail", jobs.send_receipt.fn)
-    _as_in_a_shop("billing", jobs.charge.fn)
     jobs.CardRefused.__module__ = "shop.billing"
     with server() as url:
         await put_a_fortnight(url)
@@ -38,13 +34,6 @@ async def main() -> None:
             await asyncio.sleep(A_WHILE)
             await _pictures(browser, address, client)
             business.cancel()
-
-
-def _as_in_a_shop(module: str, function: Any) -> None:
-    """Have tracebacks show no directory of whoever makes the pictures."""
-    path = f"/srv/shop/{module}.py"
-    linecache.cache[path] = (0, None, linecache.getlines(function.__code__.co_filename), path)
-    function.__code__ = function.__code__.replace(co_filename=path)
 
 
 async def _business(client: Client) -> None:
