@@ -21,8 +21,8 @@ UNREADABLE: Final = "quarantine/events"
 MISSING: Final = "missing.parquet"
 
 _DAY: Final = 86_400_000
-_ONE: Final = re.compile(r"batch=(\d{8,})\.parquet")
-_SEVERAL: Final = re.compile(r"batches=(\d{8,})-(\d{8,})\.parquet")
+SEVERAL: Final = "batches="
+_OF: Final = re.compile(r"batch(?:=|es=(?P<first>\d{8,})-)(?P<last>\d{8,})(?:-part\d+)?\.parquet")
 _ASIDE: Final = pa.schema({"id": pa.string(), "ordinal": pa.int64(), "problem": pa.string(), "raw": pa.string()})
 
 
@@ -85,19 +85,31 @@ class Bronze:
 def written(lake: Lake, namespace: str) -> int | None:
     """The number of the latest batch that the lake has of a namespace; None if it has none."""
     numbers = [
-        int(found[found.lastindex or 1])
+        found[1]
         for table in (EVENTS, UNREADABLE)
         for partition in lake.partitions(table, namespace)
         for file in lake.files(partition)
-        if (found := _ONE.fullmatch(file.name) or _SEVERAL.fullmatch(file.name))
+        if (found := batches_of(file))
     ]
     return max(numbers, default=None)
 
 
 def covered(lake: Lake, partition: Partition, batch: int) -> bool:
     """Whether a batch is part of a file that was made of several."""
-    ranges = (_SEVERAL.fullmatch(file.name) for file in lake.files(partition))
-    return any(found and int(found[1]) <= batch <= int(found[2]) for found in ranges)
+    several = [batches_of(file) for file in lake.files(partition) if file.name.startswith(SEVERAL)]
+    return any(of is not None and of[0] <= batch <= of[1] for of in several)
+
+
+def batches_of(file: Path) -> tuple[int, int] | None:
+    """The first and the last batch that a file has; None for one that was made of none."""
+    found = _OF.fullmatch(file.name)
+    return (int(found["first"] or found["last"]), int(found["last"])) if found else None
+
+
+def merged_name(batches: list[tuple[int, int]], part: int) -> str:
+    """What a part of a file is called that was made of others, by the first and last batch of each."""
+    first, last = min(first for first, _ in batches), max(last for _, last in batches)
+    return f"{SEVERAL}{first:08d}-{last:08d}-part{part}.parquet"
 
 
 def _days(rows: pa.Table) -> Iterator[tuple[date, pa.Table]]:

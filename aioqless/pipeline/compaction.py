@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from aioqless.pipeline.bronze import batches_of, merged_name
 from aioqless.pipeline.changes import Changes, changing
 from aioqless.pipeline.lake import Lake, Partition
 from aioqless.pipeline.progress import EVENTS, Progress
 from aioqless.pipeline.reading import rows
 from aioqless.pipeline.schema import TABLES
 
-_BATCH: Final = re.compile(r"batch=(\d+)\.parquet")
 _LARGEST: Final = 5_000_000  # rows of a file
 
 
 def compact(spark: SparkSession, lake: Lake, tell: Callable[[str], None] = lambda _: None) -> int:
-    """Merge the files of each day that is over, of events and of what couldn't be read. Returns how many files there are less.
+    """Merge the files of each day of events that is over. Returns how many files there are less.
 
     A day is over when the archiver's latest batch is of later days: that one alone may be written again, so an archiver may be at work
     meanwhile. Raises LakeError while tables are made, since these are being read then.
     """
     spared = 0
     with changing(lake, "tables") as changes:
-        for table in (EVENTS, "quarantine/events"):
-            for partition in (each for each in lake.partitions(table) if _is_over(lake, each) and len(lake.files(each)) > 1):
-                tell(f"{partition.folder}: {len(lake.files(partition))} files")
-                spared += _merge(spark, changes, partition)
+        for partition in (each for each in lake.partitions(EVENTS) if _is_over(lake, each) and len(lake.files(each)) > 1):
+            tell(f"{partition.folder}: {len(lake.files(partition))} files")
+            spared += _merge(spark, changes, partition)
     return spared
 
 
@@ -38,8 +35,8 @@ def _is_over(lake: Lake, partition: Partition) -> bool:
     latest: dict[int, list[Partition]] = {}
     for each in (*lake.partitions(EVENTS, partition.namespace), *lake.partitions("quarantine/events", partition.namespace)):
         for file in lake.files(each):
-            if batch := _BATCH.fullmatch(file.name):
-                latest.setdefault(int(batch[1]), []).append(each)
+            if batches := batches_of(file):
+                latest.setdefault(batches[1], []).append(each)
     return not latest or partition.date < min(each.date for each in latest[max(latest)])
 
 
@@ -50,9 +47,10 @@ def _merge(spark: SparkSession, changes: Changes, partition: Partition) -> int:
     columns = TABLES[partition.table].columns.names
     merged = rows(spark, changes.lake, partition.table, [partition]).select(*columns).coalesce(1).sortWithinPartitions("ordinal")
     merged.write.option("maxRecordsPerFile", _LARGEST).parquet(str(folder))
-    batches = [int(batch[1]) for file in files if (batch := _BATCH.fullmatch(file.name))]
+    # By that name the archiver knows that it needn't write these batches again.
+    batches = [each for file in files if (each := batches_of(file))]
     for number, part in enumerate(sorted(folder.glob("*.parquet"))):
-        part.rename(folder / f"compact={min(batches, default=0):06}-{max(batches, default=0):06}-{os.getpid()}-{number:03}.parquet")
+        part.rename(folder / merged_name(batches, number))
     changes.replace(partition, folder)
     progress.rewritten(partition, state)
     return len(files) - len(changes.lake.files(partition))

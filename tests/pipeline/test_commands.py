@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aioqless.cli import main
+from aioqless.pipeline.bronze import SEVERAL, batches_of, covered
 from aioqless.pipeline.compaction import compact
 from aioqless.pipeline.lake import Lake
 from aioqless.pipeline.refresh import refresh
@@ -127,6 +128,9 @@ def test_days_that_are_over_are_compacted_and_everything_stays_as_it_was(spark: 
     assert [len(lake.files(each)) for each in lake.partitions("bronze/events")] == [2, 1]
     assert compact(spark, lake) == 1
     assert [len(lake.files(each)) for each in lake.partitions("bronze/events")] == [1, 1]
+    merged = next(each for each in lake.partitions("bronze/events") if lake.files(each)[0].name.startswith(SEVERAL))
+    (batches,) = map(batches_of, lake.files(merged))
+    assert batches and covered(lake, merged, batches[0]) and covered(lake, merged, batches[1])  # an archiver writes none of them again
     assert events() == before
     assert refresh(spark, lake).events == 0 and contents(lake) == tables
     assert compact(spark, lake) == 0

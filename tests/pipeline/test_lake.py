@@ -82,7 +82,7 @@ def test_a_file_is_put_in_the_place_of_the_one_of_its_name(lake: Lake) -> None:
         for text in ("first", "again"):
             staged = changes.folder()
             staged.write_text(text)
-            changes.put(staged, TODAY, "batch=000001.parquet")
+            changes.put(staged, TODAY, "batch=00000001.parquet")
     assert contents(lake) == ["again"]
 
 

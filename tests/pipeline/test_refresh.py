@@ -37,7 +37,7 @@ def archive(spark: SparkSession, lake: Lake, batch: int, *rows: Mapping[str, Any
             those = [row for row in rows if (row["namespace"], row["date"]) == (namespace, day)]
             events(spark, *those).drop("namespace", "date").coalesce(1).write.parquet(str(staged))
             (file,) = staged.glob("*.parquet")
-            changes.put(file, Partition("bronze/events", namespace, day), f"batch={batch:06}.parquet")
+            changes.put(file, Partition("bronze/events", namespace, day), f"batch={batch:08}.parquet")
 
 
 def raw(lake: Lake, table: str) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ def test_tables_of_an_older_version_are_made_anew_and_events_of_one_are_read(
     with changing(lake, "archive ql") as changes:
         staged = changes.folder()
         older.coalesce(1).write.parquet(str(staged))
-        changes.put(next(staged.glob("*.parquet")), Partition("bronze/events", "ql", TODAY), "batch=000001.parquet")
+        changes.put(next(staged.glob("*.parquet")), Partition("bronze/events", "ql", TODAY), "batch=00000001.parquet")
     refresh(spark, lake)
     assert [row["swept"] for row in raw(lake, "silver/runs")] == [False]
     monkeypatch.setitem(TABLES, "gold/counts", Table(2, TABLES["gold/counts"].columns))
