@@ -25,14 +25,14 @@ Until: TypeAlias = Callable[..., Awaitable[Any]]
 
 _numbers = itertools.count(1)
 
-TOGETHER = ("pipeline",)  # folders whose tests share what takes long to start
+HEAVY = ("pipeline", "web", "chaos", "soak", "examples")  # folders whose tests take both processors; two at once would starve each other
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes run the tests, each file is one's."""
+    """Where several processes run the tests, each file is one's, and what is heavy one's alone."""
     for item in items:
         path = item.path.relative_to(Path(__file__).parent)
-        item.add_marker(pytest.mark.xdist_group(path.parts[0] if path.parts[0] in TOGETHER else str(path)))
+        item.add_marker(pytest.mark.xdist_group("heavy" if path.parts[0] in HEAVY else str(path)))
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,10 @@ async def swept(client: Client) -> Any:
     return (await Archive(client.scripts).sweep()).found
 
 
+async def noted_in_the_trail(client: Client) -> None:
+    await client.scripts("trail", "add", who="ada", act="retry", about="{}", outcome="done")
+
+
 def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
     return lambda client: act(client.queue("mail"))
 
@@ -158,6 +162,9 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("declare", "a worker declares", script("declare", "interval", queue="mail", jid="s", klass="K", data="1", next=9, interval=9)),
     ("tick", "a scheduler ticks", script("tick", batch=TICKS)),
     ("intake", "an intake takes", script("intake", "queue", prefix="there:", into="", queue="mail", side="right", count=1)),
+    ("revive", "revive", lambda client: client.jobs.revive("bad", data={"n": 2})),
+    ("revive", "revive a group", lambda client: client.jobs.revive_group("typo", 5)),
+    ("trail", "note an act", noted_in_the_trail),
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client: Archive(client.scripts).trim("1-0", "lake")),
     ("incarnation", "a name is claimed", script("incarnation", "claim", worker="bob", told='{"id":"2","place":"q"}')),
@@ -209,8 +216,8 @@ async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Clien
 async def contents(client: Client) -> dict[str, Any]:
     """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it takes no time; so have entries."""
     found = await Story(client.scripts, client.redis).everything()
-    if "x:archive" in found:
-        found["x:archive"] = [fields for _, fields in found["x:archive"]]
+    for stream in {"x:archive", "x:trail"} & found.keys():
+        found[stream] = [fields for _, fields in found[stream]]
     waiting = found.get("q:mail-work", {})
     found["q:mail-work"] = {jid: "now" if score < -0.1 else score for jid, score in waiting.items()}
     return found

@@ -56,10 +56,10 @@ async def everything(client: Client) -> None:
     await client.queue("closed").pause()
 
 
-async def written(redis: Redis) -> list[dict[str, Any]]:
-    """All keys with their values, but for those that go by themselves within minutes."""
+async def written(redis: Redis, namespace: str = "ql") -> list[dict[str, Any]]:
+    """All keys of a namespace with their values, but for those that go by themselves within minutes."""
     found = []
-    for key in sorted([key async for key in redis.scan_iter()]):
+    for key in sorted([key async for key in redis.scan_iter(f"{namespace}:*")]):
         kind = (await redis.type(key)).decode()
         if b":x:request:" not in key:
             lasts = await redis.ttl(key)  # seconds; less than none: for ever

@@ -45,7 +45,7 @@ async def test_what_this_version_writes_has_no_other_shape_than_what_is_read_of_
     now = Client(client.url, namespace=client.namespace, clock=lambda: THEN, name="snapshot")
     async with now:
         await everything(now)
-        mine = {line["key"]: line for line in await written(client.redis) if line["key"].startswith(client.namespace + ":")}
+        mine = {line["key"]: line for line in await written(client.redis, client.namespace)}
     for line in entries(version, client.namespace):
         here = mine[line["key"]]
         assert here["type"] == line["type"], line["key"]

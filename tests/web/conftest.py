@@ -81,7 +81,7 @@ async def site(app: Starlette) -> AsyncIterator[str]:
 @pytest.fixture
 async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
     """Requests to it as a browser sends them."""
-    async with httpx.AsyncClient(base_url=site, headers={"Origin": site}, follow_redirects=False, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=site, headers={"Origin": site}, follow_redirects=False, trust_env=False, timeout=30) as http:
         yield http
 
 
@@ -120,6 +120,6 @@ async def page(browser: Browser, site: str) -> AsyncIterator[Page]:
         complaints: list[str] = []
         page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.set_default_timeout(5_000)
+        page.set_default_timeout(20_000)
         yield page
         assert complaints == []

@@ -16,7 +16,7 @@ from .conftest import worked
 from .town import BROKEN, put_a_days_work
 
 pytestmark = pytest.mark.xdist_group("browser")
-expect.set_options(timeout=5_000)
+expect.set_options(timeout=20_000)
 
 
 async def says(page: Page, text: str) -> None:

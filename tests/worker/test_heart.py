@@ -444,11 +444,11 @@ async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_
         await end.wait()
 
     async with Client(redis_url, namespace=namespace, clock=lambda: time.time() + off) as client:
-        await client.config.set("heartbeat", 1.5)
+        await client.config.set("heartbeat", 3)
         await client.queue("mail").put(stay, jid="a")
         async with work(stay, using=client):
             await until(lambda: len(beats) == 1)
             off = offset
             await until(lambda: len(beats) == 6)
             end.set()
-    assert all(0.3 < later - earlier < 1.0 for earlier, later in pairwise(beats[:6]))
+    assert all(0.6 < later - earlier < 3.0 for earlier, later in pairwise(beats[:6]))
