@@ -27,7 +27,10 @@ USERS = {name: User(name, role, HASH) for name, role in (("rita", Role.READ), ("
 
 @asynccontextmanager
 async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncClient]:
-    async with served(app) as address, httpx.AsyncClient(base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=30) as http:
+    async with (
+        served(app) as address,
+        httpx.AsyncClient(base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=30) as http,
+    ):
         yield http
 
 
