@@ -84,7 +84,10 @@ class Guard:
             if self._board.access.open:
                 from_this_machine(request)
             who = await self._known(request, session)
-            form = {} if request.method in ("GET", "HEAD") else await self._change(request, session)
+            form: dict[str, str] = {}
+            if request.method not in ("GET", "HEAD"):
+                form, body = await self._change(request, session)
+                receive = _heard_again(body, receive)
             scope["aioqless.web"] = Visit(session, who, form)
             if who is None and path != "/login" and not path.startswith("/static/"):
                 answer = self._ask_who(request, path)
@@ -112,8 +115,8 @@ class Guard:
         to = address("/login", to=path + (f"?{request.url.query}" if request.url.query else ""))
         return RedirectResponse(request.scope.get("root_path", "") + to, 303)
 
-    async def _change(self, request: Request, session: Session) -> dict[str, str]:
-        """The form of a change that comes from our own page."""
+    async def _change(self, request: Request, session: Session) -> tuple[dict[str, str], bytes]:
+        """The form of a change that comes from our own page, and the bytes that it was read from."""
         if request.method != "POST":
             raise Refused(405, "Only GET and POST are known here.")
         same_origin(request)
@@ -130,7 +133,7 @@ class Guard:
             raise Refused(400, "That is no form of this dashboard.") from None
         if not self._board.sessions.is_token(session, form.pop("token", "")):
             raise Refused(403, "The page was too old to change anything: load it again.")
-        return form
+        return form, bytes(body)
 
     def _cookie(self, request: Request, session: Session) -> str:
         return cookie(self._board.sessions.cookie(session), request)
@@ -171,6 +174,16 @@ def same_origin(request: Request) -> None:
     origin = request.headers.get("origin") or request.headers.get("referer") or ""
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin" or urlsplit(origin).netloc != request.headers.get("host", ""):
         raise Refused(403, "A change must come from a page of this dashboard.")
+
+
+def _heard_again(body: bytes, receive: Receive) -> Receive:
+    """What was read at the door may be read once more: what tells of errors, such as Sentry, would wait for it for ever."""
+    left = [body]
+
+    async def receive_again() -> Message:
+        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+
+    return receive_again
 
 
 def _guarded(send: Send, keep: str | None) -> Send:

@@ -33,7 +33,7 @@ def sent() -> Iterator[list[dict[str, Any]]]:
     transport = Kept()
     sentry_sdk.init(dsn="http://key@127.0.0.1:1/1", transport=transport, default_integrations=False)
     yield transport.events
-    sentry_sdk.init()
+    sentry_sdk.init(default_integrations=False)  # the default ones would stay in all tests that follow
 
 
 @job(klass="Charge")

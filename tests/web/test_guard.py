@@ -10,11 +10,14 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
 
 from aioqless import Client, Seal
 from aioqless.web import Access, Identity, Role, User, create_app, passwords
 from aioqless.web.acts import ACTS
+from aioqless.web.guard import Guard
 from aioqless.web.pages import VIEWS
 
 from .asking import do, token
@@ -83,6 +86,24 @@ async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: htt
     assert not (await client.queue("mail").counts())["paused"]
     assert (await http.post("/do/pause", data=right)).status_code == 303
     assert (await client.queue("mail").counts())["paused"]
+
+
+async def test_what_is_read_at_the_door_may_be_read_again_behind_it(client: Client) -> None:
+    """As tools do that tell of errors with what was sent."""
+    app = create_app(client)
+
+    async def reads_again(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            await PlainTextResponse(await Request(scope, receive).body())(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    async with (
+        served(Guard(reads_again, app.state.board)) as address,
+        httpx.AsyncClient(base_url=address, trust_env=False, timeout=5) as http,
+    ):
+        form = {"token": await token(http), "queue": "mail"}
+        assert "queue=mail" in (await http.post("/do/pause", data=form, headers={"Origin": address})).text
 
 
 async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> None:
