@@ -158,7 +158,8 @@ async def _roll_call(stage: Stage, folder: Path) -> list[str]:
 
 
 async def _worked_off(client: Client, patience: float) -> list[str]:
-    """Wait until nothing waits or runs; what is left when patience ends."""
+    """Wait until nothing waits or runs; what is left when patience ends. What depends on others is let go in the step in which the last
+    of them ends; what depends on one that was given up stays."""
     left: list[str] = []
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -173,4 +174,4 @@ async def _worked_off(client: Client, patience: float) -> list[str]:
     return left
 
 
-STATES = ("waiting", "running", "stalled", "scheduled", "depends")
+STATES = ("waiting", "running", "stalled", "scheduled")

@@ -121,11 +121,13 @@ def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
 
 def _judge_ends(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
     for jid, job in jobs.items():
-        how, group = how_of(jid), job.failure.group if job.failure and job.state == "failed" else ""
-        if job.state not in ENDED:
+        how, group = how_of(jid), _group(job)
+        if job.state == "depends" and any(_is_given_up(_group(jobs[other])) for other in job.dependencies):
+            verdict.given_up += 1
+        elif job.state not in ENDED:
             verdict.stuck += 1
             verdict.wrong.append(f"{jid} is {job.state} in {job.queue}, held by {job.worker!r}")
-        elif any(part in group for part in GIVEN_UP):
+        elif _is_given_up(group):
             verdict.given_up += how != "poison"
         elif group != {"fail": "wanted"}.get(how, ""):
             verdict.wrong.append(f"{jid} is {job.state} {group}")
@@ -135,6 +137,14 @@ def _judge_ends(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
         if done > 1 + (how == "next") or seen.completions[jid] > 1:
             verdict.twice += 1
             verdict.wrong.append(f"{jid} was completed {max(done, seen.completions[jid])} times")
+
+
+def _group(job: Job) -> str:
+    return job.failure.group if job.failure and job.state == "failed" else ""
+
+
+def _is_given_up(group: str) -> bool:
+    return any(part in group for part in GIVEN_UP)
 
 
 def judge_runs(seen: Seen, jobs: dict[str, Job], heartbeat: float, verdict: Verdict, *, named: bool = False) -> None:
@@ -166,7 +176,7 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
         counted["left"] += sum(queue[state] for state in ("waiting", "running", "stalled", "scheduled", "depends"))
     events = Counter(event["what"] for job in jobs.values() for event in job.events)
     states = Counter(job.state for job in jobs.values())
-    expected = {"popped": events["popped"], "done": events["done"], "failed": states["failed"], "left": 0}
+    expected = {"popped": events["popped"], "done": events["done"], "failed": states["failed"], "left": states["depends"]}
     verdict.wrong += [f"{name} is counted {counted[name]}, and was {is_}" for name, is_ in expected.items() if counted[name] != is_]
     failed = sum((await client.jobs.failed()).values())
     complete = await client.redis.zcard(f"{client.namespace}:completed")
