@@ -60,7 +60,7 @@ def tests(session: nox.Session) -> None:
     missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
-    session.run("python", "-m", "pytest", "-n", "auto", "--dist", "loadgroup", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *session.posargs)
 
 
 @nox.session

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from redis.asyncio import Redis
+from xdist.remote import Producer
 
 from aioqless import Client
 from aioqless.connection import Connection
@@ -20,19 +21,20 @@ from aioqless.scripts import Scripts
 from aioqless.testing import server
 
 from .server import OwnServer
+from .sharing import ByFile, is_heavy
 
 Until: TypeAlias = Callable[..., Awaitable[Any]]
 
 _numbers = itertools.count(1)
 
-HEAVY = ("pipeline", "web", "chaos", "soak", "examples")  # folders whose tests take both processors; two at once would starve each other
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes run the tests, each file is one's, and what is heavy one's alone."""
-    for item in items:
-        path = item.path.relative_to(Path(__file__).parent)
-        item.add_marker(pytest.mark.xdist_group("heavy" if path.parts[0] in HEAVY else str(path)))
+    items.sort(key=lambda item: not is_heavy(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
