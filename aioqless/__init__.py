@@ -38,6 +38,7 @@ How jobs are done:
     handlers/       @job and what surrounds it: what modules declare for workers
     retrying.py     when a job that raised runs again by itself
     worker/         pops jobs, calls handlers, stores what they came to
+    browsers/       what is known of browsers: their sessions, where a request comes from
     people/         people as workers: reservations for a limited time
     extras/         what other tools hear of jobs
     testing/        for tests of handlers and of what they put

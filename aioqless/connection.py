@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from redis import exceptions
 
 from aioqless.servers import Place, greet, place_of
 from aioqless.wire import AWAY, Command, Moved, Moving, Wire, open_wire
 
-__all__ = ["AWAY", "Command", "Connection"]
+__all__ = ["AWAY", "Command", "Connection", "Sends"]
 
 _ELSEWHERE = (exceptions.ReadOnlyError, Moved, Moving)
+
+
+class Sends(Protocol):
+    """What can be asked of a connection, whatever is between it and Redis."""
+
+    async def execute(self, *command: str | bytes | int | float) -> Any:
+        """Send one command and return its reply: bytes, int, None, or a list of these and of errors. Raises an error reply."""
+
+    async def execute_many(self, commands: list[Command], *, raise_errors: bool = True) -> list[Any]:
+        """Send commands in one write and return their replies; with `raise_errors` off, error replies are among them."""
+
+    async def aclose(self) -> None:
+        """End it for good."""
 
 
 class Connection:
@@ -46,11 +59,9 @@ class Connection:
         self._closed = False
 
     async def execute(self, *command: str | bytes | int | float) -> Any:
-        """Send one command and return its reply: bytes, int, None, or a list of these and of errors. Raises an error reply."""
         return (await self.execute_many([command]))[0]
 
     async def execute_many(self, commands: list[Command], *, raise_errors: bool = True) -> list[Any]:
-        """Send commands in one write and return their replies; with `raise_errors` off, error replies are among them."""
         wire = self._wire
         if wire is None or wire.broken:
             wire = await self._connected()

@@ -6,12 +6,12 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 
 import uvicorn
 
+from aioqless.browsers import is_loopback
 from aioqless.cli.signals import stop_when_told
 from aioqless.client import Client
 from aioqless.log import log
@@ -39,7 +39,7 @@ class Serving:
                 raise ValueError(f"--users {users}: {error.strerror}") from None
         elif text := environment.get("AIOQLESS_WEB_USERS"):
             access = Access(users=read_users(text.splitlines(), "AIOQLESS_WEB_USERS"))
-        if access.open and not _is_loopback(host):
+        if access.open and not is_loopback(host):
             raise ValueError(
                 f"--host {host} lets others in: give the dashboard users by --users FILE (`aioqless web-user NAME` prints a line for it), "
                 "or let it listen on 127.0.0.1"
@@ -71,13 +71,6 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """End open requests, then itself."""
         self.should_exit = True
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def user_line(name: str, role: str, password: str) -> str:

@@ -20,7 +20,7 @@ from aioqless.client.jobs import Jobs
 from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
-from aioqless.connection import Connection
+from aioqless.connection import Connection, Sends
 from aioqless.durability import Durability, DurableWrites
 from aioqless.events import Events
 from aioqless.jobs.followers import Followers
@@ -101,7 +101,7 @@ class Client:
     def _scripts(self, name: str, timeout: float) -> Scripts:
         return self._scripts_over(self._connection(name, timeout))
 
-    def _scripts_over(self, connection: Connection) -> Scripts:
+    def _scripts_over(self, connection: Sends) -> Scripts:
         scripts = Scripts(connection, self.namespace, patience=self._patience, clock=self._clock)
         scripts.seal = self._seal
         return scripts
@@ -115,7 +115,7 @@ class Client:
         It connects when it is first used, gives up a call after `timeout` seconds or the client's, and is closed by who asked for it."""
         return self._scripts(f"{self.name}.{name}", min(timeout, self._timeout))
 
-    def over(self, connection: Connection) -> Client:
+    def over(self, connection: Sends) -> Client:
         """The same queues over another connection, such as one that paces what is sent. It is no more than this client's other hand: there
         is nothing to enter or to leave."""
         other = copy.copy(self)

@@ -97,12 +97,13 @@ class Jobs:
         """Failure groups at a glance; at most 100 a call."""
         return [FailureGroup.of(record) for record in await self._scripts("failures", names=groups)]
 
-    async def revive(self, jid: str, *, data: Any = data_.Unread) -> None:
-        """Let a failed job run again in the queue that it failed in, with other data if they are given. Raises WrongState and NoSuchJob."""
+    async def revive(self, jid: str, *, data: Any = data_.Unread, was: Job | None = None) -> None:
+        """Let a failed job run again in the queue that it failed in, with other data if they are given. `was` is the job as it was read
+        before they were changed: if its data are others by now, WrongState is raised and nothing is done. Raises NoSuchJob, too."""
         text = None if data is data_.Unread else data_.encoded(data, self._max_data)
         if text is not None and self._scripts.seal is not None and (job := await self.get(jid)):
             text = self._scripts.seal.close(text, job.klass)
-        await self._scripts("revive", "job", jid=jid, data=text)
+        await self._scripts("revive", "job", jid=jid, data=text, was=was.raw_data if was else None)
 
     async def revive_group(self, group: str, count: int = 25) -> int:
         """Let failed jobs of a group run again, each in the queue that it failed in, the oldest first; at most 1,000 a call. Returns how

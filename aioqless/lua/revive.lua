@@ -9,6 +9,7 @@
 -- @arg     jid      string
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data when given
+-- @arg     was      text?         the job's data as its caller read them: refused if they are others by now
 -- @returns number                 1
 -- @flags   allow-oom
 -- @raises  NOJOB BADSTATE
@@ -16,6 +17,9 @@
 if word == 'job' then
   local job = record.existing(jid)
   if job.state ~= 'failed' then refusal.state(job, 'the job has not failed') end
+  if was and was ~= redis.call('HGET', keys.job(jid), 'data') then
+    refusal.state(job, 'its data were changed meanwhile, by somebody else')
+  end
   if job.queue == '' then refusal.state(job, 'the job has no queue; move it to one') end
   failing.leave(job)
   if data then record.set(jid, 'data', data) end

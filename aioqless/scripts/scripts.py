@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from redis import exceptions
 
 from aioqless import errors
-from aioqless.connection import AWAY, Connection
+from aioqless.connection import AWAY, Sends
 from aioqless.durability import DurableWrites
 from aioqless.scripts.calls import Call, lay_out, times
 from aioqless.scripts.compose import compose
@@ -53,7 +53,7 @@ class Scripts:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: Sends,
         namespace: str = "ql",
         *,
         attempts: int = 3,

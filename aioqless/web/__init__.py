@@ -3,9 +3,13 @@
 What is known of people:
     passwords.py   hashes of passwords
     access.py      Access: users and roles
-    sessions.py    a browser's cookie, the token of its forms
     redaction.py   what of jobs' data is hidden
     trail.py       who did what
+
+What pages are made of:
+    sampler.py     how all queues are just now, looked at once for all
+    bulk.py        what is done to many jobs, in steps
+    board.py       these together
 
 What a request is:
     asked.py       a page with its parameters, within limits
@@ -13,22 +17,21 @@ What a request is:
     login.py       logging in and out
 
 What is shown and done:
-    sampler.py     how all queues are just now, looked at once for all
     pages/         what each address shows
     acts/          what can be done
-    bulk.py        what is done to many jobs, in steps
     wording.py     numbers, times and events in words
     drawing/       pictures, as SVG
     templates/     the pages' HTML
     static/        stylesheet and script
-    rendering.py   the three together
+    rendering.py   the three together: from what is asked to HTML
 
 How it stays up to date:
     paced.py       a connection that sends only so many commands a second
     live.py        pages made anew, and sent to all who look
 
 And the whole:
-    board.py       what one dashboard owns
+    notes.py       words for browsers
+    dashboard.py   what one dashboard owns
     app.py         create_app: the routes
 """
 

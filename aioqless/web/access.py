@@ -55,7 +55,8 @@ class Access:
     """How people are known: by `users`, who log in, or by `authenticate`, a function of the app that the dashboard is part of: it says
     from a request who somebody is, None for nobody. Without either, everybody on this machine is an admin, and nobody else gets in.
 
-    `data_for` is who sees jobs' data; `redact` are patterns of names whose values nobody is shown, wherever in the data they are.
+    `data_for` is who sees jobs' data; `redact` are patterns of names whose values nobody is shown, wherever in the
+    data they are, nor in what is told of a job, such as a failure's message.
     """
 
     users: Mapping[str, User] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 import aioqless.web.trail as trail
+from aioqless.browsers import Session
 from aioqless.client import Client
 from aioqless.connection import AWAY
 from aioqless.errors import AioqlessError
@@ -23,12 +24,11 @@ from aioqless.web.access import Access, Identity, Role
 from aioqless.web.acts import ACTS, Doing
 from aioqless.web.acts.act import Done
 from aioqless.web.asked import Asked, parameters
-from aioqless.web.board import Board
-from aioqless.web.guard import Guard, visit_of, within
+from aioqless.web.dashboard import Dashboard
+from aioqless.web.guard import Guard, change_of, visit_of, within
 from aioqless.web.live import MOST, Stream
 from aioqless.web.login import Login, inside
 from aioqless.web.pages import VIEWS
-from aioqless.web.sessions import Session
 
 HERE = Path(__file__).parent
 
@@ -40,13 +40,13 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | No
     `access` says who may what; without it, this machine alone is let in. `secret`, of 16 characters or more, signs sessions: give the
     same one to several processes, or to one that is to know its browsers after a restart.
     """
-    board = Board(client, access or Access(), secret, VIEWS)
-    shows, login = Shows(board), Login(board)
+    dashboard = Dashboard(client, access or Access(), secret, VIEWS)
+    shows, login = Shows(dashboard), Login(dashboard)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await board.aclose()
+        await dashboard.aclose()
 
     routes = [
         *[Route(path, shows.page, methods=["GET"]) for path in VIEWS],
@@ -56,76 +56,83 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | No
         Route("/logout", login.leave, methods=["POST"]),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(_guarded, board=board)])
-    app.state.board = board
+    missing = {404: shows.missing}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=missing, middleware=[Middleware(_guarded, dashboard=dashboard)])
+    app.state.dashboard = dashboard
     return app
 
 
-def _guarded(app: ASGIApp, board: Board) -> ASGIApp:
-    return Guard(app, board)
+def _guarded(app: ASGIApp, dashboard: Dashboard) -> ASGIApp:
+    return Guard(app, dashboard)
 
 
 class Shows:
     """What answers requests that were let in."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
 
     async def page(self, request: Request) -> Response:
         """A whole page."""
         visit = visit_of(request)
         try:
-            html, status = await self._board.html(self._asked(request, within(request), request.url.query), visit.session)
+            asked, token = self._asked(request, within(request), request.url.query), self._dashboard.sessions.token(visit.session)
+            html, status = await self._dashboard.rendering.whole(asked, token, self._dashboard.notes.told(visit.session))
         except AWAY as away:
             return PlainTextResponse(
                 f"Redis can't be reached: {away}\nThis page comes back when it is there again.\n", 503, {"Retry-After": "3"}
             )
         return HTMLResponse(html.encode("utf-8", "replace"), status)
 
+    async def missing(self, request: Request, error: Exception) -> Response:
+        """The same for an address that isn't known."""
+        return await self.page(request)
+
     async def live(self, request: Request) -> Response:
         """The same page again whenever it changes."""
         path, _, query = request.query_params.get("at", "/").partition("?")
         if path not in VIEWS:
             return PlainTextResponse("There is no such page.\n", 404)
-        if self._board.live.browsers >= MOST:
+        if self._dashboard.live.browsers >= MOST:
             return PlainTextResponse("Too many browsers look: this page isn't kept up to date.\n", 503)
-        stream = self._own(self._board.live.follow(self._asked(request, path, query)), visit_of(request).session)
+        stream = self._own(self._dashboard.live.follow(self._asked(request, path, query)), visit_of(request).session)
         return Stream(stream)
 
     async def _own(self, stream: AsyncGenerator[str, None], session: Session) -> AsyncIterator[bytes]:
+        token = self._dashboard.sessions.token(session)
         try:
             async for message in stream:
-                if not self._board.sessions.still(session):
+                if not self._dashboard.sessions.still(session):
                     return
-                yield self._board.for_browser(message, session).encode("utf-8", "replace")
+                yield self._dashboard.rendering.for_browser(message, token).encode("utf-8", "replace")
         finally:
             await stream.aclose()
 
     async def do(self, request: Request) -> Response:
         """One act; then back to where it was asked for, with a word about it."""
         visit, name = visit_of(request), request.path_params["act"]
-        act, who = ACTS.get(name), visit.who
+        act, who, form = ACTS.get(name), visit.who, await change_of(request)
         if act is None or who is None:
             return PlainTextResponse("There is no such act.\n", 404)
-        to, kind, said = visit.form.get("back", ""), "done", ""
+        to, kind, said = form.get("back", ""), "done", ""
         if who.role < act.role:
             kind, said = "refused", f"That is for those who may {act.role.name.lower()}; you may {who.role.name.lower()}."
         else:
             try:
-                done = await act.perform(Doing(self._board, who, visit.form))
+                done = await act.perform(Doing(self._dashboard.board, who, form))
                 to, said = (done.to or to, done.said) if isinstance(done, Done) else (to, done)
             except (AioqlessError, ValueError, TypeError, PermissionError) as refused:
                 kind, said = "refused", f"Not done: {_why(refused)}"
             except AWAY as away:
                 kind, said = "refused", f"Redis can't be reached, it may have been done or not: {away}"
-        self._board.note(visit.session, kind, said)
-        await self._noted(who, name, visit.form, said)
+        self._dashboard.notes.keep(visit.session, kind, said)
+        await self._noted(who, name, form, said)
         return RedirectResponse(request.scope.get("root_path", "") + inside(to), 303)
 
     async def _noted(self, who: Identity, act: str, form: dict[str, str], said: str) -> None:
         about = {field: value for field, value in form.items() if field not in ("back", "then")}
         try:
-            await trail.add(self._board.client, who, act, about, said)
+            await trail.add(self._dashboard.client, who, act, about, said)
         except (AioqlessError, *AWAY) as lost:
             log.error("web.untrailed", who=who.name, act=act, why=str(lost))
 
@@ -135,7 +142,7 @@ class Shows:
         except ValueError:
             given = {}
         who = visit_of(request).who or Identity("", Role.READ)
-        return Asked(self._board, self._board.client, who, request.scope.get("root_path", ""), path, given)
+        return Asked(self._dashboard.board, self._dashboard.client, who, request.scope.get("root_path", ""), path, given)
 
 
 def _why(error: Exception) -> str:

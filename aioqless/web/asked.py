@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from aioqless.client import Client
 from aioqless.web.access import Identity, Role
-
-if TYPE_CHECKING:
-    from aioqless.web.board import Board
+from aioqless.web.board import Board
 
 SIZE = 50
 DEEPEST = 10_000_000

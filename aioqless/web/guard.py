@@ -10,24 +10,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from aioqless.browsers import Session, body_of, is_from_this_machine, is_of_same_origin
 from aioqless.log import log
 from aioqless.web.access import Identity, Role
 from aioqless.web.asked import address, parameters
-from aioqless.web.sessions import COOKIE, LASTS, Session
+from aioqless.web.dashboard import COOKIE, LASTS, Dashboard
 
-if TYPE_CHECKING:
-    from aioqless.web.board import Board
-
-LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
-FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 LARGEST = 8 << 20  # bytes of a form: data of 1 MiB are longer when they are sent as one
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -51,11 +46,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Visit:
-    """Who is at the door: a browser, whoever is known to use it, and what it sends."""
+    """Who is at the door: a browser, and whoever is known to use it."""
 
+    dashboard: Dashboard
     session: Session
     who: Identity | None
-    form: dict[str, str]
 
 
 def visit_of(request: Request) -> Visit:
@@ -63,42 +58,63 @@ def visit_of(request: Request) -> Visit:
     return visit
 
 
+async def change_of(request: Request) -> dict[str, str]:
+    """The form of a change. Raises Refused unless it carries the token of its browser."""
+    visit = visit_of(request)
+    if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
+        raise Refused(415, "A change is sent as a form.")
+    body = await body_of(request, LARGEST)
+    if body is None:
+        raise Refused(413, "That is too much for a form.")
+    try:
+        form = parameters(body.decode("ascii"))
+    except ValueError:
+        raise Refused(400, "That is no form of this dashboard.") from None
+    if not visit.dashboard.sessions.is_token(visit.session, form.pop("token", "")):
+        raise Refused(403, "The page was too old to change anything: load it again.")
+    return form
+
+
 class Guard:
     """Lets requests in, or answers them itself."""
 
-    def __init__(self, app: ASGIApp, board: Board) -> None:
+    def __init__(self, app: ASGIApp, dashboard: Dashboard) -> None:
         self._app = app
-        self._board = board
+        self._dashboard = dashboard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = Request(scope, receive)
+        request = Request(scope)
         path = within(request)
-        session = self._board.sessions.read(request.cookies.get(COOKIE))
-        fresh = session is None
-        session = session or self._board.sessions.begin()
-        answer: Response | None = None
+        known = self._dashboard.sessions.read(request.cookies.get(COOKIE))
+        session = known or self._dashboard.sessions.begin()
+        keep = self._cookie(request, session) if not known and not path.startswith("/static/") else None
         try:
-            if self._board.access.open:
-                from_this_machine(request)
-            who = await self._known(request, session)
-            form: dict[str, str] = {}
-            if request.method not in ("GET", "HEAD"):
-                form, body = await self._change(request, session)
-                receive = _heard_again(body, receive)
-            scope["aioqless.web"] = Visit(session, who, form)
-            if who is None and path != "/login" and not path.startswith("/static/"):
-                answer = self._ask_who(request, path)
+            answer = await self._answer(request, path, session)
+            await (answer or self._app)(scope, receive, _guarded(send, None if answer else keep))
         except Refused as refused:
             log.warning("web.refused", why=str(refused), client=request.client.host if request.client else "", path=path)
-            answer = PlainTextResponse(f"{refused}\n", refused.status)
-        keep = self._cookie(request, session) if fresh and answer is None and not path.startswith("/static/") else None
-        await (answer or self._app)(scope, receive, _guarded(send, keep))
+            await PlainTextResponse(f"{refused}\n", refused.status)(scope, receive, _guarded(send, None))
+
+    async def _answer(self, request: Request, path: str, session: Session) -> Response | None:
+        """What somebody is told who doesn't get in, unless that is a plain refusal."""
+        if self._dashboard.access.open and not is_from_this_machine(request):
+            raise Refused(
+                403, "Without users this dashboard is for this machine alone, as http://localhost. Give it users to let others in."
+            )
+        if request.method not in ("GET", "HEAD"):
+            if request.method != "POST":
+                raise Refused(405, "Only GET and POST are known here.")
+            if not is_of_same_origin(request):
+                raise Refused(403, "A change must come from a page of this dashboard.")
+        who = await self._known(request, session)
+        request.scope["aioqless.web"] = Visit(self._dashboard, session, who)
+        return self._ask_who(request, path) if who is None and path != "/login" and not path.startswith("/static/") else None
 
     async def _known(self, request: Request, session: Session) -> Identity | None:
-        access = self._board.access
+        access = self._dashboard.access
         if access.open:
             return Identity("local", Role.ADMIN)
         if access.authenticate is None:
@@ -108,35 +124,15 @@ class Guard:
         return await said if inspect.isawaitable(said) else said
 
     def _ask_who(self, request: Request, path: str) -> Response:
-        if self._board.access.authenticate:
+        if self._dashboard.access.authenticate:
             raise Refused(403, "You aren't allowed to see this dashboard.")
         if request.method != "GET" or path == "/live":
             raise Refused(401, "Log in first.")
         to = address("/login", to=path + (f"?{request.url.query}" if request.url.query else ""))
         return RedirectResponse(request.scope.get("root_path", "") + to, 303)
 
-    async def _change(self, request: Request, session: Session) -> tuple[dict[str, str], bytes]:
-        """The form of a change that comes from our own page, and the bytes that it was read from."""
-        if request.method != "POST":
-            raise Refused(405, "Only GET and POST are known here.")
-        same_origin(request)
-        if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
-            raise Refused(415, "A change is sent as a form.")
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST:
-                raise Refused(413, "That is too much for a form.")
-        try:
-            form = parameters(body.decode("ascii"))
-        except ValueError:
-            raise Refused(400, "That is no form of this dashboard.") from None
-        if not self._board.sessions.is_token(session, form.pop("token", "")):
-            raise Refused(403, "The page was too old to change anything: load it again.")
-        return form, bytes(body)
-
     def _cookie(self, request: Request, session: Session) -> str:
-        return cookie(self._board.sessions.cookie(session), request)
+        return cookie(self._dashboard.sessions.cookie(session), request)
 
 
 def cookie(value: str, request: Request, lasts: float = LASTS) -> str:
@@ -149,41 +145,6 @@ def within(request: Request) -> str:
     """The path within the dashboard, wherever it is mounted."""
     path: str = request.scope["path"]
     return path.removeprefix(request.scope.get("root_path", "")) or "/"
-
-
-def from_this_machine(request: Request) -> None:
-    """Refuse whoever isn't known to be on this machine. A page of another origin may have led its own name here: so the name counts too."""
-    server = request.scope.get("server") or ("", None)
-    ends = [request.client.host if request.client else "", server[0] or ""]
-    name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    elsewhere = [end for end in ends if "." in end or ":" in end]
-    if (
-        any(not end.startswith(LOOPBACK) for end in elsewhere)
-        or not is_loopback(name)
-        or any(each in request.headers for each in FORWARDED)
-    ):
-        raise Refused(403, "Without users this dashboard is for this machine alone, as http://localhost. Give it users to let others in.")
-
-
-def is_loopback(host: str) -> bool:
-    return host == "localhost" or host.endswith(".localhost") or host.startswith("127.") or host == "::1"
-
-
-def same_origin(request: Request) -> None:
-    """Refuse a change that another page sends."""
-    origin = request.headers.get("origin") or request.headers.get("referer") or ""
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin" or urlsplit(origin).netloc != request.headers.get("host", ""):
-        raise Refused(403, "A change must come from a page of this dashboard.")
-
-
-def _heard_again(body: bytes, receive: Receive) -> Receive:
-    """What was read at the door may be read once more: what tells of errors, such as Sentry, would wait for it for ever."""
-    left = [body]
-
-    async def receive_again() -> Message:
-        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
-
-    return receive_again
 
 
 def _guarded(send: Send, keep: str | None) -> Send:

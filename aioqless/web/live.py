@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -18,10 +17,9 @@ from starlette.types import Receive, Scope, Send
 from aioqless.connection import AWAY
 from aioqless.log import log
 from aioqless.web.asked import Asked
+from aioqless.web.board import Board
 from aioqless.web.paced import Paced
-
-if TYPE_CHECKING:
-    from aioqless.web.board import Board
+from aioqless.web.rendering import Rendering
 
 EVERY = 1.0  # seconds from one making of a page to the next, at best
 SAMPLED = 5.0  # seconds between looks at everything, for the rates of the last minutes
@@ -43,8 +41,9 @@ class Topic:
 class Live:
     """Owns the topics, and the task that makes them anew, one after the other, while anybody looks."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, rendering: Rendering) -> None:
         self._board = board
+        self._rendering = rendering
         self._client = board.client
         self._topics: dict[tuple[object, ...], Topic] = {}
         self._making: asyncio.Task[None] | None = None
@@ -95,12 +94,12 @@ class Live:
                 topic.made = loop.time()
                 try:
                     await self._board.sampler.fresh(self._client, within=SAMPLED)
-                    html = await self._board.contents(replace(topic.asked, client=self._client))
+                    html = await self._rendering.contents(replace(topic.asked, client=self._client))
                 except AWAY as away:
-                    html = self._board.trouble(topic.asked, away)
+                    html = self._rendering.away(topic.asked, away)
                 except Exception as error:  # one page's, not that of all others
                     log.error("web.broken", path=topic.asked.path, error=repr(error), exc_info=True)
-                    html = self._board.trouble(topic.asked, error)
+                    html = self._rendering.away(topic.asked, error)
                 topic.made = loop.time()
                 if html != topic.html:
                     topic.html = html

@@ -7,7 +7,6 @@ import secrets
 import time
 from collections import OrderedDict
 from functools import cache
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -16,10 +15,8 @@ import aioqless.web.passwords as passwords
 from aioqless.log import log
 from aioqless.web.access import Identity, Role
 from aioqless.web.asked import Asked, Page
-from aioqless.web.guard import cookie, visit_of
-
-if TYPE_CHECKING:
-    from aioqless.web.board import Board
+from aioqless.web.dashboard import Dashboard
+from aioqless.web.guard import change_of, cookie, visit_of
 
 FREE_GUESSES, PAUSE, MOST_NAMES = 5, 30.0, 10_000
 AT_ONCE = 2  # each takes 32 MiB and a processor
@@ -28,24 +25,24 @@ AT_ONCE = 2  # each takes 32 MiB and a processor
 class Login:
     """Owns who guessed in vain how often, and until when they wait."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
         self._vain: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._guessing = asyncio.Semaphore(AT_ONCE)
 
     async def enter(self, request: Request) -> Response:
         """The form, and what is filled in."""
         root = request.scope.get("root_path", "")
-        if not self._board.access.users:
+        if not self._dashboard.access.users:
             return RedirectResponse(f"{root}/", 303)
         if request.method == "GET":
-            return self._form(request, "")
-        form = visit_of(request).form
+            return self._form(request, "", request.query_params.get("to", ""))
+        form = await change_of(request)
         name = form.get("name", "")[:64]
         vain, until = self._vain.get(name, (0, 0.0))
         if time.monotonic() < until:
-            return self._form(request, f"Too many guesses: wait {PAUSE:.0f} seconds.", 429)
-        user = self._board.access.users.get(name)
+            return self._form(request, f"Too many guesses: wait {PAUSE:.0f} seconds.", form.get("to", ""), 429)
+        user = self._dashboard.access.users.get(name)
         async with self._guessing:
             right = await asyncio.to_thread(passwords.is_right, form.get("password", "")[:1000], user.password if user else nobody())
         if not user or not right:
@@ -54,28 +51,30 @@ class Login:
             while len(self._vain) > MOST_NAMES:
                 self._vain.popitem(last=False)
             log.warning("web.refused", why="wrong name or password", client=request.client.host if request.client else "", path="/login")
-            return self._form(request, "Name or password is wrong.", 403)
+            return self._form(request, "Name or password is wrong.", form.get("to", ""), 403)
         self._vain.pop(name, None)
         return self._let_in(request, user.name, form.get("to", ""))
 
     async def leave(self, request: Request) -> Response:
         """End this session."""
-        self._board.sessions.end(visit_of(request).session)
+        await change_of(request)
+        self._dashboard.sessions.end(visit_of(request).session)
         answer = RedirectResponse(request.scope.get("root_path", "") + "/login", 303)
         answer.headers["Set-Cookie"] = cookie("", request, 0)
         return answer
 
     def _let_in(self, request: Request, name: str, to: str) -> Response:
         answer = RedirectResponse(request.scope.get("root_path", "") + inside(to), 303)
-        answer.headers["Set-Cookie"] = cookie(self._board.sessions.cookie(self._board.sessions.begin(name)), request)
+        answer.headers["Set-Cookie"] = cookie(self._dashboard.sessions.cookie(self._dashboard.sessions.begin(name)), request)
         return answer
 
-    def _form(self, request: Request, wrong: str, status: int = 200) -> Response:
+    def _form(self, request: Request, wrong: str, to: str, status: int = 200) -> Response:
         visit = visit_of(request)
-        nobody = Asked(self._board, self._board.client, Identity("", Role.READ), request.scope.get("root_path", ""), "/login", {})
-        to = inside(request.query_params.get("to", "") or visit.form.get("to", ""))
-        page = Page("login.html", "Log in", {"wrong": wrong, "to": to}, live=False)
-        return HTMLResponse(self._board.templates.whole(page, nobody, self._board.sessions.token(visit.session)), status)
+        nobody = Asked(
+            self._dashboard.board, self._dashboard.client, Identity("", Role.READ), request.scope.get("root_path", ""), "/login", {}
+        )
+        page = Page("login.html", "Log in", {"wrong": wrong, "to": inside(to)}, live=False)
+        return HTMLResponse(self._dashboard.rendering.of(page, nobody, self._dashboard.sessions.token(visit.session)), status)
 
 
 @cache

@@ -6,16 +6,16 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from aioqless.connection import Command, Connection
+from aioqless.connection import Command, Sends
 
 PER_SECOND = 4  # 5 are promised: what is sent in time may come late, with what follows at its heels
 
 
-class Paced(Connection):
+class Paced:
     """Sends over another connection, and lets callers wait, first come first served: in no second are there more commands than
     `per_second`."""
 
-    def __init__(self, connection: Connection, per_second: int = PER_SECOND) -> None:
+    def __init__(self, connection: Sends, per_second: int = PER_SECOND) -> None:
         self._inner = connection
         self._sent: deque[float] = deque(maxlen=per_second)
         self._turn = asyncio.Lock()

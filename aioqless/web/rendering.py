@@ -1,19 +1,23 @@
-"""Templates: pages as HTML, everything in them escaped."""
+"""Rendering: from what is asked to HTML, everything in it escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import aioqless.web.drawing as drawing
 import aioqless.web.wording as wording
+from aioqless.errors import InvalidArgument, NoSuchJob
 from aioqless.web.access import Role
 from aioqless.web.asked import Asked, Page, address
+
+View: TypeAlias = Callable[[Asked], Awaitable[Page]]
 
 HERE = Path(__file__).parent
 NAVIGATION = (
@@ -40,20 +44,50 @@ def _templates() -> Environment:
     return found
 
 
-class Templates:
-    """Makes HTML of pages."""
+class Rendering:
+    """Owns the views, and makes HTML of what they find."""
 
-    def __init__(self) -> None:
+    def __init__(self, views: Mapping[str, View]) -> None:
+        self._views = views
         self._templates = _templates()
+        self._placeholder = f"token-{secrets.token_hex(16)}"  # in contents that several browsers share
 
-    def whole(self, page: Page, asked: Asked, token: str, notes: Sequence[tuple[str, str]] = ()) -> str:
-        """A page from its first tag to its last."""
+    async def whole(self, asked: Asked, token: str, notes: Sequence[tuple[str, str]]) -> tuple[str, int]:
+        """A page from its first tag to its last for one browser, and its status."""
+        page = await self._found(asked)
+        return self.of(page, asked, token, notes), page.status
+
+    def of(self, page: Page, asked: Asked, token: str, notes: Sequence[tuple[str, str]] = ()) -> str:
+        """The same of what was found already."""
         return self._templates.get_template(page.template).render(**_common(page, asked, token), notes=notes, **page.values)
 
-    def part(self, page: Page, asked: Asked, token: str) -> str:
-        """What is within its `main`, which is what changes."""
+    async def contents(self, asked: Asked) -> str:
+        """What is within its `main`, which is what changes, for all browsers; `for_browser` makes it one's own."""
+        return self._part(await self._found(asked), asked)
+
+    def away(self, asked: Asked, error: Exception) -> str:
+        """The same while Redis is away."""
+        return self._part(Page("away.html", "Redis is away", {"why": str(error)}), asked)
+
+    def for_browser(self, text: str, token: str) -> str:
+        """Shared contents with a browser's own token."""
+        return text.replace(self._placeholder, token)
+
+    async def _found(self, asked: Asked) -> Page:
+        """What a view finds. What isn't there, or can't be asked, is a page too."""
+        try:
+            if asked.path not in self._views:
+                raise KeyError(asked.path)
+            return await self._views[asked.path](asked)
+        except (NoSuchJob, KeyError) as gone:
+            why = gone.told() if isinstance(gone, NoSuchJob) else "There is no such page."
+            return Page("gone.html", "Not there", {"why": why}, live=False, status=404)
+        except InvalidArgument as wrong:
+            return Page("gone.html", "Can't be asked", {"why": wrong.told()}, live=False, status=400)
+
+    def _part(self, page: Page, asked: Asked) -> str:
         template = self._templates.get_template(page.template)
-        context = template.new_context({**_common(page, asked, token), "notes": (), **page.values})
+        context = template.new_context({**_common(page, asked, self._placeholder), "notes": (), **page.values})
         return "".join(template.blocks["main"](context))
 
 

@@ -65,6 +65,10 @@ async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -
     )
     async with story.refused(WrongState, state="waiting"):
         await story.scripts("revive", "job", jid="a", now=10, data="[8]")
+    await story.failed("b", 11, 12, 13, queue="post")
+    async with story.refused(WrongState, state="failed"):
+        await story.scripts("revive", "job", jid="b", now=14, data="[9]", was="[others]")
+    assert await story.scripts("revive", "job", jid="b", now=14, data="[9]", was=(await story.get("b"))["data"]) == 1
     async with story.refused(NoSuchJob):
         await story.scripts("revive", "job", jid="ghost", now=10)
 

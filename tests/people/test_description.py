@@ -24,8 +24,8 @@ from schemathesis.specs.openapi.checks import (
 from aioqless import Client
 from aioqless.people import Desk
 from aioqless.people.api import create_api
+from aioqless.people.api.guard import COOKIE
 from aioqless.people.api.operations import OPERATIONS
-from aioqless.people.api.sessions import COOKIE
 
 REQUESTS = 40  # of each operation
 checked = settings(

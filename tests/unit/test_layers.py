@@ -11,7 +11,7 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"errors", "log", "names", "wire", "embedded", "happening"},
+    {"errors", "log", "names", "wire", "embedded", "happening", "browsers"},
     {"servers"},
     {"connection"},
     {"durability"},
@@ -75,15 +75,20 @@ CLI = [
 ]
 PEOPLE = [
     {"person"}, {"reservation", "fate"}, {"desk"}, {""},
-    {"api.sessions", "api.guard", "api.shapes"}, {"api.operations"}, {"api.openapi"}, {"api.app"}, {"api"},
+    {"api.guard", "api.shapes"}, {"api.operations"}, {"api.openapi"}, {"api.app"}, {"api"},
 ]  # fmt: skip
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WEB = [
-    {"passwords", "redaction", "wording", "paced", "sessions", "sampler"},
+    {"passwords", "redaction", "wording", "paced", "sampler"},
     {"access", "drawing.lines", "drawing.bars", "drawing.stages", "drawing.graph"},
-    {"drawing", "asked", "trail"},
-    {"guard", "rendering", "live", "bulk", "acts.act"},
-    {"board", "pages.overview", "pages.queue", "pages.jobs", "pages.lists", "pages.failures", "pages.workers", "pages.keeping"},
+    {"drawing", "trail"},
+    {"bulk"},
+    {"board"},
+    {"asked", "acts.act"},
+    {"rendering", "notes"},
+    {"live"},
+    {"dashboard"},
+    {"guard", "pages.overview", "pages.queue", "pages.jobs", "pages.lists", "pages.failures", "pages.workers", "pages.keeping"},
     {"pages.recurring", "acts.jobs", "acts.groups", "acts.queues", "acts.workers", "acts.recurring", "acts.config", "login"},
     {"pages", "acts"},
     {"app"},
@@ -113,7 +118,7 @@ WITHIN = {
     "servers": SERVERS,
     "scripts": SCRIPTS, "events": EVENTS, "jobs": JOBS, "puts": PUTS, "recurring": RECURRING,
     "worker": WORKER, "processes": PROCESSES, "cli": CLI,
-    "pipeline": PIPELINE, "people": PEOPLE,
+    "pipeline": PIPELINE, "people": PEOPLE, "web": WEB,
 }  # fmt: skip
 
 

@@ -10,14 +10,12 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.routing import Mount
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
+from starlette.routing import Mount, Route, request_response
 
 from aioqless import Client, Seal
 from aioqless.web import Access, Identity, Role, User, create_app, passwords
 from aioqless.web.acts import ACTS
-from aioqless.web.guard import Guard
 from aioqless.web.pages import VIEWS
 
 from .asking import do, token
@@ -88,22 +86,21 @@ async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: htt
     assert (await client.queue("mail").counts())["paused"]
 
 
-async def test_what_is_read_at_the_door_may_be_read_again_behind_it(client: Client) -> None:
+async def test_a_change_may_have_been_read_before_it_is_done(client: Client) -> None:
     """As tools do that tell of errors with what was sent."""
     app = create_app(client)
+    route = next(each for each in app.routes if isinstance(each, Route) and each.path == "/do/{act}")
+    read: list[bytes] = []
 
-    async def reads_again(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
-            await PlainTextResponse(await Request(scope, receive).body())(scope, receive, send)
-        else:
-            await app(scope, receive, send)
+    async def reads_first(request: Request) -> Response:
+        read.append(await request.body())
+        answer: Response = await route.endpoint(request)
+        return answer
 
-    async with (
-        served(Guard(reads_again, app.state.board)) as address,
-        httpx.AsyncClient(base_url=address, trust_env=False, timeout=5) as http,
-    ):
-        form = {"token": await token(http), "queue": "mail"}
-        assert "queue=mail" in (await http.post("/do/pause", data=form, headers={"Origin": address})).text
+    route.app = request_response(reads_first)
+    async with asked(app) as http:
+        assert (await do(http, "pause", queue="mail")).startswith("done")
+    assert b"queue=mail" in read[0]
 
 
 async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> None:
@@ -193,6 +190,36 @@ async def test_what_was_not_edited_stays_as_it_was_byte_for_byte(http: httpx.Asy
     await do(http, "put-again", jid=jid, how="same", data=shown.replace("\n", "\r\n"))
     job = await client.jobs.get(jid)
     assert job and job.raw_data == text
+
+
+async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {"name": "Ada"})
+    (job,) = await client.queue("mail").pop()
+    await job.fail("typo", "no such word")
+    page = (await http.get(f"/job?jid={jid}")).text
+    was = re.search(r'name="was" value="(\w+)"', page)
+    assert was
+    await client.jobs.revive(jid, data={"name": "Bob"})
+    (job,) = await client.queue("mail").pop()
+    await job.fail("typo", "no such word")
+    said = await do(http, "put-again", jid=jid, how="same", data='{"name": "Eve"}', was=was[1])
+    assert said.startswith("refused") and "changed meanwhile, by somebody else" in said
+    read = await client.jobs.get(jid)
+    assert read and (read.state, read.data) == ("failed", {"name": "Bob"})
+
+
+async def test_processes_that_share_a_secret_know_each_others_sessions_and_their_end_is_one_ones_own(client: Client) -> None:
+    secret = "a secret of several processes"
+    apps = [create_app(client, access=Access(users=USERS), secret=each) for each in (secret, secret, None)]
+    async with asked(apps[0]) as first, asked(apps[1]) as second, asked(apps[2]) as stranger:
+        await log_in(first, "otto")
+        cookie = first.cookies["aioqless"]
+        for http, knows in ((second, True), (stranger, False)):
+            http.cookies.set("aioqless", cookie)
+            assert (await http.get("/queues")).status_code == (200 if knows else 303)
+        form = {"token": await token(first, "/queue?name=mail"), "queue": "mail", "back": "/queue?name=mail"}
+        assert (await second.post("/do/pause", data=form)).status_code == 303
+        assert (await client.queue("mail").counts())["paused"]
 
 
 async def test_sealed_data_are_shown_and_changed_in_their_seal_by_who_has_the_key(client: Client, redis_url: str) -> None:

@@ -67,13 +67,14 @@ async def test_a_stranger_finds_a_failing_job_understands_it_mends_its_data_and_
     assert "ada@example.com" in await data.input_value()
 
 
-async def test_bad_json_is_refused_and_what_was_typed_is_not_stored(page: Page, town: Client) -> None:
+async def test_bad_json_is_refused_and_what_was_typed_stays_to_be_mended(page: Page, town: Client) -> None:
     (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
     await page.goto(f"/job?jid={jid}")
     await page.get_by_label("Data of the job, as JSON").fill('{"to": ')
     await page.get_by_role("button", name="Save and retry").click()
     await says(page, "the data are not JSON, nothing was changed")
     assert (await read(town, jid)).state == "failed"
+    assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": ', "it is there to be mended"
 
 
 async def test_a_whole_group_is_retried_and_another_cancelled_with_progress(page: Page, town: Client, until: Until) -> None:

@@ -9,13 +9,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 from redis.asyncio import Redis
 from starlette.applications import Starlette
 
 from aioqless import Client
 from aioqless.web import Access, create_app
 from tests.conftest import Until
+from tests.server import OwnServer
 
 from .conftest import served
 from .test_guard import USERS, asked, log_in, token
@@ -78,7 +79,7 @@ async def test_many_browsers_on_many_pages_cost_redis_five_commands_a_second_at_
             http = await stack.enter_async_context(httpx.AsyncClient(base_url=site, trust_env=False))
             for page in pages[: 40 if _ else 10]:
                 await stack.enter_async_context(stream(http, page))
-        assert app.state.board.live.browsers == 90
+        assert app.state.dashboard.live.browsers == 90
         async with watching.monitor() as monitor:
             try:
                 async with asyncio.timeout(4):
@@ -94,8 +95,8 @@ async def test_many_browsers_on_many_pages_cost_redis_five_commands_a_second_at_
 async def test_nobody_looks_and_nothing_is_asked(app: Starlette, http: httpx.AsyncClient, client: Client, until: Until) -> None:
     async with stream(http, "/") as contents:
         await anext(contents)
-    board = app.state.board
-    await until(lambda: board.live.browsers == 0 and board.live._making is None)
+    live = app.state.dashboard.live
+    await until(lambda: live.browsers == 0 and live._making is None)
     before = (await client.redis.info("stats"))["total_commands_processed"]
     await asyncio.sleep(0.3)
     assert (await client.redis.info("stats"))["total_commands_processed"] <= before + 1
@@ -135,6 +136,25 @@ async def test_what_is_typed_open_or_focused_stays_while_the_page_changes(page: 
     assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": "Bob"}'
     assert await page.get_by_label("Tags").input_value() == "half a wo"
     assert await page.evaluate("document.activeElement.name") == "tags"
+
+
+@pytest.mark.xdist_group("browser")
+async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(browser: Browser, own_server: OwnServer) -> None:
+    async with (
+        Client(own_server.url) as client,
+        served(create_app(client)) as address,
+        await browser.new_context(base_url=address) as context,
+    ):
+        page = await context.new_page()
+        await client.queue("mail").put("Greet", {})
+        await page.goto("/queues")
+        await expect(page.locator("#live")).to_have_text("live")
+        own_server.kill()
+        await expect(page.locator("h1")).to_have_text("Redis is away", timeout=20_000)
+        await expect(page.locator("main")).to_contain_text("comes back by itself")
+        own_server.start()
+        await expect(page.locator("h1")).to_contain_text("Queues", timeout=20_000)
+        await expect(page.locator("#live")).to_have_text("live")
 
 
 @pytest.mark.xdist_group("browser")

@@ -1,7 +1,6 @@
 """People's work over HTTP, in JSON, for pages of your own (`pip install "aioqless[web]"`).
 
 shapes.py       what is sent and answered, as types
-sessions.py     Sessions     who a browser belongs to, and its token
 guard.py        Refused      what is checked before anything is done
 operations.py   OPERATIONS   what can be asked
 openapi.py      description  the same, for other tools

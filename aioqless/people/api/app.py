@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,10 +18,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aioqless import errors, names
-from aioqless.people.api.guard import HEADERS, Refused, body_of, check_address, check_origin
+from aioqless.browsers import Session, Sessions
+from aioqless.people.api.guard import COOKIE, HEADERS, LASTS, Refused, check_address, check_origin, sent
 from aioqless.people.api.openapi import KEY, TAB, description
 from aioqless.people.api.operations import OPERATIONS, Asked, Operation
-from aioqless.people.api.sessions import COOKIE, LASTS, Session, Sessions
 from aioqless.people.api.shapes import SignIn, Trouble, Who
 from aioqless.people.desk import Desk
 from aioqless.people.person import Person, name_of
@@ -41,7 +42,7 @@ def create_api(
     for name in desks:
         if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
             raise ValueError(f"a desk's name {name!r} must consist of letters, digits, '.', '_' and '-': it is part of a path")
-    api = _Api(dict(desks), identify, Sessions(secret))
+    api = _Api(dict(desks), identify, Sessions(COOKIE, LASTS, secret))
     told = msgspec.json.encode(description(title, desks))
 
     async def describe(request: Request) -> Response:
@@ -92,8 +93,8 @@ class _Api:
                 raise Refused(404, "desk", "There is no such desk.")
             if operation.method != "GET" and not self._sessions.is_token(session, request.headers.get("x-token", "")):
                 raise Refused(403, "token", "The session's token is missing or wrong: GET /session tells it.")
-            body = _read(await body_of(request), operation.body) if operation.body else None
-            person = Person(session.name, session.at(_header(request, "x-tab", TAB) or ""))
+            body = _read(await sent(request), operation.body) if operation.body else None
+            person = Person(session.name, _tab(session, _header(request, "x-tab", TAB) or ""))
             asked = Asked(person, desk, body, _header(request, "idempotency-key", KEY), request.query_params)
             return _json(msgspec.json.encode(await operation.perform(asked)))
 
@@ -106,7 +107,7 @@ class _Api:
         return _json(msgspec.json.encode(Who(session.name, self._sessions.token(session))))
 
     async def sign_in(self, request: Request) -> Response:
-        said = _read(await body_of(request), SignIn).name
+        said = _read(await sent(request), SignIn).name
         name = await self._known(request, said)
         if name is None:
             refused = (400, "name", "Say a name.") if self._identify is None else (401, "unknown", "The application doesn't know you.")
@@ -139,6 +140,11 @@ class _Api:
             return said
         found = self._identify(request)
         return await found if inspect.isawaitable(found) else found
+
+
+def _tab(session: Session, tab: str) -> str:
+    """The part of a worker's name that stands for one tab of a browser, and from which neither can be told."""
+    return hashlib.sha256(f"{session.nonce} {tab}".encode()).hexdigest()[:16]
 
 
 def _refused(error: Exception) -> Refused:

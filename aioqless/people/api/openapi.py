@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from aioqless.people.api.guard import COOKIE
 from aioqless.people.api.operations import OPERATIONS, Operation
-from aioqless.people.api.sessions import COOKIE
 from aioqless.people.api.shapes import SignIn, Trouble, Who
 
 JSON = "application/json"

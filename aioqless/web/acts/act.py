@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from aioqless.client import Client
 from aioqless.jobs import Job
 from aioqless.web.access import Identity, Role
-
-if TYPE_CHECKING:
-    from aioqless.web.board import Board
+from aioqless.web.board import Board
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from aioqless.puts import NewJob
 from aioqless.web.access import Role
 from aioqless.web.acts.act import Doing, Done, act
 from aioqless.web.asked import address
-from aioqless.web.pages.jobs import queue_of
+from aioqless.web.pages.jobs import mark, queue_of
 
 
 @act("retry")
@@ -20,7 +20,7 @@ async def retry(doing: Doing) -> str:
     job = await doing.job()
     if job.state == "failed":
         await doing.client.jobs.revive(job.jid)
-        return f"Job {job.jid[:12]} waits in {job.queue} again."
+        return f"Job {job.jid[:12]} was put into {job.queue} again."
     if job.state == "running":
         raise ValueError("the job is running: take it from its worker first")
     await job.move(queue := _queue_of(job))
@@ -33,6 +33,8 @@ async def put_again(doing: Doing) -> str | Done:
     doing.may_see_data()
     job = await doing.job()
     data = _edited(doing, job.text)
+    if doing.form.get("was", seen := mark(job.raw_data)) != seen:
+        raise ValueError("its data were changed meanwhile, by somebody else: load the page again to see them")
     if doing.form.get("how") == "new":
         put = NewJob(job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries)
         jid = await doing.client.queue(doing.form.get("queue") or _queue_of(job)).put(put)
@@ -40,10 +42,10 @@ async def put_again(doing: Doing) -> str | Done:
     if job.state == "running":
         raise ValueError("the job is running, with the data it was given: take it from its worker first, or put a new one")
     if job.state == "failed":
-        await doing.client.jobs.revive(job.jid, data=data)
+        await doing.client.jobs.revive(job.jid, data=data, was=job)
     else:
         await doing.client.queue(_queue_of(job)).requeue(NewJob(job.klass, data, jid=job.jid))
-    return f"Job {job.jid[:12]} waits in {_queue_of(job)} with the data you gave it."
+    return f"Job {job.jid[:12]} was put into {_queue_of(job)} again, with the data you gave it."
 
 
 def _queue_of(job: Job) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from functools import partial
 
 from aioqless.client import Client
 from aioqless.errors import BrokenSeal, NoSuchJob
@@ -29,6 +31,8 @@ async def job(asked: Asked) -> Page:
         "queue": queue_of(job),
         "data": data,
         "sealed": sealed,
+        "mark": mark(job.raw_data),
+        "told": partial(asked.board.redaction.told, stored=_readable(asked, job)),
         "events": job.events[-SHOWN_EVENTS:],
         "nodes": nodes,
         "edges": edges,
@@ -48,6 +52,18 @@ def shown(asked: Asked, stored: str, klass: str) -> tuple[str | None, str]:
         return asked.board.redaction.shown(opened(asked.client.scripts.seal, stored, klass)), ""
     except BrokenSeal as broken:
         return None, f"Sealed: {broken}"
+
+
+def mark(stored: str) -> str:
+    """What tells data from others, for who changes them."""
+    return hashlib.sha256(stored.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _readable(asked: Asked, job: Job) -> str | None:
+    try:
+        return opened(asked.client.scripts.seal, job.raw_data, job.klass)
+    except BrokenSeal:
+        return None
 
 
 def queue_of(job: Job) -> str:

@@ -106,10 +106,11 @@ document.addEventListener("submit", async event => {
   try {
     const answer = await fetch(button?.getAttribute("formaction") || form.action, { method: "POST", body, credentials: "same-origin" })
     if (!answer.headers.get("content-type")?.startsWith("text/html")) throw new Error(await answer.text())
-    form.reset()
+    const html = await answer.text()
+    if (!parse(html).querySelector("#notes .refused")) form.reset() // else what was typed is still to be mended
     for (const open of document.querySelectorAll("details.sheet[open]")) open.open = false
     document.activeElement?.blur()
-    show(await answer.text(), answer.url)
+    show(html, answer.url)
   } catch (error) {
     const told = document.createElement("p")
     told.className = "note refused"

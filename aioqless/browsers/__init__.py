@@ -1,0 +1,10 @@
+"""What is known of browsers that ask, for the dashboard and for people's desks alike.
+
+sessions.py   Session, Sessions: a signed cookie, and the token of its changes
+requests.py   where a request comes from, and what it carries
+"""
+
+from aioqless.browsers.requests import body_of, is_from_this_machine, is_loopback, is_of_same_origin
+from aioqless.browsers.sessions import Session, Sessions
+
+__all__ = ["Session", "Sessions", "body_of", "is_from_this_machine", "is_loopback", "is_of_same_origin"]
