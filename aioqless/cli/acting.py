@@ -37,11 +37,8 @@ def cancel(
         raise typer.BadParameter("say which: jids, --group or --tag")
 
     async def act(client: Client) -> None:
-        jids = list(jid) if jid else await _jids(client, group, tag)
+        jids = [(await found(client, each)).jid for each in jid] if jid else await _jids(client, group, tag)
         which = f"{len(jids):,} jobs" if len(jids) != 1 else f"job {plain(jids[0])}"
-        if jid:
-            for each in jid:
-                await found(client, each)
         if dry_run or not jids:
             say(f"{which} would be deleted" if jids else "no such jobs")
             return
@@ -105,9 +102,9 @@ def move(
     async def act(client: Client) -> None:
         job = await found(client, jid)
         if job.state == "running":
-            confirm(f"{plain(jid)} is running on {plain(job.worker)}, which will lose it. Move it?", yes=yes)
+            confirm(f"{plain(job.jid)} is running on {plain(job.worker)}, which will lose it. Move it?", yes=yes)
         await job.move(queue, delay=delay, priority=priority)
-        say(f"{plain(jid)} moved from {plain(job.queue or 'nowhere')} to {plain(queue)}")
+        say(f"{plain(job.jid)} moved from {plain(job.queue or 'nowhere')} to {plain(queue)}")
 
     run(url, namespace, act)
 

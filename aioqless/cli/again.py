@@ -46,8 +46,9 @@ def retry(
 
     async def act(client: Client) -> None:
         if jid:
-            async with watched(client, jid, wait=wait and not dry_run):
-                await _by_jid(client, jid, queue, dry_run)
+            jobs = [_failed(await found(client, each)) for each in jid]  # all, before the first is touched
+            async with watched(client, [job.jid for job in jobs], wait=wait and not dry_run):
+                await _again(client, jobs, queue, dry_run)
             return
         for name in sorted(await client.jobs.failed()) if group is None else [group]:
             await _group(client, name, queue, count, dry_run)
@@ -67,15 +68,15 @@ def edit(
 
     async def act(client: Client) -> None:
         job = _failed(await found(client, jid))
-        text = edited(job.text, jid) if data is None else text_of(data)
+        text = edited(job.text, job.jid) if data is None else text_of(data)
         if text is None:
             raise AioqlessError("the data are as they were: nothing was done; `aioqless retry` runs it again as it is")
         sent = checked(text)
-        async with watched(client, [jid], wait=wait):
-            await client.jobs.revive(jid, data=sent)
-            say(f"{plain(jid)} runs again in {plain(job.queue)}, with the new data")
+        async with watched(client, [job.jid], wait=wait):
+            await client.jobs.revive(job.jid, data=sent, was=job)
+            say(f"{plain(job.jid)} runs again in {plain(job.queue)}, with the new data")
         if not wait:
-            hint(f"aioqless tail --jid {plain(jid)}   watch it")
+            hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
 
     run(url, namespace, act)
 
@@ -102,8 +103,7 @@ def _failed(job: Job) -> Job:
     return job
 
 
-async def _by_jid(client: Client, jids: Sequence[str], queue: str | None, dry_run: bool) -> None:
-    jobs = [_failed(await found(client, jid)) for jid in jids]  # all, before the first is touched
+async def _again(client: Client, jobs: Sequence[Job], queue: str | None, dry_run: bool) -> None:
     for job in jobs:
         if not dry_run:
             await (client.jobs.revive(job.jid) if queue is None else job.move(queue))

@@ -5,21 +5,43 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from aioqless.cli.completing import queue_names
 from aioqless.client import Client
 
 HELP = """A job queue on Redis.
 
-Look: queues, jobs, get, failed, workers, stats, top, tail. Act: put, retry, edit, cancel, move, pause. Work: worker.
-
 When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edit JID`, `aioqless retry JID --wait`.
 """
+SECTIONS = {
+    "Look": "top queues jobs get failed workers stats tail",
+    "Act on jobs": "put retry edit unfail cancel move tag track",
+    "Act on queues and workers": "pause unpause recur quiet resume subscribe unsubscribe",
+    "Serve": "worker web web-user intake outbox pipeline",
+    "Keep": "redis config check acl lua",
+}
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=HELP, rich_markup_mode=None)
+
+class Commands(TyperGroup):
+    """The commands, in the help under what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        known = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name)) and not command.hidden}
+        width = max(map(len, known)) + 2
+        for title, names in SECTIONS.items():
+            rows = [
+                (name.ljust(width), known[name].get_short_help_str(formatter.width - width - 4)) for name in names.split() if name in known
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP, rich_markup_mode=None)
 
 Url = Annotated[str | None, typer.Option("--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.")]
 Namespace = Annotated[

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds
 MOST = 100
+GROUPS, LATEST = 50, 1000
 
 
 def queue_names(context: typer.Context, incomplete: str) -> list[str]:
@@ -28,7 +29,7 @@ def group_names(context: typer.Context, incomplete: str) -> list[str]:
 
 def failed_jids(context: typer.Context, incomplete: str) -> list[str]:
     """Jobs that failed lately: of all jobs, those whose jids are wanted most."""
-    return _names(context, incomplete, _failed)
+    return _names(context, incomplete, failed_lately)
 
 
 def worker_names(context: typer.Context, incomplete: str) -> list[str]:
@@ -77,8 +78,8 @@ async def _workers(client: Client) -> Iterable[str]:
     return [counts["name"] for counts in await client.workers.counts()]
 
 
-async def _failed(client: Client) -> Iterable[str]:
-    found: list[str] = []
-    for group in sorted(await client.jobs.failed())[:10]:
-        found += [job.jid for job in (await client.jobs.failed_in(group, limit=10))[1]]
-    return found
+async def failed_lately(client: Client) -> list[str]:
+    """The jids of the latest failures of each of the largest groups: of all jobs, those that are wanted most."""
+    counts = await client.jobs.failed()
+    groups = sorted(counts, key=lambda each: (-counts[each], each))[:GROUPS]
+    return [jid for page in await asyncio.gather(*(client.jobs.failed_jids(group, count=LATEST) for group in groups)) for jid in page]

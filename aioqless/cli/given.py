@@ -56,6 +56,6 @@ def edited(text: str, name: str) -> str | None:
     try:
         same = msgspec.json.format(after.encode(), indent=2) == before
     except msgspec.DecodeError as wrong:
-        raise AioqlessError(f"what you wrote is not JSON: {wrong}. It is kept: --data @{place}") from None
+        raise AioqlessError(f"what you wrote is not JSON: {wrong}. It is kept: aioqless edit {name} --data @{place}") from None
     path.unlink()
     return None if same else after.strip()

@@ -64,6 +64,8 @@ def _facts(job: Job) -> Iterator[tuple[str, Any]]:
     now = time.time()
     if job.queue:
         yield "queue", plain(job.queue)
+    elif was := next((str(stage["q"]) for stage in reversed(job.history) if stage.get("q")), ""):
+        yield "was in", plain(was)
     if job.worker and job.state in ("running", "stalled"):
         yield "worker", f"{plain(job.worker)} · its lock " + (f"expires {ago(job.expires, now)}" if job.expires > now else "has expired")
     if job.progressed:

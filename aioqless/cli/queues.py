@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 from typing import Annotated
 
 import typer
@@ -15,9 +16,11 @@ from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, many, plain
 from aioqless.client import Client
 from aioqless.jobs import Job
+from aioqless.jobs.glance import Glance
 from aioqless.queue import Queue
 
 COLUMNS = ("name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused")
+MOST = 100  # groups of which more than their count is told
 Names = Annotated[list[str], typer.Argument(metavar="QUEUE...", help="Queues by name.", autocompletion=queue_names)]
 
 
@@ -51,6 +54,10 @@ def failed(
             await _groups(client, json)
             return
         total, found = await client.jobs.failed_in(group, start=offset, limit=count)
+        if not total and not json:
+            alike = get_close_matches(group, await client.jobs.failed(), 1)
+            say(f"nothing has failed in {plain(group)}" + (f"; is it {plain(alike[0])} that you mean?" if alike else ""))
+            return
         if json:
             show({"total": total, "jobs": [listed(job) for job in found]})
             return
@@ -68,9 +75,18 @@ async def _groups(client: Client, json: bool) -> None:
     if json:
         show(counts)
         return
-    table(["count", "group"], [(count, name) for name, count in counts.items()], empty="Nothing has failed.")
+    latest = {each.group: each.latest for each in await client.jobs.failures(*list(counts)[:MOST])} if counts else {}
+    rows = [(count, name, *_latest(latest.get(name))) for name, count in counts.items()]
+    table(["count", "group", "latest", "what happened"], rows, empty="Nothing has failed.")
     if counts:
         hint(f"\naioqless failed {plain(next(iter(counts)))}   what went wrong there")
+
+
+def _latest(job: Glance | None) -> tuple[str, str]:
+    """When it failed, and of what."""
+    if job is None:
+        return "", ""
+    return ago(job.failed), brief((job.message.strip().splitlines() or [""])[-1], 100)
 
 
 def _tell(job: Job) -> None:

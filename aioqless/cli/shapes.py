@@ -8,9 +8,12 @@ from typing import Any
 
 import msgspec
 
+from aioqless.cli.completing import failed_lately
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
+
+SHORTEST = 4  # characters of a jid's beginning
 
 
 def text_of(job: Job) -> str:
@@ -57,10 +60,17 @@ def whole(job: Job) -> dict[str, Any]:
 
 
 async def found(client: Client, jid: str) -> Job:
-    """The job. Raises AioqlessError when there is none."""
-    job = await client.jobs.get(jid)
-    if job is None:
+    """The job of a jid, or of the beginning of one that failed lately. Raises AioqlessError when there is none, or several."""
+    if job := await client.jobs.get(jid):
+        return job
+    if len(jid) < SHORTEST:
         raise AioqlessError(f"there is no job {jid!r}")
+    jids = [each for each in await failed_lately(client) if each.startswith(jid)]
+    if len(jids) > 1:
+        raise AioqlessError(f"several jobs begin with {jid!r}: {', '.join(jids[:5])}{', …' if len(jids) > 5 else ''}")
+    job = await client.jobs.get(jids[0]) if jids else None
+    if job is None:
+        raise AioqlessError(f"there is no job {jid!r}, and none that failed lately begins so")
     return job
 
 

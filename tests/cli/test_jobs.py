@@ -134,6 +134,30 @@ async def test_an_editor_changes_the_data(
     assert job and job.data == {"to": "ada" if code == 0 else "a"} and (job.state == "waiting") == (code == 0)
 
 
+async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
+    client: Client, here: Aioqless, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await failing(client, "a")
+    change = f"redis.Redis.from_url({client.url!r}).hset('{client.namespace}:j:a', 'data', '{{}}')"
+    (tmp_path / "editor.py").write_text(f"import redis, sys\n{change}\nopen(sys.argv[1], 'w').write('[1]')\n")
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {tmp_path / 'editor.py'}")
+    ended = await here("edit", "a")
+    assert ended.code == 1 and "its data were changed meanwhile, by somebody else" in ended.err
+    job = await client.jobs.get("a")
+    assert job and (job.state, job.data) == ("failed", {})
+
+
+async def test_the_beginning_of_a_jid_does_for_what_failed_lately(client: Client, here: Aioqless) -> None:
+    await failing(client, "4f2a01", "4f2a02", "5e11aa")
+    assert "5e11aa  Greet  failed" in (await here("get", "5e11")).out
+    assert "several jobs begin with '4f2a': 4f2a0" in (await here("get", "4f2a")).err
+    assert "there is no job '5e1'" in (await here("get", "5e1")).err
+    assert (await here("edit", "5e11", "--data", "7")).out == "5e11aa runs again in mail, with the new data\n"
+    assert (await here("retry", "4f2a01")).out == "4f2a01 runs again in mail\n"
+    assert (await here("cancel", "4f2a0", "--yes")).out == "1 job deleted\n"
+    assert await states(client, "4f2a01", "5e11aa") == {"4f2a01": "waiting mail", "5e11aa": "waiting mail"}
+
+
 async def test_jobs_are_deleted_only_after_a_yes(client: Client, here: Aioqless) -> None:
     await failing(client, "a", "b")
     assert (await here("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"

@@ -56,8 +56,10 @@ async def test_a_queue_is_paused_and_goes_on_by_a_key(screen: Terminal, client: 
 async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(screen: Terminal, client: Client) -> None:
     await screen.shows("mail-SMTPError")
     screen.press("\t\r")
-    await screen.shows("SMTPError: no such mailbox")
-    screen.press("r")
+    await screen.shows("SMTPError: no such mailbox", "data {", "aioqless edit a", "esc back")
+    screen.press("\x1b")
+    await screen.shows("billing", "enter why")
+    screen.press("\rr")
     await screen.shows("Run 1 job of mail-SMTPError again? y/n")
     screen.press("n")
     await screen.shows("nothing was done")

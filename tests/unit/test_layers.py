@@ -49,8 +49,8 @@ WORKER = [
     {""},
 ]
 CLI = [
-    {"words", "completing", "signals", "given", "shapes"},
-    {"app", "bars", "printing"},
+    {"words", "completing", "signals", "given"},
+    {"app", "bars", "printing", "shapes"},
     {"asking", "portrait", "process", "processes", "serving", "pipeline"},
     {"watching"},
     {"again", "worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "acl"},

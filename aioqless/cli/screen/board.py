@@ -11,6 +11,7 @@ from aioqless.cli.screen.looking import QueueSeen, Seen
 from aioqless.cli.words import many, plain
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
+from aioqless.jobs.glance import FailureGroup
 
 PANES = ("queues", "failures", "workers")
 STEP, PAGE = 200, 10  # jobs, lines
@@ -20,7 +21,8 @@ STEP, PAGE = 200, 10  # jobs, lines
 class Board:
     """Owns the choice: which pane, and which line of each, by its name, so that it stays with what it names when lines move.
 
-    `question` is put to the reader, and `y` does what it asks; `told` is what the last key came to.
+    `question` is put to the reader, and `y` does what it asks; `told` is what the last key came to; `why` is the latest failure of a
+    group, while somebody reads it.
     """
 
     client: Client
@@ -30,6 +32,7 @@ class Board:
     busiest: bool = False
     question: str = ""
     told: str = ""
+    why: FailureGroup | None = None
     over: bool = False
     _asked: Callable[[], Awaitable[str]] | None = None
 
@@ -58,9 +61,12 @@ class Board:
                 self.told = "nothing was done"
                 return
             await self._try(act)
+        elif self.why and key in ("escape", "enter"):
+            self.why = None
         elif key in ("q", "escape"):
             self.over = True
         elif key in ("tab", "back tab"):
+            self.why = None
             self.pane = PANES[(PANES.index(self.pane) + (1 if key == "tab" else -1)) % len(PANES)]
         elif key == "s":
             self.busiest = not self.busiest
@@ -70,6 +76,7 @@ class Board:
             await self._act(key, names[self.at(self.pane)])
 
     def _move(self, by: int) -> None:
+        self.why = None
         if names := self.names(self.pane):
             self.chosen[self.pane] = names[min(max(self.at(self.pane) + by, 0), len(names) - 1)]
 
@@ -100,17 +107,15 @@ class Board:
         return f"{plain(name)} is paused: nobody pops from it, what runs goes on"
 
     async def _retry(self, group: str) -> str:
-        done, most = 0, self.seen.failed.get(group, 0)
+        self.why, done, most = None, 0, self.seen.failed.get(group, 0)
         while done < most and (moved := await self.client.jobs.revive_group(group, min(STEP, most - done))):
             done += moved
         return f"{many(done, 'job')} of {plain(group)} run again"
 
     async def _why(self, group: str) -> str:
         (found,) = await self.client.jobs.failures(group)
-        if found.latest is None:
-            return f"nothing is left in {plain(group)}"
-        lines = found.latest.message.strip().splitlines() or [""]
-        return f"{plain(found.latest.jid)}: {plain(lines[-1])}"
+        self.why = found if found.latest else None
+        return "" if found.latest else f"nothing is left in {plain(group)}"
 
     async def _quiet(self, name: str) -> str:
         if (await self.client.workers.show(name))["paused"]:

@@ -12,7 +12,8 @@ from rich.text import Text
 from aioqless.cli.bars import spark
 from aioqless.cli.screen.board import Board
 from aioqless.cli.screen.looking import COUNTS
-from aioqless.cli.words import STYLES, clock, plain
+from aioqless.cli.words import STYLES, ago, brief, clock, many, plain
+from aioqless.jobs.glance import FailureGroup
 
 AROUND = 6  # lines that are always there: head, titles, foot
 TREND = 20  # columns
@@ -23,16 +24,40 @@ CHOSEN = "reverse"
 def drawn(board: Board, width: int, height: int, where: str) -> RenderableType:
     """Everything, for a screen of this size."""
     rest = max(3, height - AROUND)
+    if board.why:
+        lines = _why(board.why)[: rest + AROUND - 3]
+        return Group(*_head(board, where), *lines, *_blank(rest + AROUND - 3 - len(lines)), _foot(board))
+    wanted = [max(1, len(each)) for each in (board.seen.queues, board.seen.failed, board.seen.workers)]
     least = max(1, rest // 4)
-    failures = min(len(board.seen.failed) or 1, least)
-    workers = min(len(board.seen.workers) or 1, least)
+    queues = min(wanted[0], max(rest - sum(min(each, least) for each in wanted[1:]), rest - 2 * least))
+    failures = min(wanted[1], rest - queues - min(wanted[2], least))
+    workers = min(wanted[2], rest - queues - failures)
     return Group(
         *_head(board, where),
-        _pane(board, "queues", _queue_columns(width), _queue_rows(board, width), rest - failures - workers),
+        _pane(board, "queues", _queue_columns(width), _queue_rows(board, width), queues),
         _pane(board, "failures", [("failed", 9), ("group", None)], [(f"{n:,}", name) for name, n in board.seen.failed.items()], failures),
         _pane(board, "workers", [("jobs", 9), ("stalled", 9), ("worker", None)], _worker_rows(board), workers),
+        *_blank(rest - queues - failures - workers),
         _foot(board),
     )
+
+
+def _why(group: FailureGroup) -> list[Text]:
+    """The latest failure of a group: what happened, in which job, with which data; and what to do then."""
+    assert group.latest
+    job = group.latest
+    title = f"{plain(group.group)} · {many(group.total, 'job')} · the latest {ago(job.failed)}, {plain(job.klass)}"
+    told = plain(job.message.strip(), lines=True).split("\n")
+    data = brief(job.data, 500) if job.data is not None else f"{job.size:,} bytes"
+    lines = [Text(), Text(title, style=STYLES["failed"]), *(Text(f"  {line}") for line in told), Text()]
+    lines.append(Text.assemble(("data ", "dim"), data))
+    for command, does in (("edit", "change its data and run it again"), ("get", "see all of it")):
+        lines.append(Text.assemble(f"aioqless {command} {plain(job.jid)}", (f"   {does}", "dim")))
+    return [_cut(line) for line in lines]
+
+
+def _blank(count: int) -> list[Text]:
+    return [Text() for _ in range(count)]
 
 
 def _head(board: Board, where: str) -> list[Text]:
@@ -111,5 +136,8 @@ def _pane(board: Board, name: str, columns: Sequence[tuple[str, int | None]], ro
 def _foot(board: Board) -> Text:
     if board.question:
         return _cut(Text(board.question, style="bold yellow"))
-    keys = f"{KEYS[board.pane]}  ↑↓ choose  tab other list  s {'by name' if board.busiest else 'busiest first'}  q quit"
+    order = "by name" if board.busiest else "busiest first"
+    keys = (
+        f"{KEYS[board.pane]}  ↑↓ choose  tab other list  s {order}  q quit" if not board.why else "r run the group again  esc back  q quit"
+    )
     return _cut(Text.assemble((board.told + "   " if board.told else "", "bold"), (keys, "dim")))
