@@ -19,7 +19,7 @@ class Unreadable(ValueError):
     """An entry that is none of ours, or was damaged; its text says what is wrong with it."""
 
 
-class _Earlier(msgspec.Struct):
+class _Earlier(msgspec.Struct, gc=False):
     """A run as the scripts write it."""
 
     ended: str
@@ -35,7 +35,7 @@ class _Earlier(msgspec.Struct):
 _RUNS = msgspec.json.Decoder(list[_Earlier])
 
 
-class Run(msgspec.Struct, frozen=True):
+class Run(msgspec.Struct, frozen=True, gc=False):
     """One attempt: when it came in line, when it began and ended (µs since the epoch), and how.
 
     `how` is retried, released, timed-out or lost, and of a person's abandoned, skipped or handed-over; of the last run of a stage it is
@@ -52,7 +52,7 @@ class Run(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """The end of a job's stage in a queue. Times are whole µs since the epoch; None is what isn't known, or isn't there.
 
     `put` is when the job came into the stage; a run's `put` is when it came in line for that run, which is what statistics of waits
@@ -91,14 +91,21 @@ def parse_raw(id: str, flat: Sequence[bytes]) -> Event:
     """`parse` of an entry as XRANGE replies with it: names and values in turn."""
     if len(flat) % 2:
         raise Unreadable("it has a field without a value")
+    pairs = zip(flat[::2], flat[1::2], strict=True)
     try:
-        fields = {
+        return parse(id, {name.decode(): value.decode() for name, value in pairs})
+    except UnicodeDecodeError:
+        return parse(id, _with_replacements(flat))
+
+
+def _with_replacements(flat: Sequence[bytes]) -> dict[str, str]:
+    try:
+        return {
             name.decode(): value.decode("utf-8", "replace" if name in _FOR_PEOPLE else "strict")
             for name, value in zip(flat[::2], flat[1::2], strict=True)
         }
     except UnicodeDecodeError as error:
         raise Unreadable(f"it is not UTF-8: {error.object[:80]!r}") from None
-    return parse(id, fields)
 
 
 def parse(id: str, fields: Mapping[str, str]) -> Event:

@@ -27,6 +27,15 @@ class ArchiveState:
     read: str | None = None
     at: float | None = None
 
+    def unread_since(self, now: float) -> float:
+        """For how many seconds the oldest entry waits that isn't elsewhere yet; 0 if there is none."""
+        if not self.length or not self.first:
+            return 0.0
+        since = int(self.first.partition("-")[0]) / 1000
+        if self.read and _place(self.read) >= _place(self.first):  # it is kept, and about to go: what follows came later than this
+            since = self.at or since
+        return 0.0 if self.read == self.last else max(0.0, now - since)
+
 
 @dataclass
 class Swept:
@@ -71,3 +80,8 @@ class Archive:
             if not portion["next"]:
                 return
             arguments["from"] = portion["next"]
+
+
+def _place(id: str) -> tuple[int, int]:
+    ms, _, sequence = id.partition("-")
+    return int(ms), int(sequence)

@@ -58,6 +58,7 @@ QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's name.
 REFUSED = 1  # what was asked can't be done; the message says why
 UNREACHABLE = 3  # Redis can't be reached, or can't be started
 FAILED = 5  # a job that was waited for failed
+REJECTED = 6  # some rows of a file can't be jobs; the others are
 
 
 def _version(asked: bool) -> None:

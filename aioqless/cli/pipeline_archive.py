@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
-from typing import Annotated
+import time
+from typing import Annotated, Final
 
 import typer
 
-from aioqless.cli.app import Namespace, Url
+from aioqless.archive import Archive, ArchiveState
+from aioqless.cli.app import REFUSED, Namespace, Url
 from aioqless.cli.pipeline import LAKE, LakeFolder, Trace, pipeline, plainly, tell
+from aioqless.cli.words import span
+from aioqless.client import Client
+
+LATE: Final = 3600.0  # seconds that what ended waits, when an archiver is at work
 
 
 @pipeline.command()
@@ -20,9 +27,14 @@ def archive(
     every: Annotated[float | None, typer.Option(help="Go on, and look every so many seconds; default: once.", min=0.1)] = None,
     entries: Annotated[int, typer.Option(help="The most entries of a batch, which is one file.", min=1, max=1_000_000)] = 50_000,
     take_over: Annotated[bool, typer.Option("--take-over", help="Be the one that trims the stream, whoever it was before.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say how much waits for an archiver; exit code 1 if none comes.")] = False,
     trace: Trace = False,
 ) -> None:
     """Take what ended from the archive's stream to the lake: what there is now, or on and on. A second SIGTERM ends it at once."""
+    if status:
+        state = asyncio.run(_state(url, namespace))
+        print(_told(state, time.time()))
+        raise typer.Exit(REFUSED if state.unread_since(time.time()) > LATE else 0)
     with plainly(trace):
         from aioqless.pipeline.archiver import Archiver
         from aioqless.pipeline.lake import Lake
@@ -36,6 +48,22 @@ def archive(
             f"{done.events:,} events in {done.batches:,} batches; {done.unreadable + done.missing:,} in quarantine, {done.swept:,} swept, "
             f"{done.lost:,} cut unread"
         )
+
+
+async def _state(url: str | None, namespace: str) -> ArchiveState:
+    async with Client(url, namespace=namespace) as client:
+        return await Archive(client.scripts).state()
+
+
+def _told(state: ArchiveState, now: float) -> str:
+    """How the archive is, in a line or two."""
+    read = f"last read {span(now - state.at)} ago, by {state.reader}" if state.at else "never read"
+    told = f"{'on' if state.on else 'off'}; {state.length:,} of {state.added:,} entries are in Redis; {read}"
+    late = state.unread_since(now)
+    if late <= LATE:
+        return told
+    grows = f"what is beyond {state.bound:,} goes unread" if state.when_full == "count" else "the stream grows until Redis is full"
+    return f"{told}\nthe oldest has waited for {span(late)}: without `aioqless pipeline archive`, {grows}"
 
 
 def _told_to_stop() -> threading.Event:

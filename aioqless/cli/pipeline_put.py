@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aioqless.cli.app import Namespace, Url
+from aioqless.cli.app import REJECTED, Namespace, Url
 from aioqless.cli.pipeline import Trace, pipeline, plainly, tell
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @pipeline.command()
@@ -28,7 +34,9 @@ def put(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Put each row as a job. Rows that were put already, by this command or a former run of it, are not put again."""
+    """Put each row as a job. Rows that were put already, by this command or a former run of it, are not put again.
+
+    Exit code 6: some rows were rejected, the others are jobs."""
     options = {
         "url": url, "namespace": namespace, "queue": queue, "klass": klass, "priority": priority, "delay": delay, "retries": retries,
         "tags": tags, "batch": batch, "maxDepth": max_depth, "rejects": rejects, "dropNulls": "true",
@@ -38,12 +46,21 @@ def put(
         from aioqless.pipeline.session import plainly as in_one_line
         from aioqless.pipeline.session import session
 
-        spark = session("aioqless pipeline put")
-        try:
-            with in_one_line():
-                rows = rows_of(spark, file, kind=format, schema=schema)
-                given = {name: str(value) for name, value in options.items() if value is not None}
-                tell(f"putting the rows of {file}")
-                rows.write.format("aioqless").mode("append").options(**given).save()
-        finally:
-            spark.stop()
+        with in_one_line():
+            rows = rows_of(session("aioqless pipeline put"), file, kind=format, schema=schema)
+            given = {name: str(value) for name, value in options.items() if value is not None}
+            tell(f"putting the rows of {file}")
+            counts = _written(rows, given)
+    print(f"{counts['put']:,} put, {counts['there']:,} there already, {counts['rejected']:,} rejected")
+    if counts["rejected"]:
+        tell(f"what was rejected, and why: {rejects}")
+        raise typer.Exit(REJECTED)
+
+
+def _written(rows: DataFrame, options: dict[str, str]) -> dict[str, int]:
+    """Write the rows; how many were put, there already, rejected."""
+    with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
+        file = Path(folder) / "counts.json"
+        rows.write.format("aioqless").mode("append").options(**options, counts=str(file)).save()
+        counts: dict[str, int] = json.loads(file.read_text("utf-8"))
+        return counts

@@ -6,7 +6,7 @@
 -- @batch   context:object? within:seconds? on_failed:name? terms:object?
 -- @option  apart    string        anything: they don't belong together: one that is refused, or left out since the terms say that there is
 --                                 such a job already, leaves its neighbours alone
--- @option  existing string        anything: a job that exists stays as and where it is, and counts as put; goes with `apart`
+-- @option  existing string        anything: a job that exists stays as and where it is; the answer is empty. Goes with `apart`
 -- @returns list                   the jids; with `apart`, as of put_many
 -- @raises  EXISTS FULL
 
@@ -19,7 +19,7 @@ local flow = {}
 local ahead = {} -- how many of them each queue gets, while none is there yet
 local checked = each(function(queue, jid, klass, data, delay, priority, tags, retries, depends, context, within, on_failed, terms)
   cascade.check(on_failed)
-  if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return jid end
+  if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end
   dependency.check(jid, depends or {})
   local other = apart and terms and clauses.obstacle(clauses.checked(terms), record.find(jid), now)
   if other then return other end

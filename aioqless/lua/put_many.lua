@@ -4,7 +4,7 @@
 -- @arg     now      time
 -- @batch   jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count? depends:jids? context:object?
 -- @batch   within:seconds? terms:object?
--- @option  existing string       anything: a job that exists stays as and where it is, and counts as put
+-- @option  existing string       anything: a job that exists stays as and where it is; the answer is empty
 -- @returns list                   a jid, as of put, or a refusal for each
 -- @raises  EXISTS FULL
 
@@ -13,7 +13,7 @@ local before = 0
 return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within, terms)
   local at = now + before * 0.000001
   before = before + 1
-  if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return jid end
+  if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end
   capacity.admit(queue, jid)
   return putting.put({
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,

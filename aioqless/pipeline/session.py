@@ -6,12 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from aioqless.errors import AioqlessError
-from aioqless.pipeline.java import find_java
+from aioqless.pipeline.home import prepared
 from aioqless.pipeline.shipping import ship
 
 if TYPE_CHECKING:
@@ -30,15 +29,12 @@ USUAL = {
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
     "spark.sql.files.ignoreMissingFiles": "false",
 }
+FORKS = "spark.python.daemon.module"
 LOCAL = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-
-
-_RAISED = re.compile(r"(?:[a-z_]\w*\.)+[A-Z]\w*: |[A-Z]\w*(?:Error|Exception): ")
-_OF_JAVA = re.compile(r"(?:java|javax|org|scala|py4j)\.")
 
 
 def session(name: str = "aioqless", *, master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -52,15 +48,13 @@ def session(name: str = "aioqless", *, master: str | None = None, conf: Mapping[
     running = spark_session.getActiveSession()
     if running is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        if not submitted:
-            _prepare()
         builder = spark_session.builder.appName(name)
         if not submitted or master:
             builder = builder.master(master or "local[*]")
         usual = {**USUAL, **({} if submitted else _at_home(master or "local[*]"))}
         for key, value in {**usual, **NEEDED, **(conf or {})}.items():
             builder = builder.config(key, value)
-        with plainly():
+        with plainly(), nullcontext() if submitted else prepared(_alone(master)):
             running = builder.getOrCreate()
             ship(running)
     else:
@@ -87,13 +81,15 @@ def plainly() -> Iterator[None]:
 
 
 def told(trace: str) -> str:
-    """What went wrong, out of a trace of Spark's: the innermost error of ours or Python's, else the first line."""
+    """What went wrong, out of a trace of Spark's: the innermost error of Python's, else what Spark has a code for, else its head."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     named = [
         line for line in lines if re.match(r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:Error|Full|Exception|Job|Data|Argument)?: |[A-Z]\w*Error: ", line)
     ]
     python = [line for line in named if not re.match(r"(?:java|org|scala|py4j)\.", line)]
-    found = python[-1] if python else lines[0] if lines else "Spark failed and doesn't say why"
+    coded = re.findall(r"\[[A-Z_]+(?:\.[A-Z_]+)*\] (.*?)(?: SQLSTATE: \w+|$)", "\n".join(lines[1:]), re.MULTILINE)
+    head = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or (lines[0] if lines else "Spark failed and doesn't say why")
+    found = python[-1] if python else head
     found = re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): ", "", found)
     return f"{found} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
 
@@ -110,11 +106,11 @@ def _spark() -> type[SparkSession]:
 def _at_home(master: str) -> dict[str, str]:
     """What suits a session on this machine alone: nothing listens beyond it, and a shuffle is as wide as the machine."""
     wide = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
-    return {**LOCAL, **wide} if master.startswith("local") else wide
+    if not master.startswith("local"):
+        return wide
+    return {**LOCAL, **wide, **({FORKS: "aioqless.pipeline.daemon"} if _alone(master) else {})}
 
 
-def _prepare() -> None:
-    """Which Java and which Python Spark is to start, and how little they say."""
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    if not os.environ.get("SPARK_HOME"):  # an installation of the user's own has its own
-        os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
+def _alone(master: str | None) -> bool:
+    """Whether the executor is in the driver's process, and has all that we have."""
+    return (master or "local").partition("[")[0] == "local"

@@ -96,7 +96,7 @@ async def in_batches(arguments: list[dict[str, Any]], send: Callable[[list[dict[
 
 
 async def put_batch(scripts: Scripts, queue: str, batch: list[dict[str, Any]], *, existing: Literal["keep"] | None = None) -> list[Any]:
-    """Put jobs in one call; returns the jid or the refusal of each. `keep`: one that exists stays as and where it is."""
+    """Put jobs in one call; returns the jid or the refusal of each. `keep`: one that exists stays as it is, and its answer is empty."""
     answers: list[Any]
     if any("on_failed" in each for each in batch):
         answers = await scripts("put_flow", batch=[{"queue": queue, **each} for each in batch], apart="yes", existing=existing)

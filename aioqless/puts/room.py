@@ -37,7 +37,7 @@ async def put_patiently(
     scripts: Scripts, queue: str, batch: list[dict[str, Any]], patience: Patience, *, existing: Literal["keep"] | None = None
 ) -> list[Any]:
     """Put jobs; returns the jid or the refusal of each. Those for which there is no room are put again for as long as patience lasts.
-    Raises QueueFull when Redis has no memory for any. `keep`: one that exists stays as and where it is."""
+    Raises QueueFull when Redis has no memory for any. `keep`: one that exists stays as it is, and its answer is empty."""
     answers = await _put(scripts, queue, batch, existing)
     while (left := [index for index, answer in enumerate(answers) if isinstance(answer, QueueFull)]) and await patience.lasts():
         for index, answer in zip(left, await _put(scripts, queue, [batch[index] for index in left], existing), strict=True):

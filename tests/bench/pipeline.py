@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -73,14 +74,42 @@ def busy() -> float:
 
 def measured(act: Callable[[], Any], rows: int, server: Server) -> dict[str, float]:
     """{rows a second, seconds, µs of processor time a row}: of this process and all that it started, but the server."""
-    cpu, began = spent() - server.cpu(), time.perf_counter()
-    act()
+    before, began = server.cpu(), time.perf_counter()
+    with Meter() as meter:
+        act()
     seconds = time.perf_counter() - began
-    return {"rate": rows / seconds, "seconds": seconds, "cpu": (spent() - server.cpu() - cpu) / rows * 1e6}
+    return {"rate": rows / seconds, "seconds": seconds, "cpu": (meter.spent - (server.cpu() - before)) / rows * 1e6}
 
 
-def spent() -> float:
-    """Seconds of processor time of this process and its descendants, those that have ended too."""
+class Meter:
+    """Seconds of processor time of this process and its descendants within a block.
+
+    Spark's daemon has the kernel bury its workers, which counts them nowhere: so they are looked at while they live, all the time.
+    """
+
+    def __enter__(self) -> Meter:
+        self.spent = 0.0
+        self._own = 0.0
+        self._before, self._last = times_of_all(), dict[int, float]()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.1):
+            self._last |= times_of_all()
+        self._own = time.thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._last |= times_of_all()
+        self.spent = sum(seconds - self._before.get(pid, 0.0) for pid, seconds in self._last.items()) - self._own
+
+
+def times_of_all() -> dict[int, float]:
+    """Seconds of processor time of this process and each of its descendants."""
     children: dict[int, list[int]] = {}
     times: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -89,13 +118,13 @@ def spent() -> float:
         except (OSError, ValueError):
             continue
         children.setdefault(int(rest[1]), []).append(pid)
-        times[pid] = sum(map(int, rest[11:15])) / TICK
-    todo, total = [os.getpid()], 0.0
+        times[pid] = sum(map(int, rest[11:13])) / TICK
+    todo, found = [os.getpid()], dict[int, float]()
     while todo:
         pid = todo.pop()
-        total += times.get(pid, 0.0)
+        found[pid] = times.get(pid, 0.0)
         todo += children.get(pid, [])
-    return total
+    return found
 
 
 def namespace(size: int) -> str:

@@ -26,6 +26,15 @@ def texts(folder: Path) -> list[str]:
     return [file.read_text("utf-8", "replace") for file in folder.rglob("*") if file.is_file()]
 
 
+async def allowed(client: Client) -> str:
+    """A URL with the password of a user who may do everything."""
+    await client.redis.acl_setuser(
+        client.namespace, enabled=True, passwords=[f"+{SECRET}"], keys=["*"], channels=["*"], categories=["+@all"]
+    )
+    scheme, _, rest = str(client.url).partition("://")
+    return f"{scheme}://{client.namespace}:{SECRET}@{rest}"
+
+
 async def test_rows_become_jobs_once_however_often_they_are_written(client: Client, spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(500).selectExpr("id", "'welcome' as subject", "cast(id % 3 as double) as priority")
     write(rows, client, queue="mail", klass="app.send", tags="bulk")
@@ -54,15 +63,11 @@ async def test_a_stream_of_rows_becomes_jobs_too(client: Client, spark: SparkSes
 
 
 async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(client: Client, spark: SparkSession, tmp_path: Path) -> None:
-    await client.redis.acl_setuser(
-        client.namespace, enabled=True, passwords=[f"+{SECRET}"], keys=["*"], channels=["*"], categories=["+@all"]
-    )
+    url = await allowed(client)
     await client.config.set("archive", "on")
     await client.queue("q").put("k", jid="a")
     (job,) = await client.queue("q").pop(1)
     await job.complete()
-    scheme, _, rest = str(client.url).partition("://")
-    url = f"{scheme}://{client.namespace}:{SECRET}@{rest}"
     told: list[str] = []
     reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
     jobs = reader.load("jobs").where("state = 'complete'")

@@ -42,7 +42,7 @@ def histogram(bars: Sequence[tuple[float, float, float]], colour: str, marks: di
             left = math.log10(low or least / 10 ** (1 / 8))
             axes.bar(left, many, width=(math.log10(high) - left) * 0.88, align="edge", color=colour, alpha=0.85, linewidth=0)
         top = max((many for _, _, many in bars), default=1)
-        for level, (name, seconds) in enumerate(marks.items()):
+        for level, (name, seconds) in enumerate(reversed(marks.items())):  # what is further right is lower, so no line goes through a text
             place, height = math.log10(max(seconds, least / 1.2)), top * (1.1 + 0.13 * level)
             axes.plot([place, place], [0, height], color=INK, linewidth=0.9, dashes=(3, 3))
             _beside(axes, place, height, f"{name} {spelled(seconds)}", INK)
@@ -64,7 +64,7 @@ def bands(points: Sequence[tuple[float, int, list[float]]], colour: str, width: 
         axes.plot(times, low, color=colour, linewidth=1.8, label="median", marker="o" if len(points) < 8 else "", markersize=4)
         axes.set_yscale("log")
         _round(axes.yaxis)
-        _moments(axes, times)
+        _moments(axes, times, 6)
         axes.legend(loc="upper right", ncols=3, fontsize=8.5, bbox_to_anchor=(1, 1.16), borderpad=0, labelcolor=MUTED)
     return drawn.svg
 
@@ -125,12 +125,12 @@ def klasses(rows: Sequence[dict[str, Any]]) -> str:
             axes.plot([low], [number], "o", color=RUN, markersize=7)
             _beside(axes, most, number, spelled(row["run"]["most"]))
         axes.set_xscale("log")
+        axes.margins(x=0.12)
         _round(axes.xaxis)
         axes.set(yticks=range(len(rows)), ylim=(-0.6, len(rows) - 0.4))
         axes.set_yticklabels([row["klass"] for row in rows], color=INK)
         axes.grid(True, axis="x")
         axes.grid(False, axis="y")
-        axes.margins(x=0.12)
     return drawn.svg
 
 
@@ -157,6 +157,22 @@ def failures(rows: Sequence[dict[str, Any]]) -> str:
         axes.margins(x=0.16)
         axes.grid(True, axis="x")
         axes.grid(False, axis="y")
+    return drawn.svg
+
+
+def trend(groups: Sequence[tuple[str, Sequence[int]]], first: float, width: int) -> str:
+    """How many failed in each slot from `first` on, the group that failed most beneath the others."""
+    with chart(HALF, 2.6) as (drawn, axes):
+        slots = max(len(counts) for _, counts in groups)
+        times, base = [first + width * number for number in range(slots)], [0] * slots
+        for number, (name, counts) in enumerate(groups):
+            shade = 0.95 - 0.75 * number / len(groups)
+            axes.bar(times, counts, width=width * 0.86, align="edge", bottom=base, color=FAIL, alpha=shade, linewidth=0, label=_short(name))
+            base = [low + more for low, more in zip(base, counts, strict=True)]
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.set_xlim(first, first + width * slots)
+        _moments(axes, [first, first + width * slots])
+        axes.legend(loc="lower left", ncols=2, fontsize=8.5, bbox_to_anchor=(0, 1.0), borderpad=0, labelcolor=MUTED)
     return drawn.svg
 
 
@@ -194,16 +210,18 @@ def _short(jid: str) -> str:
 
 
 def _round(axis: Axis) -> None:
-    """Round times on a logarithmic axis."""
-    axis.set_major_locator(FixedLocator(TICKS))
+    """Round times on a logarithmic axis, closer together where it is short."""
+    low, high = axis.get_view_interval()
+    few = sum(low <= tick <= high for tick in TICKS) < 3
+    axis.set_major_locator(FixedLocator(STEPS if few else TICKS))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: spelled(value)))
 
 
-def _moments(axes: Axes, times: Sequence[float]) -> None:
-    """Clock times or days on the axis, in UTC, at round places."""
+def _moments(axes: Axes, times: Sequence[float], most: int = 9) -> None:
+    """Clock times or days on the axis, in UTC, at round places; about `most` of them."""
     span = times[-1] - times[0] if times else 0
-    step = next((step for step in STEPS if step >= 1 and span / step <= 9), STEPS[-1])
+    step = next((step for step in STEPS if step >= 1 and span / step <= most), STEPS[-1])
     pattern = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%-d %b"
     first = math.ceil(times[0] / step) * step if times else 0
     axes.set_xticks([first + number * step for number in range(int(span // step) + 1)])

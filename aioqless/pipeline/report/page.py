@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from aioqless.pipeline.report.charts import WEEK, bands, failures, flow, histogram, klasses, path, spelled, week
-from aioqless.pipeline.report.gathered import Gathered
+from aioqless.pipeline.report.charts import WEEK, bands, failures, flow, histogram, klasses, path, spelled, trend, week
+from aioqless.pipeline.report.gathered import SHORT, Gathered
 from aioqless.pipeline.report.theme import RUN, WAIT, css
+from aioqless.pipeline.tables.clock import DAY
 
 SLOWEST: Final = 12
 QUANTILES: Final = ("p50", "p90", "p95", "p99")
+TOLD_APART: Final = 5  # groups in the trend of failures; the others are one
 
 
 def page(report: Gathered, now: datetime | None = None) -> str:
@@ -29,6 +31,7 @@ def page(report: Gathered, now: datetime | None = None) -> str:
         "week": week(report.week),
         "klasses": klasses(slowest) if slowest else "",
         "failures": failures(failed) if failed else "",
+        "trend": _trend(report, [row for row in failed if row["count"]]),
         "paths": [path(row) for row in report.paths],
     }
     return environment.get_template("page.html").render(
@@ -44,6 +47,28 @@ def _times(report: Gathered, kind: str, colour: str) -> dict[str, str]:
     marks = {"p50": numbers["p50"], "p95": numbers["p95"], "p99": numbers["p99"]}
     drawn = {"histogram": histogram(report.histograms[kind], colour, marks)}
     return drawn | ({"bands": bands(report.bands[kind], colour, report.width)} if len(report.bands[kind]) > 1 else {})
+
+
+def _trend(report: Gathered, failed: list[dict[str, Any]]) -> str:
+    """Failures by the hour where it is few days, else by the day."""
+    if not failed:
+        return ""
+    hourly = (report.last - report.first).days < SHORT
+    counts = [_over_time(row["days"], report.first, report.last, hourly) for row in failed]
+    named = [(row["group"], each) for row, each in zip(failed[:TOLD_APART], counts, strict=False)]
+    if others := counts[TOLD_APART:]:
+        named.append((f"{len(others)} others", [sum(slot) for slot in zip(*others, strict=True)]))
+    midnight = datetime(report.first.year, report.first.month, report.first.day, tzinfo=UTC).timestamp()
+    return trend(named, midnight, DAY // 24 if hourly else DAY)
+
+
+def _over_time(days: list[dict[str, Any]], first: date, last: date, hourly: bool) -> list[int]:
+    """How many in each hour or day from the first to the last; a group has a row for each of its queues and days."""
+    hours = [0] * 24 * ((last - first).days + 1)
+    for day in days:
+        for hour, many in enumerate(day["by_hour"]):
+            hours[24 * (day["date"] - first).days + hour] += many
+    return hours if hourly else [sum(hours[at : at + 24]) for at in range(0, len(hours), 24)]
 
 
 def _busiest(report: Gathered) -> list[tuple[str, int]]:

@@ -36,9 +36,10 @@ class Limits:
 
 @dataclass
 class Tally:
-    """What became of a task's rows."""
+    """What became of a task's rows; `there` are those whose jobs were there already."""
 
     put: int = 0
+    there: int = 0
     rejects: list[Reject] = field(default_factory=list)
 
 
@@ -69,8 +70,10 @@ async def _put(client: Client, queue: str, jobs: list[dict[str, Any]], limits: L
             if isinstance(answer, Exception):
                 told = {**job, "data": bytes(job["data"]).decode("utf-8", "replace"), "queue": queue}
                 tally.rejects.append(Reject(str(answer), shown({name: value for name, value in told.items() if value is not None})))
-            else:
+            elif answer:
                 tally.put += 1
+            else:
+                tally.there += 1
 
 
 async def _with_room(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from aioqless.log import log
 from aioqless.pipeline.source.looping import asked
 from aioqless.pipeline.source.making import OPTIONS as OF_ROWS
-from aioqless.pipeline.source.making import Recipe, Reject
+from aioqless.pipeline.source.making import Recipe
 from aioqless.pipeline.source.options import Options
 from aioqless.pipeline.source.putting import OPTIONS as OF_PUTTING
-from aioqless.pipeline.source.putting import Limits, put_rows
+from aioqless.pipeline.source.putting import Limits, Tally, put_rows
 
 REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
 
@@ -27,8 +28,7 @@ REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
 class Done(WriterCommitMessage):
     """What became of a task's rows."""
 
-    put: int
-    rejects: list[Reject]
+    tally: Tally
 
 
 class JobWriter(DataSourceArrowWriter, DataSourceStreamArrowWriter):
@@ -39,20 +39,23 @@ class JobWriter(DataSourceArrowWriter, DataSourceStreamArrowWriter):
         self._recipe = Recipe.of(options, schema)
         self._limits = Limits.of(options)
         self._rejects = options.text("rejects")
+        self._counts = options.text("counts")
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
-        tally = asked(self._where, lambda client: put_rows(client, self._recipe, self._limits, iterator))
-        return Done(tally.put, tally.rejects)
+        return Done(asked(self._where, lambda client: put_rows(client, self._recipe, self._limits, iterator)))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int | None = None) -> None:
-        done = [message for message in messages if isinstance(message, Done)]
-        rejects = sorted({(reject.reason, reject.row) for message in done for reject in message.rejects})
+        tallies = [message.tally for message in messages if isinstance(message, Done)]
+        rejects = [(reject.reason, reject.row) for tally in tallies for reject in tally.rejects]
         if rejects and self._rejects:
-            store(self._rejects, rejects)
-        log.info("pipeline.put", jobs=sum(message.put for message in done), rejects=len(rejects))
+            store(self._rejects, sorted(set(rejects)))
+        counts = {"put": sum(each.put for each in tallies), "there": sum(each.there for each in tallies), "rejected": len(rejects)}
+        if self._counts:
+            Path(self._counts).write_text(json.dumps(counts), "utf-8")
+        log.info("pipeline.put", **counts)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int | None = None) -> None:
-        log.warning("pipeline.put_failed", jobs=sum(message.put for message in messages if isinstance(message, Done)))
+        log.warning("pipeline.put_failed", put=sum(message.tally.put for message in messages if isinstance(message, Done)))
 
 
 def store(folder: str, rejects: list[tuple[str, str]]) -> None:
@@ -65,4 +68,4 @@ def store(folder: str, rejects: list[tuple[str, str]]) -> None:
     files.move(f"{path}/.{name}.parquet", f"{path}/rejects-{name}.parquet")
 
 
-OPTIONS = (*OF_ROWS, *OF_PUTTING)
+OPTIONS = (*OF_ROWS, *OF_PUTTING, "counts")

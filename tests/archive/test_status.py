@@ -1,0 +1,50 @@
+"""`aioqless pipeline archive --status`: whether somebody takes what ended, before the stream has filled Redis."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from aioqless.archive import ArchiveState
+
+HOUR = 3600.0
+
+
+def state(**more: object) -> ArchiveState:
+    usual = {"on": True, "when_full": "hold", "bound": 1000, "length": 3, "added": 5, "first": "10000-0", "last": "30000-0"}
+    return ArchiveState(**{**usual, **more})  # type: ignore[arg-type]
+
+
+def test_the_oldest_that_nobody_has_says_for_how_long_it_waits() -> None:
+    assert state().unread_since(110) == 100
+    assert state(length=0, first=None).unread_since(110) == 0
+    assert state(reader="lake", read="9000-0", at=50.0).unread_since(110) == 100
+    assert state(reader="lake", read="20000-0", at=50.0).unread_since(110) == 60  # it may have come right after that
+    assert state(reader="lake", read="30000-0", at=50.0).unread_since(110) == 0
+
+
+def test_the_command_says_so_and_its_exit_code_too(
+    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from redis import Redis
+
+    from aioqless.cli import main
+
+    def told() -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", "archive", "--status", "--url", redis_url, "--namespace", namespace])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    assert told() == (0, "off; 0 of 0 entries are in Redis; never read\n")
+    with Redis.from_url(redis_url) as redis:
+        redis.hset(f"{namespace}:config", "archive", "on")
+        redis.xadd(f"{namespace}:x:archive", {"v": "1"}, id="1000-0")  # long ago
+        code, out = told()
+        assert (
+            code == 1 and "on; 1 of 1 entries" in out and "without `aioqless pipeline archive`, the stream grows until Redis is full" in out
+        )
+        redis.hset(f"{namespace}:x:archive:read", mapping={"reader": "lake", "id": "1000-0", "at": "2000"})
+        code, out = told()
+        assert code == 0 and "by lake" in out
