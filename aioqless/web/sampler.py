@@ -13,7 +13,7 @@ from aioqless.client import Client
 
 KEPT = 90  # samples
 MOST_QUEUES = 10_000
-PAGE = 1000
+PAGE = 500  # queues a call, for which Redis is busy some milliseconds
 FRESH = 2.0  # seconds
 
 

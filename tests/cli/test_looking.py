@@ -189,6 +189,24 @@ async def test_bash_completes_commands_options_and_names(
     assert out.decode().split() == offered
 
 
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+async def test_other_shells_are_offered_the_same_in_their_own_way(client: Client, environment: dict[str, str], shell: str) -> None:
+    for name in ("mail", "main street", "post"):
+        await client.queue(name).put("Greet")
+    asked = {
+        "_AIOQLESS_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": "aioqless pause ma",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "AIOQLESS_NAMESPACE": client.namespace,
+    }
+    process = await asyncio.create_subprocess_exec(*MAIN, env={**environment, **asked}, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert (
+        out.decode().split("\n")
+        == {"zsh": ['_arguments \'*: :(("mail"', '"main street"))\'', ""], "fish": ["mail", "main street", ""]}[shell]
+    )
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script_that_it_can_read(shell: str, environment: dict[str, str]) -> None:
     asked = {"_AIOQLESS_COMPLETE": f"source_{shell}"}

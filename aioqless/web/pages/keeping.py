@@ -13,6 +13,11 @@ from aioqless.web.access import Role
 from aioqless.web.asked import SIZE, Asked, Page
 
 ABOUT = {
+    "archive": "on: what ends is appended to a stream, from which it is taken into files",
+    "archive-data": "bytes up to which jobs' data are archived, too",
+    "archive-length": "entries that the archive's stream keeps, with count",
+    "archive-when-full": "hold: what nobody has read yet stays; count: it is cut, and counted",
+    "application": "a name for this namespace",
     "heartbeat": "seconds for which a pop locks a job",
     "grace-period": "seconds of courtesy after a lock has expired",
     "jobs-history": "seconds that completed jobs are kept",
