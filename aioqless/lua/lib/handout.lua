@@ -56,7 +56,7 @@ function handout.was_cut_short() return cut_short end
 function handout.lock(queue, jobs, worker, now)
   if #jobs == 0 then return {} end
   local fence = redis.call('INCRBY', keys.fence(), #jobs) - #jobs
-  local expires = json.number(now + config.heartbeat(queue))
+  local expires = json.number(locks.expiry(queue, now))
   local popped = cjson.encode({worker = worker})
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do

@@ -2,11 +2,15 @@
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
 local put_to = {}
+local latest = {}
 
+-- A batch says the same of each of its jobs.
 function history.item(now, what, extra)
-  local item = '[' .. string.format('%.0f', math.floor(now)) .. ',' .. cjson.encode(what)
-  if extra then item = item .. ',' .. extra end
-  return item .. ']'
+  if latest.now ~= now or latest.what ~= what or latest.extra ~= extra then
+    local item = '[' .. string.format('%.0f', math.floor(now)) .. ',' .. cjson.encode(what)
+    latest = {now = now, what = what, extra = extra, item = extra and item .. ',' .. extra .. ']' or item .. ']'}
+  end
+  return latest.item
 end
 
 -- `extra` is JSON or nil.  `job` is the job's record, or nil for a new one.

@@ -5,6 +5,8 @@ local OLDEST = 3650
 local MOST_DAYS = 30
 local PRUNED_EVERY = 50
 local pending = {}
+local latest
+local bins = {}
 local days_left = 2 * MOST_DAYS
 
 function stats.day(time) return time - time % DAY end
@@ -17,6 +19,11 @@ function stats.counted(queue, time, what) return tonumber(redis.call('HGET', key
 -- The histogram's bin: seconds within a minute, then minutes, hours, days.
 function stats.bin(seconds)
   seconds = math.floor(seconds)
+  bins[seconds] = bins[seconds] or stats.spelled(seconds)
+  return bins[seconds]
+end
+
+function stats.spelled(seconds)
   if seconds < 60 then return 's' .. string.format('%.0f', seconds) end
   if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
   if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
@@ -25,13 +32,10 @@ end
 
 -- Add a value to the day's `wait` or `run` of a queue; written by stats.flush.  Welford's way: mean and variance in one pass.
 function stats.add(kind, queue, now, seconds)
-  local key = keys.stats(kind, stats.day(now), queue)
-  local day = pending[key]
-  if not day then
-    local stored = redis.call('HMGET', key, 'total', 'mean', 'vk')
-    day = {queue = queue, now = now, bins = {}, total = tonumber(stored[1]) or 0, mean = tonumber(stored[2]) or 0, vk = tonumber(stored[3]) or 0}
-    day.before = day.total
-    pending[key] = day
+  local day = latest
+  if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= stats.day(now) then
+    day = stats.pending(kind, now, queue)
+    latest = day
   end
   day.total = day.total + 1
   if day.total == 1 then
@@ -45,6 +49,21 @@ function stats.add(kind, queue, now, seconds)
   day.bins[bin] = (day.bins[bin] or 0) + 1
 end
 
+-- What will be written of a kind, day and queue.
+function stats.pending(kind, now, queue)
+  local date = stats.day(now)
+  local key = keys.stats(kind, date, queue)
+  if not pending[key] then
+    local stored = redis.call('HMGET', key, 'total', 'mean', 'vk')
+    local total = tonumber(stored[1]) or 0
+    pending[key] = {
+      kind = kind, queue = queue, date = date, now = now, bins = {},
+      before = total, total = total, mean = tonumber(stored[2]) or 0, vk = tonumber(stored[3]) or 0,
+    }
+  end
+  return pending[key]
+end
+
 function stats.flush()
   for key, day in pairs(pending) do
     redis.call('HSET', key, 'total', day.total, 'mean', day.mean, 'vk', day.vk)
@@ -53,7 +72,7 @@ function stats.flush()
       stats.prune(day.queue, day.now)
     end
   end
-  pending = {}
+  pending, latest = {}, nil
 end
 
 -- Days of a queue that are older than `stats-history` go, and of those older than `histogram-history` the histograms:
@@ -75,9 +94,20 @@ function stats.prune_days(queue, what, from, limit, drop)
   from = tonumber(from)
   if not from or from > limit then from = math.max(0, limit - OLDEST * DAY) end
   local to = math.min(limit, from + math.min(MOST_DAYS, days_left) * DAY)
-  for day = from, to - DAY, DAY do drop(day) end
+  if stats.any(queue, from, to) then
+    for day = from, to - DAY, DAY do drop(day) end
+  end
   if to > from then redis.call('HSET', keys.pruned(), what .. queue, to) end
   days_left = days_left - math.max(0, to - from) / DAY
+end
+
+-- Whether there is anything of these days. (A queue that is new has ten years behind it of which there is nothing.)
+function stats.any(queue, from, to)
+  local days = {}
+  for day = from, to - DAY, DAY do
+    for _, kind in ipairs({'wait', 'run', 'stats'}) do days[#days + 1] = keys.stats(kind, day, queue) end
+  end
+  return #days > 0 and redis.call('EXISTS', unpack(days)) > 0
 end
 
 function stats.drop_histogram(key)
