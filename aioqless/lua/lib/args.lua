@@ -5,7 +5,6 @@ local LONGEST_LIST = 1000
 local LONGEST_LISTS = 10000
 local CHECKED_DATA = 65536
 local listed = 0
-local own_clock = false
 
 function args.given(value) return value and value ~= '' end
 
@@ -72,16 +71,9 @@ end
 
 -- Seconds since 1970; empty for the clock of this server, which all workers share.
 function args.time(name, value)
-  if not args.given(value) then
-    own_clock = true
-    local clock = redis.call('TIME')
-    return clock[1] + clock[2] / 1000000
-  end
+  if not args.given(value) then return clock.now() end
   return args.between(name, value, 0, 1e11)
 end
-
--- Whether nobody said what time it is.
-function args.by_own_clock() return own_clock end
 
 function args.seconds(name, value) return args.between(name, value, 0, 1e10) end
 

@@ -4,7 +4,7 @@
 -- up to 128 members is a list, in which Redis reads each score that it passes, and to read a fraction takes it ten times as long.
 function locks.expiry(queue, now)
   local expires = now + config.heartbeat(queue)
-  return args.by_own_clock() and math.ceil(expires) or expires
+  return clock.counts() and math.ceil(expires) or expires
 end
 
 -- Taken or renewed, whether it lapsed or not: a lock is its holder's until somebody takes it.
