@@ -1,10 +1,12 @@
 -- locks: who runs what until when.
 
--- Until when a lock lasts that is taken now. Where the clock is Redis' own, that is a whole second, and not before its time: a sorted set of
--- up to 128 members is a list, in which Redis reads each score that it passes, and to read a fraction takes it ten times as long.
+local LONG = 10
+
+-- Until when a lock lasts that is taken now. One of some length ends at a whole second, not before its time, where the clock is Redis' own:
+-- a sorted set of up to 128 members is a list, in which Redis reads each score that it passes, and a fraction takes it ten times as long.
 function locks.expiry(queue, now)
-  local expires = now + config.heartbeat(queue)
-  return clock.counts() and math.ceil(expires) or expires
+  local length = config.heartbeat(queue)
+  return clock.counts() and length >= LONG and math.ceil(now + length) or now + length
 end
 
 -- Taken or renewed, whether it lapsed or not: a lock is its holder's until somebody takes it.
