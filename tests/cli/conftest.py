@@ -174,7 +174,7 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
         running = Running(process)
         reading = asyncio.create_task(running.read())
         try:
-            await until(lambda: running.logged(begun), 20)
+            await until(lambda: running.logged(begun), 60)  # a busy machine takes long to start one
             yield running
         finally:
             with suppress(ProcessLookupError):
