@@ -61,7 +61,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     archive.cut          warning  after entries
     archive.went_back    warning  after
     pipeline.put         info     jobs rejects
-    pipeline.put_failed  warning  jobs
+    pipeline.put_failed  warning  put
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data
