@@ -1,7 +1,8 @@
 """Data that only those who have a key can read, or write.
 
 A sealed job's data are still JSON: `{"aioqless-sealed": "…"}`, encrypted, or `{"aioqless-signed": "…", "data": …}`, readable by all and
-made by one who has a key. Each is bound to the klass of its job: data that were put for one handler are refused by another.
+made by one who has a key. Each is bound to the klass of its job: data that were put for one handler are refused by another. What
+handlers return is kept sealed too, bound to its job: `{"aioqless-sealed": "…"}`, or `{"aioqless-signed": "…", "result": "its JSON"}`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any, Literal, Self
 
 import msgspec
 
+from aioqless import data
 from aioqless.errors import AioqlessError, BrokenSeal
 
 KEY = 32  # bytes
-ENCRYPTED, SIGNED = "aioqless-sealed", "aioqless-signed"
+ENCRYPTED, SIGNED, RESULT = "aioqless-sealed", "aioqless-signed", "result"
 
 
 class _Encrypted(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,6 +70,12 @@ class Seal:
             return msgspec.json.encode(_Encrypted(self._fernet.encrypt(_bound(klass, text)).decode()))
         return msgspec.json.encode(_Signed(_mac(self._keys[0], klass, text), msgspec.Raw(text)))
 
+    def close_result(self, text: bytes, jid: str) -> bytes:
+        """What a job's handler returned as it is kept: bound to the job, and never to be taken for data."""
+        if self.mode == "encrypt":
+            return self.close(text, _result_of(jid))
+        return msgspec.json.encode({SIGNED: _mac(self._keys[0], _result_of(jid), text), RESULT: text.decode()})
+
     def decrypted(self, token: str, klass: str) -> bytes:
         """What was encrypted for this klass. Raises BrokenSeal."""
         from cryptography.fernet import InvalidToken
@@ -105,6 +113,24 @@ def opened(seal: Seal | None, text: str, klass: str) -> str:
     return seal.verified(envelope.mac, bytes(envelope.data), klass).decode("utf-8", "surrogateescape")
 
 
+def opened_result(seal: Seal | None, value: Any, jid: str) -> Any:
+    """What a job's handler returned, of what is kept of it. Raises BrokenSeal where it can't be trusted, or not be read."""
+    keys = set(value) if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()) else set()
+    if keys not in ({ENCRYPTED}, {SIGNED, RESULT}):
+        if seal is not None and seal.required:
+            raise BrokenSeal(f"the result of job {jid} is not sealed, and this client takes none that aren't")
+        return value
+    if seal is None:
+        raise BrokenSeal(f"the result of job {jid} is sealed, and this client has no key: Client(seal=Seal(key)) or AIOQLESS_SEAL_KEYS")
+    bound = _result_of(jid)
+    try:
+        if ENCRYPTED in keys:
+            return data.decoded(seal.decrypted(value[ENCRYPTED], bound).decode())
+        return data.decoded(seal.verified(value[SIGNED], value[RESULT].encode("utf-8", "surrogatepass"), bound).decode())
+    except BrokenSeal:
+        raise BrokenSeal(f"the result of job {jid} is sealed with a key that isn't here or as another job's, or was changed") from None
+
+
 def _envelope(text: str) -> _Encrypted | _Signed | None:
     kinds: dict[str, type[_Encrypted | _Signed]] = {ENCRYPTED: _Encrypted, SIGNED: _Signed}
     for mark, kind in kinds.items():
@@ -114,6 +140,10 @@ def _envelope(text: str) -> _Encrypted | _Signed | None:
             except msgspec.MsgspecError:  # somebody's data that only look like it
                 continue
     return None
+
+
+def _result_of(jid: str) -> str:
+    return f"{jid}\0{RESULT}"  # as no klass can be called
 
 
 def _bound(klass: str, text: bytes) -> bytes:

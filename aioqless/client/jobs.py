@@ -9,6 +9,7 @@ from aioqless.jobs import Job
 from aioqless.jobs.glance import FailureGroup, Glance
 from aioqless.recurring import RecurringJob
 from aioqless.scripts import Scripts
+from aioqless.sealing import opened_result
 
 
 class Jobs:
@@ -33,8 +34,8 @@ class Jobs:
         return self._job(await self._scripts("get", jid=jid))
 
     async def result(self, jid: str) -> Any:
-        """What the handler of a complete job returned, if it keeps results. Raises NoResult."""
-        return await self._scripts("result", jid=jid)
+        """What the handler of a complete job returned, if it keeps results. Raises NoResult and BrokenSeal."""
+        return opened_result(self._scripts.seal, await self._scripts("result", jid=jid), jid)
 
     async def recurring(self, jid: str) -> RecurringJob | None:
         """The recurring job; None when there is none."""
@@ -52,7 +53,9 @@ class Jobs:
         return counts
 
     async def failed_in(self, group: str, *, start: int = 0, limit: int = 25) -> tuple[int, list[Job]]:
-        """How many jobs failed in a group, and some of them, the latest first."""
+        """How many jobs failed in a group, and some of them, the latest first. Raises ValueError for a name without a letter."""
+        if not group:  # which the script takes for all groups
+            raise ValueError("group must not be empty")
         page = await self._scripts("failed", group=group, start=start, limit=limit)
         return page["total"], [self._job(record) for record in page["jobs"]]
 

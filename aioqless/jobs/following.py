@@ -11,6 +11,7 @@ from aioqless import names
 from aioqless.errors import JobFailed
 from aioqless.jobs.followers import THROUGH
 from aioqless.jobs.reading import Data, ReadJob
+from aioqless.sealing import opened_result
 
 if TYPE_CHECKING:
     from aioqless.jobs import Job
@@ -55,16 +56,18 @@ class Followed(ReadJob[Data]):
         return await self.result()
 
     async def result(self) -> Any:
-        """What the handler returned, if the job is complete and its handler keeps results: `@job(keep_result=seconds)`. Raises NoResult."""
-        return await self._scripts("result", jid=self.jid)
+        """What the handler returned, if the job is complete and its handler keeps results: `@job(keep_result=seconds)`.
+
+        Raises NoResult, and BrokenSeal for one that can't be trusted or read."""
+        return opened_result(self._scripts.seal, await self._scripts("result", jid=self.jid), self.jid)
 
     async def results(self) -> dict[str, Any]:
-        """The results of the jobs it was last put to wait for, by jid, of those that keep theirs."""
+        """The results of the jobs it was last put to wait for, by jid, of those that keep theirs. Raises BrokenSeal."""
         found: dict[str, Any] = {}
         start: int | None = 0
         while start is not None:
             page = await self._scripts("dependency_results", jid=self.jid, start=start)
-            found |= page["results"]
+            found |= {jid: opened_result(self._scripts.seal, kept, jid) for jid, kept in page["results"].items()}
             start = page["next"]
         return found
 

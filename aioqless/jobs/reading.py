@@ -98,6 +98,10 @@ class ReadJob(Generic[Data]):
             text = data_.encoded(data_.joined(self.text, self._as_read, text), self.max_data)
         return text if self._scripts.seal is None else self._scripts.seal.close(text, self.klass)
 
+    def sealed_result(self, text: bytes) -> bytes:
+        """The JSON of what its handler returned as it is kept, sealed where its client seals."""
+        return text if self._scripts.seal is None else self._scripts.seal.close_result(text, self.jid)
+
     def raise_if_stopped(self) -> None:
         """End here if the worker wants this run to end: raises CancelledError, which on the loop is raised without asking. For code in
         threads and processes, which can't be interrupted; the job is handed back, or is no more this run's."""

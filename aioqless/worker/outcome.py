@@ -145,7 +145,7 @@ def returned(run: Run, result: Any) -> None:
         text = b"false" if result is False else data.encoded(result, run.job.max_data)
     except InvalidData as wrong:
         raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
-    run.kept = b"%d %s" % (run.handler.keep_result, text)
+    run.kept = b"%d %s" % (run.handler.keep_result, run.job.sealed_result(text))
 
 
 def group_of(run: Run, error: BaseException) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import BrokenSeal, Client, Job, NewJob, Seal, Settings, Worker, chain, job
+from aioqless import BrokenSeal, Client, Job, NewJob, Seal, Settings, Worker, chain, group, job
 from tests.conftest import Until
 from tests.worker import in_processes
 
@@ -164,6 +164,67 @@ async def test_flows_and_recurring_jobs_are_sealed_and_stay_readable_when_they_c
         assert instance is not None and (instance.klass, instance.data) == ("Refund", {"n": 3})
         await template.update(data={"n": 4})
         assert template.data == {"n": 4} and "aioqless-sealed" in template.raw_data
+
+
+@job(klass="Weigh", keep_result=60)
+async def weigh(job: Job[Any], value: Any) -> Any:
+    return value
+
+
+@job(klass="Sum", keep_result=60)
+async def add(job: Job[Any]) -> Any:
+    return list((await job.results()).values())
+
+
+VALUES = [None, False, "4929 1234", 1e300, 0.1, 12345678901234567890123, {"": [{"Grüße": "\u2028\x00\\"}]}, {"aioqless-sealed": "no"}]
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_results_are_sealed_and_opened_for_who_waits_and_for_what_depends(sealed: With, mode: str) -> None:
+    async with sealed(KEY, mode=mode, required=True) as client, Worker(client, weigh, add, settings=Settings(queues=("mail",), poll=0.05)):
+        flow = await client.queue("mail").put_flow(chain(group(*(weigh.data(value=value) for value in VALUES)), add.data()))
+        *weighed, last = flow.jids
+        assert sorted(map(repr, await (await got(client, last)).outcome(10))) == sorted(map(repr, VALUES))
+        assert [await client.jobs.result(jid) for jid in weighed] == VALUES
+        kept = [await client.redis.get(f"{client.namespace}:x:result:{jid}") for jid in flow.jids]
+    assert all(f"aioqless-{'sealed' if mode == 'encrypt' else 'signed'}".encode() in each for each in kept)
+    assert any(b"4929" in each for each in kept) == (mode == "sign")
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_a_result_that_is_another_jobs_or_that_was_changed_or_never_sealed_is_refused(sealed: With, mode: str) -> None:
+    async with sealed(KEY, mode=mode, required=True) as client:
+        async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
+            mine, other = [await client.queue("mail").put(weigh.data(value=number)) for number in (1, 2)]
+            for jid in (mine, other):
+                await (await got(client, jid)).wait(10)
+        redis, key = client.redis, f"{client.namespace}:x:result:"
+        fence, _, text = (await redis.get(key + mine)).partition(b" ")
+        for spoiled in ((await redis.get(key + other)).partition(b" ")[2], text.replace(b"A", b"B").replace(b'"1"', b'"7"'), b"7"):
+            await redis.set(key + mine, fence + b" " + spoiled)
+            with pytest.raises(BrokenSeal, match=mine):
+                await client.jobs.result(mine)
+    async with sealed() as without:
+        with pytest.raises(BrokenSeal, match="no key"):
+            await without.jobs.result(other)
+
+
+async def test_a_result_is_nobodys_data(sealed: With) -> None:
+    async with sealed(KEY, required=True) as client:
+        async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
+            jid = await client.queue("mail").put(weigh.data(value={"card": "x"}))
+            await (await got(client, jid)).wait(10)
+        _, _, text = (await client.redis.get(f"{client.namespace}:x:result:{jid}")).partition(b" ")
+        other = await client.queue("mail").put("Charge", SECRET)
+        await client.redis.hset(f"{client.namespace}:j:{other}", "data", text)
+        with pytest.raises(BrokenSeal):
+            _ = (await got(client, other)).data
+
+
+async def got(client: Client, jid: str) -> Job[Any]:
+    found = await client.jobs.get(jid)
+    assert found
+    return found
 
 
 async def test_a_job_that_moves_stays_as_it_was_sealed(sealed: With) -> None:

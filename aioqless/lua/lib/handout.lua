@@ -17,11 +17,12 @@ function handout.pop(queue, worker, count, now)
   if count <= 0 or redis.call('SISMEMBER', keys.paused(), queue) == 1 then return {} end
   handout.seen(worker, now)
   count = math.min(count, MOST, handout.room(queue, now))
-  local jobs = {}
-  for _, jid in ipairs(locks.lapsed(queue, now, count)) do
+  local jobs, lapsed = {}, locks.lapsed(queue, now, count)
+  for _, jid in ipairs(lapsed) do
     local job = locks.lapse(queue, jid, now)
     if job and handout.may_start(queue, job, precedence.score(job.priority, job.put or now), now) then jobs[#jobs + 1] = job end
   end
+  cut_short = cut_short or #lapsed == count and #jobs < count
   local held_back = 0
   repeat
     local wanted = count - #jobs
