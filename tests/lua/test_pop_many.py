@@ -175,3 +175,14 @@ async def test_an_unknown_order_is_refused(example: Story) -> None:
 async def test_asking_for_none_gets_none(example: Story) -> None:
     assert await _pop(example, 10, "rotation", ["C", "B"], 0) == []
     assert await _pop(example, 10, "ordered", [], 5) == []
+
+
+async def test_a_call_whose_whole_count_were_locks_to_be_told_of_says_to_ask_at_once(story: Story) -> None:
+    """Others have run out behind them."""
+    for jid in "abc":
+        await story.running(jid)
+    batch = [{"queue": "mail"}]
+    rows, due, _ = await story.scripts("pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch)
+    assert (rows, due) == ([], "0.001")
+    rows, due, _ = await story.scripts("pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch)
+    assert (rows, due) == ([], "10")
