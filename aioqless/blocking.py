@@ -8,16 +8,13 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from typing_extensions import Unpack
 
 from aioqless import client as async_
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, PutOptions
-
-if TYPE_CHECKING:
-    from aioqless.handlers import Handler
+from aioqless.puts import Klass, NewJob, PutOptions
 
 Answer = TypeVar("Answer")
 
@@ -36,7 +33,7 @@ class Client:
         self._starting = threading.Lock()
         _clients.add(self)
 
-    def put(self, queue: str, job: str | Handler[...] | NewJob, data: Any = None, *, wait: float = 0, **options: Unpack[PutOptions]) -> str:
+    def put(self, queue: str, job: str | Klass | NewJob, data: Any = None, *, wait: float = 0, **options: Unpack[PutOptions]) -> str:
         """Put a job; returns its jid when Redis has it. As `Queue.put`."""
         return self.call(lambda client: client.queue(queue).put(job, data, wait=wait, **options))
 

@@ -24,10 +24,9 @@ from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
 from aioqless.happening import happens
 from aioqless.log import log
-from aioqless.puts import NewJob, PutOptions, in_batches, put_batch
+from aioqless.puts import Klass, NewJob, PutOptions, in_batches, put_batch
 
 if TYPE_CHECKING:
-    from aioqless.handlers import Handler
     from aioqless.sealing import Seal
 
 MOST_PER_TRANSACTION = 100
@@ -56,7 +55,7 @@ class Outbox:
         registry(metadata=self.table.metadata).map_imperatively(self._entry, self.table)
 
     def put(
-        self, session: Session | AsyncSession, queue: str, job: str | Handler[...] | NewJob, data: Any = None, **options: Unpack[PutOptions]
+        self, session: Session | AsyncSession, queue: str, job: str | Klass | NewJob, data: Any = None, **options: Unpack[PutOptions]
     ) -> str:
         """Put a job if and when the session's transaction is committed; returns its jid at once. Nothing is awaited: the session writes
         the row with its next flush.

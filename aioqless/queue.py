@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import Unpack
 
@@ -12,12 +12,9 @@ from aioqless import names
 from aioqless.errors import QueueFull
 from aioqless.flows import Flow, Step, check_size, plan
 from aioqless.jobs import Job
-from aioqless.puts import NewJob, OnFailed, Patience, PutOptions, Puts, in_batches, put_patiently
+from aioqless.puts import Klass, NewJob, OnFailed, Patience, PutOptions, Puts, in_batches, put_patiently
 from aioqless.recurring import RecurOptions, RecurringJob, recur
 from aioqless.scripts import Scripts
-
-if TYPE_CHECKING:
-    from aioqless.handlers import Handler
 
 
 class Queue:
@@ -30,7 +27,7 @@ class Queue:
         self._worker = worker
         self._max_data = max_data
 
-    async def put(self, job: str | Handler[...] | NewJob, data: Any = None, *, wait: float = 0, **options: Unpack[PutOptions]) -> str:
+    async def put(self, job: str | Klass | NewJob, data: Any = None, *, wait: float = 0, **options: Unpack[PutOptions]) -> str:
         """Put one job; returns its jid. `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path": "a.png"})`
         and, for a handler that is elsewhere, `put("app.jobs.resize", {...})` only when they are called.
 
@@ -89,7 +86,7 @@ class Queue:
         """What pop would hand out next; nothing is locked."""
         return self._jobs(await self._scripts("peek", queue=self.name, count=count, offset=offset))
 
-    async def recur(self, job: str | Handler[...] | NewJob, data: Any = None, **options: Unpack[RecurOptions]) -> RecurringJob:
+    async def recur(self, job: str | Klass | NewJob, data: Any = None, **options: Unpack[RecurOptions]) -> RecurringJob:
         """Put a job again and again: `every` so many seconds, the first after `offset`; or at the times of `cron` in `timezone`.
         Other options: jid, priority, tags, retries, backlog.
 

@@ -6,8 +6,8 @@ puts.py    Puts     sends it: puts that come together travel together
 room.py    Patience waiting for room where there is none
 """
 
-from aioqless.puts.new import NewJob, OnFailed, PutOptions
+from aioqless.puts.new import Klass, NewJob, OnFailed, PutOptions
 from aioqless.puts.puts import Puts, in_batches, put_batch
 from aioqless.puts.room import Patience, put_patiently
 
-__all__ = ["NewJob", "OnFailed", "Patience", "PutOptions", "Puts", "in_batches", "put_batch", "put_patiently"]
+__all__ = ["Klass", "NewJob", "OnFailed", "Patience", "PutOptions", "Puts", "in_batches", "put_batch", "put_patiently"]

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
@@ -15,7 +15,6 @@ from aioqless import names
 from aioqless.puts.terms import NOTHING, Key, TermOptions, Terms
 
 if TYPE_CHECKING:
-    from aioqless.handlers import Handler
     from aioqless.sealing import Seal
 
 LONGEST_CONTEXT = 4_096  # bytes
@@ -38,6 +37,22 @@ class PutOptions(TermOptions, total=False):
     if_exists: Literal["keep", "raise"] | None
 
 
+class Klass(Protocol):
+    """What a handler says of the jobs that are put for it."""
+
+    @property
+    def klass(self) -> str: ...
+    @property
+    def retries(self) -> int | None: ...
+    @property
+    def terms(self) -> Terms | None: ...
+    def check(self, text: bytes) -> None:
+        """Whether it takes these data. Raises InvalidData."""
+
+    def values(self, text: bytes) -> dict[str, Any]:
+        """The data by the names of their fields. Raises InvalidData."""
+
+
 @dataclass(frozen=True)
 class NewJob:
     """A job to be put. `klass` is a handler, or the name of one that another process or language has.
@@ -46,7 +61,7 @@ class NewJob:
     fails in `<queue>-too-late` unless it begins `start_within` seconds from now. `on_failed` is what becomes of it when one that it
     """
 
-    klass: str | Handler[...]
+    klass: str | Klass
     data: Any = None
     jid: str | None = None
     delay: float = 0
@@ -66,7 +81,7 @@ class NewJob:
     rate: tuple[int, float] | None = None
 
     @classmethod
-    def of(cls, job: str | Handler[...] | NewJob, data: Any, options: PutOptions) -> NewJob:
+    def of(cls, job: str | Klass | NewJob, data: Any, options: PutOptions) -> NewJob:
         """What a caller put: a klass or handler with its data, or a new job already, with options on top. Raises TypeError."""
         if isinstance(job, NewJob) and data is not None:
             raise TypeError(f"the job has its data already, {data_.shown(job.data)}; what is given beside it are options by name")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 from aioqless import data as data_
 from aioqless import names
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.puts import NewJob, PutOptions
+from aioqless.puts import Klass, NewJob, PutOptions
 from aioqless.puts.terms import TermOptions
 from aioqless.recurring.cron import Cron
 from aioqless.recurring.schedules import checked_backlog, schedule_of
 from aioqless.scripts import Scripts
 from aioqless.sealing import opened
-
-if TYPE_CHECKING:
-    from aioqless.handlers import Handler
 
 # What a recurring job's instances have of what a job can be put with.
 OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = ("jid", "priority", "tags", "retries")
@@ -39,9 +36,7 @@ class RecurOptions(TermOptions, total=False):
     retries: int | None
 
 
-async def recur(
-    scripts: Scripts, queue: str, job: str | Handler[...] | NewJob, data: Any, options: RecurOptions, max_data: int
-) -> RecurringJob:
+async def recur(scripts: Scripts, queue: str, job: str | Klass | NewJob, data: Any, options: RecurOptions, max_data: int) -> RecurringJob:
     """Make a recurring job, or what there is of this jid anew. Raises TypeError, ValueError and InvalidData before anything is sent."""
     if wrong := options.keys() - RecurOptions.__annotations__.keys():
         raise TypeError(f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RecurOptions.__annotations__)}")

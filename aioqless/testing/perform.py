@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 from aioqless.data import LIMIT
 from aioqless.errors import AioqlessError
-from aioqless.handlers import Around, Handlers, Resources, Surroundings
+from aioqless.handlers import Around, Handler, Handlers, Resources, Surroundings
 from aioqless.jobs import Job
 from aioqless.puts import NewJob
 from aioqless.retrying import NEVER, RetryPolicy
@@ -70,7 +70,7 @@ async def perform(
 
     What the handler raises is not raised, but in `error` and decides the outcome. Raises InvalidData for data that it can't take.
     """
-    if isinstance(new.klass, str):
+    if not isinstance(new.klass, Handler):
         raise TypeError(f"perform takes a job for a handler, which @job makes of a function, not for the klass {new.klass!r}")
     arguments = new.arguments(LIMIT)
     retries = 5 if arguments["retries"] is None else arguments["retries"]
