@@ -96,30 +96,35 @@ def history_of(record: Mapping[str, Any]) -> History:
     )
 
 
-_ROW = (
-    "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
-    "spawned_from_jid", "fence", "context", "start_by",
-)  # fmt: skip
-
-
 def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     """A job's record out of the plain fields that `pop_many` hands over."""
     texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in row]
-    record: dict[str, Any] = dict(zip(_ROW, texts, strict=True))
-    record["klass"] = record["klass"] or ""
-    record["data"] = record["data"] or "null"
-    record["priority"] = -_number(record["priority"], 0) or 0
-    record["retries"] = _number(record["retries"], 5)
-    record["remaining"] = _number(record["remaining"], record["retries"])
-    record["expires"] = _number(record["expires"], 0)
-    record["fence"] = _number(record["fence"], 0)
-    record["tags"] = _stored(record["tags"], [])
-    failure = _stored(record["failure"], {})
-    record["failure"] = {name: failure.get(name, "") for name in ("group", "message", "when", "worker")} if failure else {}
-    record["context"] = _stored(record["context"], {})
-    record["start_by"] = _number(record["start_by"], 0) or None
-    record["tracked"] = False
-    return record
+    jid, state, worker, klass, queue, data, priority, retries, remaining, expires, tags, failure, spawned_from, fence, context, start_by = texts
+    whole = _number(retries, 5)
+    return {
+        "jid": jid,
+        "klass": klass or "",
+        "state": state,
+        "queue": queue,
+        "worker": worker,
+        "data": data or "null",
+        "priority": -_number(priority, 0) or 0,
+        "retries": whole,
+        "remaining": _number(remaining, whole),
+        "expires": _number(expires, 0),
+        "fence": _number(fence, 0),
+        "tags": _stored(tags, []),
+        "failure": _failure(failure),
+        "spawned_from_jid": spawned_from,
+        "context": _stored(context, {}),
+        "start_by": _number(start_by, 0) or None,
+        "tracked": False,
+    }
+
+
+def _failure(text: str | None) -> dict[str, Any]:
+    stored = _stored(text, {})
+    return {name: stored.get(name, "") for name in ("group", "message", "when", "worker")} if stored else {}
 
 
 @lru_cache(1024)  # most jobs of a pop have the same numbers
