@@ -21,7 +21,7 @@ from aioqless.scripts import Scripts
 from aioqless.testing import server
 
 from .server import OwnServer
-from .sharing import ByFile, is_heavy
+from .sharing import ByFile, group_of
 
 Until: TypeAlias = Callable[..., Awaitable[Any]]
 
@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not is_heavy(item.nodeid))
+    items.sort(key=lambda item: group_of(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
