@@ -99,7 +99,8 @@ def history_of(record: Mapping[str, Any]) -> History:
 def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     """A job's record out of the plain fields that `pop_many` hands over."""
     texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in row]
-    jid, state, worker, klass, queue, data, priority, retries, remaining, expires, tags, failure, spawned_from, fence, context, start_by = texts
+    jid, state, worker, klass, queue, data, priority, retries, remaining, expires, *more = texts
+    tags, failure, spawned_from, fence, context, start_by = more
     whole = _number(retries, 5)
     return {
         "jid": jid,
