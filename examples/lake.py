@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 
 from aioqless import log
+from aioqless.cli import load
+from aioqless.cli.app import app
+from aioqless.errors import AioqlessError
 from examples.site_audit.__main__ import run, say
 from examples.site_audit.pages import client
 
@@ -24,9 +26,9 @@ async def audited(first: str, most: int) -> None:
 
 
 def asked(lake: Path, *command: str) -> None:
-    """Run a command of `aioqless pipeline` on this lake, as one would type it. Raises CalledProcessError."""
+    """Run a command of `aioqless pipeline` on this lake, as one would type it; but in this process, so that Spark starts once."""
     say(f"$ aioqless pipeline {' '.join(command)} --lake {lake}")
-    subprocess.run([sys.executable, "-m", "aioqless", "pipeline", *command, "--lake", str(lake)], check=True)
+    app(["pipeline", *command, "--lake", str(lake)], standalone_mode=False)
 
 
 def main() -> None:
@@ -36,6 +38,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=600, metavar="N", help="visit so many at most (default: %(default)s)")
     arguments = parser.parse_args()
     log.write_to(level="warning")
+    load("pipeline")
     lake, page = arguments.folder / "lake", arguments.folder / "report.html"
     try:
         asyncio.run(audited(arguments.first, arguments.pages))
@@ -43,8 +46,8 @@ def main() -> None:
         asked(lake, "archive", "--namespace", client.namespace)
         asked(lake, "stats", "--by", "queue,klass")
         asked(lake, "report", "--no-refresh", "--out", str(page))
-    except subprocess.CalledProcessError as failed:  # it has said why
-        sys.exit(failed.returncode)
+    except AioqlessError as error:
+        sys.exit(str(error))
     say(f"Look at {page.resolve().as_uri()}")
 
 

@@ -7,7 +7,6 @@ lake.py      where the lake keeps what
 changes.py   how files and partitions are replaced, each in one step
 java.py      finding a Java
 home.py      what Spark is started with here
-daemon.py    where its Python workers come from
 session.py   a Spark session
 shipping.py  what executors elsewhere need of us
 files.py     files of rows that are to be jobs

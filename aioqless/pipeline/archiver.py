@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 SWEEP_EVERY = 60.0
 _PATIENCE = 3  # failures in a row, with Redis there, of which none came any further
 _LONGEST_PAUSE = 30.0
+_TOO_SLOW = "failed to connect back"  # Spark gives a stream's Python process ten seconds to start in, and no setting for that
 
 
 @dataclass
@@ -69,11 +70,7 @@ class Archiver:
             bronze = Bronze(changes, self._namespace)
             reader = self._begin(take_over)
             self._sweep(bronze)
-            query = self._start(bronze, reader, availableNow=True)
-            while not query.awaitTermination(1):
-                if stop and stop.is_set():
-                    query.stop()
-            self._note(query)
+            self._drain(bronze, reader, stop)
             if (end := self._committed())["n"]:
                 # Spark tells the source of every batch that was committed, but for the last.
                 self._ask(lambda archive: archive.trim(end["sid"], reader))
@@ -112,6 +109,21 @@ class Archiver:
                     swept = time.monotonic()
         finally:
             query.stop()
+
+    def _drain(self, bronze: Bronze, reader: str, stop: threading.Event | None) -> None:
+        """A query until it has read all there was; on a machine that is too busy to start it, another one."""
+        for left in reversed(range(_PATIENCE)):
+            try:
+                query = self._start(bronze, reader, availableNow=True)
+                while not query.awaitTermination(1):
+                    if stop and stop.is_set():
+                        query.stop()
+                self._note(query)
+                break
+            except Exception as error:
+                if not left or _TOO_SLOW not in str(error):
+                    raise
+                self._tell("this machine is too busy to start a Python process in ten seconds; again")
 
     def _start(self, bronze: Bronze, reader: str, **trigger: Any) -> StreamingQuery:
         source = self._spark.readStream.format("aioqless").option("namespace", self._namespace)

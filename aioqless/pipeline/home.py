@@ -18,8 +18,8 @@ OF_PYTHON = "python"  # the folder of a Spark's home that has pyspark in a zip f
 
 
 @contextmanager
-def prepared(alone: bool) -> Iterator[None]:
-    """While Spark is started: the environment that it is to have. `alone`: no other process executes.
+def prepared(*, here: bool) -> Iterator[None]:
+    """While Spark is started: the environment that it is to have. `here`: all its processes are on this machine.
 
     Raises AioqlessError, which says what to install, without a Java.
     """
@@ -28,7 +28,7 @@ def prepared(alone: bool) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
-    if alone and (home := _unzipped()):
+    if here and (home := _unzipped()):
         os.environ["SPARK_HOME"] = str(home)
     try:
         yield

@@ -28,8 +28,8 @@ USUAL = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
     "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # or it asks Java five times for each column that is named, where that was
 }
-FORKS = "spark.python.daemon.module"
 LOCAL = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -51,10 +51,10 @@ def session(name: str = "aioqless", *, master: str | None = None, conf: Mapping[
         builder = spark_session.builder.appName(name)
         if not submitted or master:
             builder = builder.master(master or "local[*]")
-        usual = {**USUAL, **({} if submitted else _at_home(master or "local[*]"))}
+        usual = {**USUAL, **({} if submitted else _at_home(master))}
         for key, value in {**usual, **NEEDED, **(conf or {})}.items():
             builder = builder.config(key, value)
-        with plainly(), nullcontext() if submitted else prepared(_alone(master)):
+        with plainly(), nullcontext() if submitted else prepared(here=_is_here(master)):
             running = builder.getOrCreate()
             ship(running)
     else:
@@ -103,14 +103,11 @@ def _spark() -> type[SparkSession]:
     return SparkSession
 
 
-def _at_home(master: str) -> dict[str, str]:
+def _at_home(master: str | None) -> dict[str, str]:
     """What suits a session on this machine alone: nothing listens beyond it, and a shuffle is as wide as the machine."""
     wide = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
-    if not master.startswith("local"):
-        return wide
-    return {**LOCAL, **wide, **({FORKS: "aioqless.pipeline.daemon"} if _alone(master) else {})}
+    return {**LOCAL, **wide} if _is_here(master) else wide
 
 
-def _alone(master: str | None) -> bool:
-    """Whether the executor is in the driver's process, and has all that we have."""
-    return (master or "local").partition("[")[0] == "local"
+def _is_here(master: str | None) -> bool:
+    return (master or "local").startswith("local")

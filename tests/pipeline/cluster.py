@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aioqless.pipeline.session import session
+
+from .conftest import LITTLE, QUICK
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +44,9 @@ def main(url: str, namespace: str, folder: str) -> None:
         "cluster",
         master="local-cluster[2,1,512]",
         conf={
+            **QUICK,
             "spark.executor.memory": "512m",
-            "spark.driver.memory": "512m",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.executor.extraJavaOptions": LITTLE,
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
         },
@@ -55,15 +57,15 @@ def main(url: str, namespace: str, folder: str) -> None:
     jobs = spark.read.format("aioqless").options(partitions=4, **options).load("jobs")
     from pyspark.sql import functions as F
 
-    read_by = jobs.groupBy(F.spark_partition_id().alias("part")).count().collect()
+    read = jobs.select("jid", F.spark_partition_id().alias("part")).collect()
     places = spark.sparkContext.parallelize(range(4), 4).mapPartitions(where).collect()
     batches: list[int] = []
     events = spark.readStream.format("aioqless").options(entriesPerTask=50, **options).load("events")
     query = events.writeStream.foreachBatch(lambda batch, _: batches.append(batch.count()))
     query.option("checkpointLocation", folder).trigger(availableNow=True).start().awaitTermination()
     told = {
-        "jobs": jobs.select("jid").distinct().count(),
-        "parts": sorted(row["count"] for row in read_by),
+        "jobs": len({row.jid for row in read}),
+        "parts": sorted(Counter(row.part for row in read).values()),
         "executors": len({place for place, _ in places}),
         "from": sorted({file for _, file in places}),
         "events": batches,

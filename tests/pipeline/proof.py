@@ -125,10 +125,11 @@ def prove(folder: Path, jobs: int, kills: int, *, entries: int, seed: int, tell:
         told += last.batches()
         proof.entries = _state(server.url).added
         proof.batches_told, proof.batches = len(told), len(set(told))
-        before = digest(lake)
-        again = Killed(server.url, lake)
-        assert again.wait() == 0, again.lines
-        assert digest(lake) == before, "archiving again changed something"
+        if kills > 1:  # the short form leaves it to the archiver's own tests, which start no process for it
+            before = digest(lake)
+            again = Killed(server.url, lake)
+            assert again.wait() == 0, again.lines
+            assert digest(lake) == before, "archiving again changed something"
         _check(proof, lake)
         assert _state(server.url).length == 0, "what is in the lake is trimmed"
     finally:

@@ -178,6 +178,21 @@ async def test_what_was_cut_unread_is_counted_and_told(place: Place) -> None:
     assert any(f"{cut:,} events were cut before they were read" in line for line in place.told)
 
 
+async def test_a_machine_too_busy_to_start_a_query_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, starts = Archiver._start, 0
+
+    def slow(self: Archiver, *arguments: Any, **trigger: Any) -> Any:
+        nonlocal starts
+        if (starts := starts + 1) <= 2:
+            raise RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
+        return start(self, *arguments, **trigger)
+
+    await place.end("a")
+    monkeypatch.setattr(Archiver, "_start", slow)
+    assert await place.once() == Archived(batches=1, events=1)
+    assert [line for line in place.told if "too busy" in line] == place.told[:2]
+
+
 async def test_it_says_that_the_archive_is_off(place: Place) -> None:
     await place.client.config.unset("archive")
     for _ in range(2):

@@ -104,7 +104,7 @@ PIPELINE = [
     {"source.stream", "source.jobs", "source.summaries", "source.write"},
     {"source.source"},
     {"source"},
-    {"daemon", "home", "bronze"},
+    {"home", "bronze"},
     {"session"},
     {"tables.bins", "tables.runs", "tables.jobs", "tables.counts", "tables.failures", "tables.throughput", "tables.paths"},
     {"tables.cells"},

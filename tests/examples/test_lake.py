@@ -1,0 +1,93 @@
+"""The example of the lake: what the site audit's jobs leave, from the first page to the report, which is looked at by day and by night."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow.parquet as pq
+
+from aioqless import embedded
+from tests.pipeline.conftest import configured
+from tests.web.conftest import CHROMIUM, browsing
+
+ROOT = Path(__file__).parents[2]
+PAGES = 12
+
+# Texts of a chart that lie over each other, and tables that don't fit where they are.
+OVERLAPS = """
+() => [...document.querySelectorAll("svg")].flatMap(svg => {
+    const texts = [...svg.querySelectorAll("text")].map(text => [text.textContent, text.getBoundingClientRect()])
+    return texts.flatMap(([one, a], index) => texts.slice(index + 1)
+        .filter(([, b]) => a.left + 1 < b.right && b.left + 1 < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+        .map(([other]) => `${one} / ${other}`))
+})
+"""
+TOO_WIDE = """
+() => [...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent)
+"""
+COLOURS = """
+() => [document.body, document.querySelector("section"), document.querySelector("svg text")].map(each => {
+    const style = getComputedStyle(each)
+    return each.tagName === "text" ? style.fill : style.backgroundColor
+})
+"""
+
+
+@dataclass
+class Made:
+    """What a run of the example wrote, and where."""
+
+    folder: Path
+    out: str
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    folder, data = tmp_path_factory.mktemp("lake") / "audit", Path(tempfile.mkdtemp(prefix="aioqless-"))
+    environment = {name: value for name, value in os.environ.items() if name not in ("AIOQLESS_URL", "REDIS_URL")}
+    command = [sys.executable, "-m", "examples.lake", str(folder), "--first", "multiprocessing.html", "--pages", str(PAGES)]
+    environment |= {"AIOQLESS_DATA": str(data), "SPARK_CONF_DIR": configured(tmp_path_factory.mktemp("spark") / "conf")}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    yield Made(folder, ran.stdout)
+    embedded.stop(data, force=True)
+    shutil.rmtree(data)
+
+
+def test_the_audits_jobs_become_a_lake_and_are_counted(made: Made) -> None:
+    assert f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in made.out  # the audit's report is a job, too
+    assert re.search(rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", made.out, re.MULTILINE)
+    table = pq.read_table(made.folder / "lake/silver/jobs", partitioning=None)
+    assert table.num_rows == PAGES + 1 and "1/multiprocessing.html" in table["jid"].to_pylist()
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="no chromium")
+async def test_the_report_is_legible_by_day_and_by_night(made: Made) -> None:
+    seen: list[Any] = []
+    async with browsing() as browser:
+        for scheme in ("light", "dark"):
+            page = await browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+            await page.goto((made.folder / "report.html").as_uri())
+            assert await page.evaluate(OVERLAPS) == [] == await page.evaluate(TOO_WIDE)
+            seen.append(await page.evaluate(COLOURS))
+    (page_by_day, card_by_day, text_by_day), (page_by_night, card_by_night, text_by_night) = seen
+    assert _light(page_by_day) > 240 < _light(card_by_day) and _light(text_by_day) < 130
+    assert _light(page_by_night) < 40 > _light(card_by_night) and _light(text_by_night) > 140
+
+
+def _light(colour: str) -> float:
+    red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
+    return (red + green + blue) / 3
