@@ -195,3 +195,11 @@ async def test_numbers_stay_finite(story: Story) -> None:
     stats = await _stats(story, 1e11)
     assert math.isfinite(stats["wait"]["std"])
     assert stats["wait"]["count"] == 1
+
+
+@pytest.mark.parametrize("time", ["nan", "-nan", "inf", "-inf", "1e400"])
+async def test_a_job_whose_time_is_no_time_counts_as_one_that_waited_for_none(story: Story, time: str) -> None:
+    await story.put("a", 1)
+    await story.change("HSET", "j:a", "time", time)
+    assert await story.pop(5) == ["a"]
+    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1"}
