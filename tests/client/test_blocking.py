@@ -135,7 +135,7 @@ client.call(lambda client: asyncio.Event().wait())
     assert process.stdout
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=10)
     assert process.returncode != 0
     assert b"KeyboardInterrupt" in err
 

@@ -55,10 +55,8 @@ class Audit:
 
 
 @asynccontextmanager
-async def midway(client: Client, data: Path, rate: str | None = None) -> AsyncIterator[Audit]:
-    """An audit that has visited some of its pages, and has others still to visit; so many a second begin where that is said."""
-    if rate:
-        await client.config.set("pages-rate-limit", rate)
+async def midway(client: Client, data: Path) -> AsyncIterator[Audit]:
+    """An audit that has visited some of its pages, and has others still to visit."""
     async with client.events.all() as events:
         audit = Audit(data)
         try:
@@ -67,7 +65,6 @@ async def midway(client: Client, data: Path, rate: str | None = None) -> AsyncIt
         finally:
             audit.process.kill()
             await audit.end()
-            await client.config.unset("pages-rate-limit")
 
 
 async def _visits(events: AsyncIterator[Event], count: int) -> None:
@@ -137,7 +134,7 @@ async def test_an_audit_visits_each_page_once_and_reports_what_it_found(client: 
 
 
 async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_again(client: Client, data: Path) -> None:
-    async with midway(client, data, rate="4/1") as audit:
+    async with midway(client, data) as audit:
         audit.process.send_signal(signal.SIGINT)
         code, report, told = await audit.end()
     assert (code, report) == (130, "")

@@ -1,7 +1,6 @@
 -- stats: what a day was like in a queue.  Only this library knows what a day is.
 
 local DAY = 86400
-local FOREVER = 1e15
 local OLDEST = 3650
 local MOST_DAYS = 30
 local PRUNED_EVERY = 50
@@ -33,7 +32,7 @@ end
 
 -- Add a value to the day's `wait` or `run` of a queue; written by stats.flush.  Welford's way: mean and variance in one pass.
 function stats.add(kind, queue, now, seconds)
-  if not (math.abs(seconds) < FOREVER) then seconds = 0 end -- the job's time is no time
+  if not (math.abs(seconds) < 1e15) then seconds = 0 end -- the job's time is no time
   local day = latest
   if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= stats.day(now) then
     day = stats.pending(kind, now, queue)
