@@ -95,20 +95,9 @@ function stats.prune_days(queue, what, from, limit, drop)
   from = tonumber(from)
   if not from or from > limit then from = math.max(0, limit - OLDEST * DAY) end
   local to = math.min(limit, from + math.min(MOST_DAYS, days_left) * DAY)
-  if stats.any(queue, from, to) then
-    for day = from, to - DAY, DAY do drop(day) end
-  end
+  for day = from, to - DAY, DAY do drop(day) end
   if to > from then redis.call('HSET', keys.pruned(), what .. queue, to) end
   days_left = days_left - math.max(0, to - from) / DAY
-end
-
--- Whether there is anything of these days. (A queue that is new has ten years behind it of which there is nothing.)
-function stats.any(queue, from, to)
-  local days = {}
-  for day = from, to - DAY, DAY do
-    for _, kind in ipairs({'wait', 'run', 'stats'}) do days[#days + 1] = keys.stats(kind, day, queue) end
-  end
-  return #days > 0 and redis.call('EXISTS', unpack(days)) > 0
 end
 
 function stats.drop_histogram(key)
