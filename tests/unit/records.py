@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from aioqless import Job
+from aioqless.handlers import Handler, Handlers
 from aioqless.scripts import NoScripts
+from aioqless.worker.perform import perform
+from aioqless.worker.run import Run
 
 
 def record_of(**fields: Any) -> dict[str, Any]:
@@ -19,3 +22,8 @@ def record_of(**fields: Any) -> dict[str, Any]:
 def job_of(**fields: Any) -> Job[Any]:
     """A job that runs in the queue `mail`. It has nobody to call."""
     return Job(NoScripts(), record_of(**fields))
+
+
+async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:
+    """What a job with these data comes to."""
+    return await perform(Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60), Handlers([handler]))

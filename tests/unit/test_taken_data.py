@@ -1,0 +1,242 @@
+"""What a function takes of a job: parameters by name, or all data as one type."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+import pytest
+
+from aioqless import GIVEN, InvalidData, Job, NewJob, job
+
+from .records import performed
+
+if TYPE_CHECKING:
+    from decimal import Decimal as TypeOfTheTypeCheckerAlone
+
+
+@job
+async def greet(job: Job[Any]) -> str:
+    return f"hello {job.data}"
+
+
+@job
+async def resize(job: Job[Any], path: str, width: int = 100, *, sharp: bool = False) -> tuple[str, int, bool]:
+    return path, width, sharp
+
+
+# Data for a handler
+
+
+def test_a_handler_makes_new_jobs_of_what_its_function_takes() -> None:
+    @job
+    def whole(job: Job[list[int]]) -> None: ...
+
+    assert resize.data("a.png", sharp=True) == NewJob(resize, {"path": "a.png", "sharp": True})
+    assert whole.data([1, 2]) == NewJob(whole, [1, 2])
+    assert greet.data("Ada") == NewJob(greet, "Ada")
+
+
+def test_what_a_function_does_not_take_makes_no_new_job() -> None:
+    with pytest.raises(TypeError, match="missing a required argument: 'path'"):
+        resize.data(width=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="takes the data as a whole: give them as one value"):
+        greet.data(name="Ada")  # type: ignore[call-arg]
+
+
+# Parameters by name
+
+
+async def test_a_job_without_data_leaves_parameters_to_their_defaults() -> None:
+    @job
+    async def greet(job: Job[Any], name: str = "world") -> str:
+        return f"hello {name}"
+
+    assert await performed(greet, "null") == "hello world"
+
+
+@pytest.mark.parametrize(
+    ("data", "taken"),
+    [
+        ('{"path": "a.png"}', ("a.png", 100, False)),
+        ('{"path": "a.png", "width": 7, "sharp": true}', ("a.png", 7, True)),
+        ('{"added_by": "another stage", "path": "a.png"}', ("a.png", 100, False)),
+    ],
+)
+async def test_parameters_are_filled_from_the_data_by_name(data: str, taken: tuple[str, int, bool]) -> None:
+    assert await performed(resize, data) == taken
+
+
+@pytest.mark.parametrize(("data", "taken"), [('["a.png"]', ("a.png", 100, False)), (' [ "a.png", 7 ]', ("a.png", 7, False))])
+async def test_parameters_are_filled_from_a_list_in_their_order(data: str, taken: tuple[str, int, bool]) -> None:
+    assert await performed(resize, data) == taken
+
+
+async def test_parameters_that_must_be_named_and_resources_have_no_place_in_a_list() -> None:
+    @job
+    async def shown(job: Job[Any], first: list[int], there: str = GIVEN, second: float = 0.5, *, named: int = 1) -> Any:
+        return first, second, named
+
+    assert shown.takes.arguments("shown", b"[[1, 2], 2.0]") == {"first": [1, 2], "second": 2.0, "named": 1}
+    with pytest.raises(InvalidData, match="3 values for 2 parameters \\(first, second\\)"):
+        shown.check(b"[[1], 2, 3]")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("{}", "missing required field `path`"),
+        ('{"path": 7}', "Expected `str`, got `int`"),
+        ('{"path": "a", "width": "wide"}', "Expected `int`, got `str`"),
+        ("[]", "missing required field"),
+        ('["Ada", 1, true]', "3 values for 2 parameters"),
+        ('["Ada", "one"]', "Expected `int`, got `str`"),
+        ("null", "missing required field `path`"),
+        ("{", "truncated"),
+        ('{"path": "\udcff"}', "utf-8"),
+    ],
+)
+async def test_data_that_do_not_fill_the_parameters_are_told(data: str, why: str) -> None:
+    with pytest.raises(InvalidData, match=f"(?i){resize.klass} can't take these data: .*{why}"):
+        await performed(resize, data)
+
+
+def test_data_are_checked_before_a_job_is_put_too() -> None:
+    resize.check(b'{"path": "a.png"}')
+    with pytest.raises(InvalidData):
+        resize.check(b"{}")
+
+
+async def test_parameters_without_a_type_take_anything() -> None:
+    @job
+    async def keep(job, what, where=None):  # type: ignore[no-untyped-def]
+        return what, where
+
+    assert await performed(keep, '{"what": [1, {"a": null}]}') == ([1, {"a": None}], None)
+
+
+async def test_a_default_that_can_be_changed_is_another_one_each_time() -> None:
+    @job
+    async def gather(job: Job[Any], into: list[int] = []) -> list[int]:  # noqa: B006
+        into.append(1)
+        return into
+
+    assert await performed(gather, "{}") == [1]
+    assert await performed(gather, "{}") == [1]
+
+
+async def test_a_type_that_is_imported_for_the_type_checker_alone_is_not_checked() -> None:
+    @job
+    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone) -> Any:
+        return amount
+
+    assert await performed(pay, '{"amount": "12.30"}') == "12.30"
+
+
+async def test_beside_such_a_type_the_others_are_checked_all_the_same() -> None:
+    @job
+    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone, times: int = 1) -> Any:
+        return times
+
+    @job
+    async def plot(job: Job[Point]) -> TypeOfTheTypeCheckerAlone:
+        return job.data  # type: ignore[return-value]
+
+    with pytest.raises(InvalidData, match="Expected `int`, got `str`"):
+        await performed(pay, '{"amount": "12.30", "times": "twice"}')
+    assert await performed(plot, '{"x": 1}') == Point(1, 0)
+
+
+async def test_what_a_function_gathers_by_stars_is_not_filled() -> None:
+    @job
+    async def vary(job: Job[Any], *args: Any, **kwargs: Any) -> Any:
+        return args, kwargs
+
+    assert await performed(vary, '{"args": 1, "kwargs": 2, "x": 3}') == ((), {})
+
+
+async def test_the_job_may_be_called_anything() -> None:
+    @job
+    async def check(this: Job[Any], job: str) -> Any:
+        return job
+
+    assert await performed(check, '{"job": "a field of that name"}') == "a field of that name"
+
+
+# All data as one type
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Box(msgspec.Struct):
+    points: list[Point]
+
+
+class Person(TypedDict):
+    name: str
+
+
+async def test_data_come_as_the_dataclass_that_the_job_is_typed_with() -> None:
+    @job
+    async def plot(job: Job[Point]) -> Any:
+        return job.data
+
+    assert await performed(plot, '{"x": 1, "added": true}') == Point(1, 0)
+
+
+async def test_data_come_as_the_struct_that_the_job_is_typed_with() -> None:
+    @job
+    async def pack(job: Job[Box]) -> Any:
+        return job.data
+
+    assert await performed(pack, '{"points": [{"x": 1}]}') == Box([Point(1, 0)])
+
+
+async def test_data_come_as_the_dict_that_the_job_is_typed_with() -> None:
+    @job
+    async def hail(job: Job[Person]) -> Any:
+        return job.data["name"]
+
+    assert await performed(hail, '{"name": "Ada"}') == "Ada"
+    with pytest.raises(InvalidData, match="missing required field `name`"):
+        await performed(hail, "{}")
+
+
+async def test_data_may_be_a_list_or_a_number() -> None:
+    @job
+    async def add(job: Job[list[int]]) -> Any:
+        return sum(job.data)
+
+    assert await performed(add, "[1, 2]") == 3
+    with pytest.raises(InvalidData):
+        await performed(add, '["a"]')
+
+
+async def test_a_job_typed_with_anything_takes_anything() -> None:
+    @job
+    async def keep(job: Job[Any]) -> Any:
+        return job.data
+
+    assert await performed(keep, "[{}]") == [{}]
+
+
+async def test_data_of_a_type_that_were_not_changed_stay_as_they_are() -> None:
+    @job
+    async def look(job: Job[Point]) -> Any:
+        return job.changed_data()
+
+    assert await performed(look, '{"added": [ ], "x": 1}') is None
+
+
+async def test_keys_that_the_type_does_not_know_survive_a_change() -> None:
+    @job
+    async def move(job: Job[Point]) -> Any:
+        job.data.x = 5
+        return msgspec.json.decode(job.changed_data() or b"null")
+
+    assert await performed(move, '{"added": [ ], "x": 1, "y": 2}') == {"added": [], "x": 5, "y": 2}
