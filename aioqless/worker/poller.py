@@ -51,6 +51,7 @@ class Poller:
         self._asked = 0  # for how many jobs pops are under way
         self._going = asyncio.Event()  # cleared while it is paused
         self._going.set()
+        self._rests = False  # whether a pause has come to be: nothing is under way that may still bring a job
         self._look_at = 0.0  # when patterns next ask which queues there are
         runner.ended = self._make_room
 
@@ -76,9 +77,10 @@ class Poller:
         self.subscriptions.remove(queue)
 
     def pause(self) -> None:
-        """Pop no more until `resume`, but what a pop that is under way brings."""
+        """Pop no more until `resume`, but what a pop that is under way brings; when there is none any more, the log says so."""
         self._going.clear()
         self._woken.set()
+        self._runner.vacancy.set()
 
     def resume(self) -> None:
         """Pop again."""
@@ -102,7 +104,7 @@ class Poller:
         """Poll. `ahead` is the second that does, while there is plenty: Redis works on its pop as the jobs of the other begin."""
         while not self.stopping:
             if self.paused:
-                await self._going.wait()
+                await self._rest()
             elif self.share.done:
                 self.stop()
             elif ahead and not self._plenty.is_set():
@@ -113,6 +115,13 @@ class Poller:
             else:
                 self._runner.vacancy.clear()
                 await self._runner.vacancy.wait()
+
+    async def _rest(self) -> None:
+        if not (self._asked or self._rests):
+            self._rests = True
+            log.info("worker.paused", worker=self._worker, running=len(self._runner.running))
+        await self._going.wait()
+        self._rests = False
 
     @property
     def _free(self) -> int:
@@ -145,7 +154,7 @@ class Poller:
         # A quarter of the slots: while one runs, two are on their way in and one on its way out, so nobody waits for the other.
         share = max(LEAST_PER_POP, self._settings.concurrency // 4)
         asked = self.share.most(min(self._free, share, MOST_PER_POP))
-        if asked <= 0:  # another pop took the room meanwhile
+        if asked <= 0 or self.paused:  # another pop took the room meanwhile
             return 0
         looked = self.all_looked()
         at_rest = not self._runner.running and not self._asked  # else what runs may put more while the pop is under way

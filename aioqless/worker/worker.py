@@ -111,10 +111,8 @@ class Worker:
         log.info("worker.unsubscribed", worker=self.name, queue=queue)
 
     def pause(self) -> None:
-        """Pop no more until `resume`; what runs goes on."""
-        if not self.paused:
-            self._poller.pause()
-            log.info("worker.paused", worker=self.name, running=len(self._runner.running))
+        """Pop no more until `resume`; what runs goes on. A pop that is under way may still bring some: the log says when none is."""
+        self._poller.pause()
 
     def resume(self) -> None:
         """Pop again."""

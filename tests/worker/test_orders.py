@@ -39,7 +39,8 @@ async def test_it_is_quiet_and_resumes(client: Client, work: Work, until: Until,
         assert await client.workers.quiet("ann") == {"queues": ["mail"], "paused": True}
         await fill(client, "mail", 1)
         assert await client.workers.show("ann") == {"queues": ["mail"], "paused": True}
-        assert lines.of("worker.paused") and not stage.ran
+        await until(lambda: lines.of("worker.paused"))
+        assert not stage.ran
         assert await client.workers.resume("ann") == {"queues": ["mail"], "paused": False}
         await until(lambda: list(stage.running) == ["mail0"])
 

@@ -48,10 +48,11 @@ class Gathered:
 def gather(spark: SparkSession, lake: Lake, first: date, namespace: str | None = None) -> Gathered | None:
     """The numbers of the days from `first` on; None if nothing ran in them."""
     days = chosen(lake, "gold/times", first, namespace)
-    if not days:
+    total = statistics(spark, lake, first, "", namespace) if days else []
+    if not total:
         return None
     report = Gathered(min(each.date for each in days), max(each.date for each in days), sorted({each.namespace for each in days}))
-    (report.total,) = statistics(spark, lake, first, "", namespace) or [{}]
+    (report.total,) = total
     report.queues = statistics(spark, lake, first, "queue", namespace)
     report.klasses = statistics(spark, lake, first, "klass", namespace)
     times = rows(spark, lake, "gold/times", days).where("by = ''")

@@ -45,8 +45,11 @@ def _times(report: Gathered, kind: str, colour: str) -> dict[str, str]:
     if not numbers or not report.histograms[kind]:
         return {}
     marks = {"p50": numbers["p50"], "p95": numbers["p95"], "p99": numbers["p99"]}
-    drawn = {"histogram": histogram(report.histograms[kind], colour, marks)}
-    return drawn | ({"bands": bands(report.bands[kind], colour, report.width)} if len(report.bands[kind]) > 1 else {})
+    over_time = report.bands[kind]
+    return {
+        "histogram": histogram(report.histograms[kind], colour, marks),
+        "bands": bands(over_time, colour, report.width) if len(over_time) > 1 else "",  # one moment is no course
+    }
 
 
 def _trend(report: Gathered, failed: list[dict[str, Any]]) -> str:
