@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from aioqless.client import Client
 
 KEPT = 90  # samples
@@ -17,8 +19,7 @@ PAGE = 500  # queues a call, for which Redis is busy some milliseconds
 FRESH = 2.0  # seconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueueNow:
+class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
     """A queue's counts, and today's totals."""
 
     name: str
@@ -105,9 +106,10 @@ class Sampler:
         done = failed = 0.0
         for queue in sample.queues:
             if earlier := before.get(queue.name):
-                rates = [_grown(getattr(earlier, what), getattr(queue, what)) / passed for what in ("completed", "failures")]
-                self._keep(queue.name, sample.when, rates[0], rates[1])
-                done, failed = done + rates[0], failed + rates[1]
+                completed = _grown(earlier.completed, queue.completed) / passed
+                failures = _grown(earlier.failures, queue.failures) / passed
+                self._keep(queue.name, sample.when, completed, failures)
+                done, failed = done + completed, failed + failures
         self._keep("", sample.when, done, failed)
         for gone in self._rates.keys() - {queue.name for queue in sample.queues} - {""}:
             del self._rates[gone]

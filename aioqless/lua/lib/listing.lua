@@ -2,13 +2,15 @@
 -- although it is some pop that will move it.
 
 function listing.counts(queue, now)
-  local stalled = redis.call('ZCOUNT', keys.locks(queue), 0, now)
-  local due = place.due(queue, now)
+  local locked = redis.call('ZCARD', keys.locks(queue))
+  local scheduled = redis.call('ZCARD', keys.scheduled(queue))
+  local stalled = locked > 0 and redis.call('ZCOUNT', keys.locks(queue), 0, now) or 0
+  local due = scheduled > 0 and place.due(queue, now) or 0
   return '{"name":' .. cjson.encode(queue)
     .. ',"waiting":' .. redis.call('ZCARD', keys.work(queue)) + due
-    .. ',"running":' .. redis.call('ZCARD', keys.locks(queue)) - stalled
+    .. ',"running":' .. locked - stalled
     .. ',"stalled":' .. stalled
-    .. ',"scheduled":' .. redis.call('ZCARD', keys.scheduled(queue)) - due
+    .. ',"scheduled":' .. scheduled - due
     .. ',"depends":' .. redis.call('ZCARD', keys.depends(queue))
     .. ',"recurring":' .. redis.call('ZCARD', keys.recur(queue))
     .. ',"paused":' .. tostring(redis.call('SISMEMBER', keys.paused(), queue) == 1) .. '}'
