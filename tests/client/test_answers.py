@@ -1,0 +1,96 @@
+"""What a server may answer, and what becomes of a call then."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client, NewJob, QueueFull
+from tests.server import OwnServer
+
+from .proxy import Proxy
+
+
+async def test_a_full_redis_takes_nothing_new_and_lets_all_else_be_worked_off(own_server: OwnServer) -> None:
+    async with Client(own_server.url) as client:
+        queue = client.queue("mail")
+        for _ in range(4):
+            await queue.put("Greet")
+        await client.redis.config_set("maxmemory", 1)
+        with pytest.raises(QueueFull, match="put: Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit"):
+            await queue.put("Greet")
+        with pytest.raises(QueueFull):
+            await queue.put_many([NewJob("Greet"), NewJob("Greet")])
+        jobs = await queue.pop(4)
+        await jobs[0].heartbeat()
+        assert await jobs[0].complete() == "complete"
+        assert await jobs[1].retry() == 4
+        await jobs[2].fail("typo", "x")
+        assert await jobs[3].cancel()
+        await client.redis.config_set("maxmemory", 0)
+        assert await queue.put("Greet")
+
+
+async def test_a_server_that_became_a_replica_is_left_for_the_one_that_took_over(
+    own_server: OwnServer, redis_url: str, client: Client
+) -> None:
+    """As in a fail-over: the address leads to another server, and the old one goes on to answer."""
+    async with Proxy(own_server.url) as proxy, Client(proxy.url, namespace=client.namespace) as away:
+        await away.queue("mail").put("Greet", jid="a")
+        async with Client(own_server.url) as old:
+            await old.redis.replicaof("127.0.0.1", 1)
+        with pytest.raises(exceptions.ReadOnlyError):
+            await away.queue("mail").put("Greet", jid="b")
+        proxy.upstream = redis_url
+        await away.queue("mail").put("Greet", jid="b")
+    assert await client.queue("mail").jobs("waiting") == ["b"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1", "nonsense", "redis://127.0.0.1:port"])
+async def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError):
+        async with Client(url):
+            pass
+
+
+async def test_a_database_that_is_not_there_is_told(own_server: OwnServer) -> None:
+    async with Client(f"{own_server.url}/99") as client:
+        with pytest.raises(exceptions.ResponseError, match="DB index is out of range"):
+            await client.queue("mail").put("Greet")
+
+
+async def test_a_wrong_password_is_told_at_once(own_server: OwnServer) -> None:
+    async with Client(own_server.url) as client:
+        await client.redis.config_set("requirepass", "secret")
+    async with Client(own_server.url) as client:
+        with pytest.raises(exceptions.AuthenticationError):
+            await client.queue("mail").put("Greet")
+    async with Client(own_server.url.replace("redis://", "redis://:wrong@")) as client:
+        with pytest.raises(exceptions.AuthenticationError):
+            await client.queue("mail").put("Greet")
+    async with Client(own_server.url.replace("redis://", "redis://:secret@")) as client:
+        assert await client.queue("mail").put("Greet")
+        assert client.where == {"url": own_server.url}
+
+
+async def test_a_mistake_in_a_script_names_the_file_and_line_that_it_is_in(client: Client) -> None:
+    await client.redis.set(f"{client.namespace}:j:a", "no hash")
+    with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+\.lua:\d+: WRONGTYPE"):
+        await client.jobs.get("a")
+    with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+\.lua:\d+: WRONGTYPE"):
+        await client.queue("mail").put("Greet", jid="a")
+
+
+async def test_what_is_no_redis_is_told(tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, Client(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+        with pytest.raises(exceptions.RedisError):
+            await client.queue("mail").length()

@@ -1,0 +1,84 @@
+"""A worker whose line to Redis breaks, stalls and is held on to runs each job once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import structlog
+
+from aioqless import Client, Job, LockLost, Settings, Worker, WrongState, job
+from tests.conftest import Until
+
+from .proxy import Proxy
+from .spoils import Spoil, spoils
+
+
+@pytest.fixture
+def lines() -> Any:
+    lines: list[dict[str, Any]] = []
+
+    def keep(logger: object, method: str, line: Any) -> Any:
+        lines.append(dict(line))
+        raise structlog.DropEvent
+
+    structlog.configure(processors=[keep])
+    yield lines
+    structlog.reset_defaults()
+
+
+@spoils
+async def test_a_worker_runs_each_job_once_whatever_the_line_does(
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil, until: Until, lines: list[dict[str, Any]]
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran.append(job.jid)
+        if len(ran) % 3 == 0:
+            spoil(proxy)
+
+    for number in range(12):
+        await client.queue("mail").put(greet, jid=f"j{number}")
+    async with Worker(spoiled, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)):
+        await until(lambda: client.jobs.complete(count=100))
+        await until(lambda: len([line for line in lines if line["event"] == "job.completed"]) == 12, 15)
+    assert sorted(ran) == sorted(f"j{number}" for number in range(12))
+    assert not [line for line in lines if line["event"] in ("job.lock_lost", "job.refused", "job.outcome_dropped")]
+
+
+async def test_jobs_that_were_locked_by_a_pop_whose_reply_was_lost_in_an_outage_are_run_by_the_next(
+    client: Client, spoiled: Client, proxy: Proxy, until: Until, lines: list[dict[str, Any]]
+) -> None:
+    ran: list[tuple[str, int, int]] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran.append((job.jid, job.fence, job.remaining))
+
+    async with Worker(spoiled, greet, settings=Settings(queues=("mail",), poll=0.02)):
+        await until(lambda: spoiled._doors and proxy.connections >= 2)
+        proxy.drop = 6  # more than a call is repeated
+        await client.queue("mail").put(greet, jid="a")
+        await until(lambda: [line for line in lines if line["event"] == "worker.redis_lost"])
+        await until(lambda: ran)
+    assert ran == [("a", 1, 5)]
+
+
+async def test_a_lock_lost_is_told_to_those_who_really_lost_it(client: Client) -> None:
+    """By the fence: even a run of a worker of the very same name."""
+    await client.queue("mail").put("Greet", jid="a")
+    (first,) = await client.queue("mail").pop(worker="twin")
+    await client.jobs.timeout("a")
+    with pytest.raises(WrongState, match="the job is not running"):
+        await first.heartbeat()
+    (second,) = await client.queue("mail").pop(worker="twin")
+    assert second.fence > first.fence
+    for verb in (first.heartbeat, first.complete, first.retry, first.release):
+        with pytest.raises(LockLost) as lost:
+            await verb()
+        assert lost.value.holder == "twin" and lost.value.jid == "a"
+    with pytest.raises(LockLost):
+        await first.fail("typo", "x")
+    assert await second.complete() == "complete"

@@ -1,0 +1,116 @@
+"""What is asked for: a call hands out what is wanted, but no more than a thousand."""
+
+from typing import Any
+
+import pytest
+
+from tests.lua.story import Story
+
+from .crowds import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
+
+
+@pytest.mark.parametrize("wanted", [1, 10, 1_000, 100_000])
+async def test_pop_hands_out_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
+    size = min(MANY, 20 * wanted)
+    await crowd(story, size, "q:mail-work", "waiting", step=-1e-6)
+    seen: list[str] = []
+    while jobs := await gauge("pop", queue="mail", worker="ann", count=wanted, now=10):
+        assert len(jobs) <= min(wanted, MOST)
+        seen += [job["jid"] for job in jobs]
+    assert len(seen) == len(set(seen)) == size
+    assert gauge.most <= 150 + 13 * min(wanted, MOST)
+    assert await is_sound(story, 10)
+
+
+async def test_jobs_with_long_lives_behind_them_are_handed_out_at_a_bounded_cost(story: Story, gauge: Gauge) -> None:
+    await crowd(story, MOST, "q:mail-work", "waiting")
+    for number in range(MOST):
+        events = ['[1,"popped",{"worker":"ann"}]'] * 100
+        await story.change("RPUSH", f"j:j{number}-history", *events)
+    jobs = await gauge("pop", queue="mail", worker="ann", count=MOST, now=10)
+    assert [(len(job["history"]), job["history"][-1]["when"], job["history_total"]) for job in jobs] == [(10, 10, 100)] * MOST
+    assert len((await gauge("get", jid="j0"))["history"]) == 100
+    assert gauge.most <= 15 * MOST
+
+
+async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(story: Story, gauge: Gauge) -> None:
+    await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
+    for number in range(300):
+        await story.change("ZADD", "x:skipped:ada", number, f"j{number}")
+    given = {"queue": "mail", "person": "ada", "worker": "ada", "limit": 60}
+    assert (await gauge("reserve", **given, now=10))["job"]["jid"] == "j201"  # of the first 201, each was set aside
+    await story.scripts("skip", jid="j201", person="ada", worker="ada", now=11)
+    assert await count(story, "x:skipped:ada") == 200
+    assert gauge.most <= 150 + 5 * 201
+    assert await count(story, "q:mail-work") == MANY
+    assert await is_sound(story, 12)
+
+
+@pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
+async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
+    await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
+    for offset in (0, MANY - 500, MANY):
+        shown = await gauge("peek", queue="mail", count=wanted, now=10, offset=offset)
+        assert len(shown) == min(wanted, MOST, MANY - offset)
+    assert gauge.most <= 50 + 10 * min(wanted, MOST)
+
+
+@pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
+async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
+    size = min(MANY, 20 * wanted)
+    await crowd(story, size, "f:typo", "failed", failure=FAILURE)
+    await story.change("SADD", "failures", "typo")
+    moved = 0
+    while done := await gauge("unfail", queue="mail", group="typo", count=wanted, now=10):
+        assert done <= min(wanted, MOST)
+        moved += done
+    assert moved == await count(story, "q:mail-work") == size
+    assert gauge.most <= 50 + 10 * min(wanted, MOST)
+    assert await is_sound(story, 10)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "place", "state"),
+    [
+        (("jobs",), {"state": "waiting", "queue": "mail", "now": 1}, "q:mail-work", "waiting"),
+        (("jobs",), {"state": "running", "queue": "mail", "now": 0}, "q:mail-locks", "running"),
+        (("jobs",), {"state": "stalled", "queue": "mail", "now": 1e9}, "q:mail-locks", "running"),
+        (("jobs",), {"state": "scheduled", "queue": "mail", "now": 0}, "q:mail-scheduled", "scheduled"),
+        (("jobs",), {"state": "depends", "queue": "mail", "now": 0}, "q:mail-depends", "depends"),
+        (("jobs",), {"state": "complete", "now": 0}, "completed", "complete"),
+        (("tag", "get"), {"tag": "x"}, "t:x", "waiting"),
+        (("failed",), {"group": "typo"}, "f:typo", "failed"),
+    ],
+)
+async def test_a_listing_has_no_more_than_a_thousand_in_a_page(
+    story: Story, gauge: Gauge, command: tuple[str, ...], arguments: dict[str, Any], place: str, state: str
+) -> None:
+    await crowd(story, MANY, place, state, score=1, step=1)
+    paging = ("start", "limit") if command == ("failed",) else ("offset", "count")
+    for size, offset, listed in ((None, 0, 25), (100_000, 0, MOST), (100_000, MANY - 10, 10), (100_000, MANY, 0)):
+        page = await gauge(*command, **arguments, **dict(zip(paging, (offset, size), strict=True)))
+        assert len(page if isinstance(page, list) else page["jobs"]) == listed
+    assert gauge.most <= 20 + 10 * MOST
+
+
+async def test_queues_workers_and_groups_are_listed_in_bounded_portions(story: Story, gauge: Gauge) -> None:
+    for first in range(0, MANY, 1_000):
+        names = [f"n{number}" for number in range(first, first + 1_000)]
+        scored = [part for name in names for part in (1, name)]
+        await story.change("ZADD", "queues", *scored)
+        await story.change("ZADD", "workers", *scored)
+        await story.change("SADD", "failures", *names)
+    assert len(await gauge("queues", now=1)) == MOST
+    assert len(await gauge("queues", now=1, offset=MANY - 10, count=100_000)) == 10
+    assert len(await gauge("workers", now=1)) == MOST
+    assert len(await gauge("failed")) == min(MANY, 10_000)
+    assert gauge.most <= 50 + 10 * MOST
+
+
+async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(story: Story, gauge: Gauge) -> None:
+    await story.put("hub", 0)
+    await crowd(story, MANY, "q:mail-depends", "depends")
+    await bind(story, MANY, dependents=True)
+    job = await gauge("get", jid="hub")
+    assert (len(job["dependents"]), job["dependents_total"]) == (MOST, MANY)
+    assert gauge.most <= 10

@@ -1,0 +1,23 @@
+"""States of jobs, as tests ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aioqless import Client, Job
+from tests.conftest import Until
+
+
+async def state_of(client: Client, jid: str) -> str | None:
+    found = await client.jobs.get(jid)
+    return found.state if found else None
+
+
+async def after(client: Client, until: Until, jid: str, state: str) -> Job[Any]:
+    """The job, when it has come into a state."""
+
+    async def there() -> Job[Any] | None:
+        found = await client.jobs.get(jid)
+        return found if found and found.state == state else None
+
+    return await until(there)  # type: ignore[no-any-return]

@@ -1,0 +1,84 @@
+"""A job's data, as a handler finds and leaves them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioqless import Client, Job, job
+from tests.conftest import Until
+
+from .conftest import Work
+from .states import after
+
+
+async def test_changed_data_are_stored_when_the_job_completes(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Count")
+    async def count(job: Job[Any]) -> None:
+        job.data["n"] += 1
+
+    jid = await client.queue("mail").put(count, {"n": 1, "rest": []})
+    async with work(count):
+        done = await after(client, until, jid, "complete")
+    assert done.data == {"n": 2, "rest": []}
+
+
+@pytest.mark.parametrize("text", ['{ "a" : [ ], "n": 12345678901234567890, "f": 1.0 }', "[]", '"ä\\u00e4"', "1.50", '{"a":{},"a":1}'])
+async def test_data_that_were_read_and_not_changed_stay_byte_for_byte(client: Client, work: Work, until: Until, text: str) -> None:
+    read = []
+
+    @job(klass="Look")
+    async def look(job: Job[Any]) -> None:
+        read.append(job.data)
+
+    jid = await client.queue("mail").put(look, msgspec.Raw(text.encode()))
+    async with work(look):
+        done = await after(client, until, jid, "complete")
+    assert done.raw_data == text and len(read) == 1
+
+
+@pytest.mark.parametrize("text", ["NaN", '{"a": "\\ud800"}', "[1e999]"])
+async def test_odd_data_of_another_client_do_no_harm_when_read(client: Client, work: Work, until: Until, text: str) -> None:
+    @job(klass="Look")
+    async def look(job: Job[Any]) -> None:
+        job.data  # noqa: B018
+
+    jid = await client.queue("mail").put(look)
+    await client.redis.hset(f"{client.namespace}:j:{jid}", "data", text)
+    async with work(look):
+        done = await after(client, until, jid, "complete")
+    assert done.raw_data == text
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+async def test_typed_data_keep_what_their_type_does_not_know(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Move")
+    async def move(job: Job[Point]) -> None:
+        if job.jid == "moves":
+            job.data.x += 1
+
+    text = '{"x": 1, "y": 2, "added": [ ]}'
+    await client.queue("mail").put(move, msgspec.Raw(text.encode()), jid="stays")
+    await client.queue("mail").put(move, msgspec.Raw(text.encode()), jid="moves")
+    async with work(move):
+        assert (await after(client, until, "stays", "complete")).raw_data == text
+        assert (await after(client, until, "moves", "complete")).data == {"x": 2, "y": 2, "added": []}
+
+
+async def test_data_that_cannot_be_stored_fail_the_job(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Spoil")
+    async def spoil(job: Job[Any]) -> None:
+        job.data["object"] = object()
+
+    jid = await client.queue("mail").put(spoil, {})
+    async with work(spoil):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-InvalidData" and failed.data == {}

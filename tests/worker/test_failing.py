@@ -1,0 +1,203 @@
+"""How a run fails, and in which group."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Fail, Job, Retry, job
+from tests.conftest import Until
+
+from .conftest import Lines, Work
+from .states import after
+
+# Failing
+
+
+async def test_fail_fails_it_in_the_group_that_was_named(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise Fail("bad-address", "no postcode")
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet) as worker:
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and (failed.failure.group, failed.failure.message) == ("bad-address", "no postcode")
+    assert failed.failure.worker == worker.name
+    assert lines.of("job.failed", jid=jid, group="bad-address", message="no postcode")
+
+
+async def test_an_exception_fails_it_in_a_group_of_its_own_with_a_traceback_from_the_handler_on(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise LookupError("no such word")
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-LookupError"
+    told = failed.failure.message
+    assert 'raise LookupError("no such word")' in told and told.endswith("LookupError: no such word\n")
+    assert "perform.py" not in told and "runner.py" not in told
+    assert await client.jobs.failed() == {"mail-LookupError": 1}
+
+
+async def test_a_handler_that_wants_to_end_the_process_fails_and_the_worker_goes_on(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Quit")
+    async def leave(job: Job[Any]) -> None:
+        sys.exit("that's all")
+
+    @job(klass="QuitInAThread")
+    def leave_thread(job: Job[Any]) -> None:
+        sys.exit("that's all")
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    jids = [await client.queue("mail").put(leave), await client.queue("mail").put(leave_thread)]
+    async with work(leave, leave_thread, greet) as worker:
+        for jid in jids:
+            failed = await after(client, until, jid, "failed")
+            assert failed.failure and failed.failure.group == "mail-SystemExit"
+        await after(client, until, await client.queue("mail").put(greet), "complete")
+        assert worker.healthy
+
+
+async def test_a_group_of_what_is_no_exception_fails_it_too(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise BaseExceptionGroup("both", [GeneratorExit(), ValueError()])
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-BaseExceptionGroup"
+
+
+async def test_a_task_that_the_handler_cancelled_itself_is_an_exception_like_others(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        task = asyncio.ensure_future(asyncio.Event().wait())
+        task.cancel()
+        await task
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-CancelledError"
+
+
+@pytest.mark.parametrize(("name", "group"), [("a\nb", "mail-a?b"), ("x" * 600, "x" * 512)])
+async def test_an_exception_whose_name_cannot_be_a_group_fails_in_the_nearest(
+    client: Client, work: Work, until: Until, name: str, group: str
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise type(name, (Exception,), {})
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == group
+
+
+@pytest.mark.parametrize("error", [ValueError("\ud800 \x00"), Fail("typo", "\udfff"), Retry(group="typo", message="\ud800")])
+async def test_a_message_that_is_not_unicode_is_written_out(client: Client, work: Work, until: Until, error: Exception) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise error
+
+    jid = await client.queue("mail").put(greet, retries=0)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and "\\ud" in failed.failure.message
+
+
+async def test_an_end_that_redis_cannot_take_fails_the_job(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise Retry(1e300)
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-InvalidArgument" and "delay" in failed.failure.message
+
+
+async def test_an_end_made_without_what_it_needs_counts_as_what_it_is(client: Client, work: Work, until: Until) -> None:
+    class Soon(Retry):
+        def __init__(self) -> None: ...
+
+    class Bad(Fail):
+        def __init__(self) -> None: ...
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise Soon if job.remaining > 4 else Bad
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.remaining == 4 and failed.failure and failed.failure.group == "mail-Bad"
+
+
+async def test_an_unknown_klass_fails_in_a_group_of_its_own_and_can_be_put_back(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    jid = await client.queue("mail").put("os.system", "rm -rf /")
+    async with work():
+        failed = await after(client, until, jid, "failed")
+        assert failed.failure and failed.failure.group == "mail-UnknownKlass"
+        assert "no handler here claims 'os.system'" in failed.failure.message
+    assert await client.queue("mail").unfail("mail-UnknownKlass") == 1
+
+
+async def test_data_that_the_handler_cannot_take_fail_in_a_group_of_their_own(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Resize")
+    async def resize(job: Job[Any], path: str) -> None: ...
+
+    jid = await client.queue("mail").put("Resize", {"path": 7})  # as another client would
+    async with work(resize):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-InvalidData"
+    assert "Expected `str`, got `int`" in failed.failure.message
+
+
+async def test_data_that_are_no_json_fail_when_they_are_read_and_not_before(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Look")
+    async def look(job: Job[Any]) -> None:
+        if job.jid == "reads":
+            job.data  # noqa: B018
+
+    for jid in ("reads", "ignores"):
+        await client.queue("mail").put(look, jid=jid)
+        await client.redis.hset(f"{client.namespace}:j:{jid}", "data", "{nonsense")
+    async with work(look):
+        failed = await after(client, until, "reads", "failed")
+        await after(client, until, "ignores", "complete")
+    assert failed.failure and failed.failure.group == "mail-InvalidData"
+
+
+# Threads
+
+
+@pytest.mark.parametrize("backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")])
+async def test_a_backoff_that_cannot_be_fails_the_job_and_not_the_worker(
+    client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
+) -> None:
+    @job(klass="Greet", retry_on=(LookupError,), backoff=backoff)
+    async def greet(job: Job[Any]) -> None:
+        raise LookupError("no such word")
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet) as worker:
+        failed = await after(client, until, jid, "failed")
+        assert worker.healthy
+    assert failed.failure and failed.failure.group in ("mail-ZeroDivisionError", "mail-TypeError", "mail-InvalidArgument")

@@ -1,0 +1,87 @@
+"""Plain functions run in threads."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import anyio.from_thread
+
+from aioqless import Client, Job, job
+from tests.conftest import Until
+
+from .conftest import Lines, Work
+from .states import after
+
+
+async def test_plain_functions_run_in_threads_beside_each_other(client: Client, work: Work, until: Until) -> None:
+    meeting = threading.Barrier(3, timeout=5)
+
+    @job(klass="Meet")
+    def meet(job: Job[Any]) -> None:
+        meeting.wait()
+
+    jids = [await client.queue("mail").put(meet) for _ in range(3)]
+    async with work(meet):
+        for jid in jids:
+            await after(client, until, jid, "complete")
+
+
+async def test_there_are_no_more_threads_than_was_said(client: Client, work: Work, until: Until) -> None:
+    inside, most, ran = 0, 0, 0
+    lock = threading.Lock()
+
+    @job(klass="Count")
+    def count(job: Job[Any]) -> None:
+        nonlocal inside, most, ran
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        threading.Event().wait(0.01)
+        with lock:
+            inside -= 1
+            ran += 1
+
+    for _ in range(12):
+        await client.queue("mail").put(count)
+    async with work(count, threads=2, concurrency=8):
+        await until(lambda: ran == 12)
+    assert most == 2
+
+
+async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Break")
+    def broken(job: Job[Any]) -> None:
+        raise LookupError("no such word")
+
+    jid = await client.queue("mail").put(broken)
+    async with work(broken):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-LookupError"
+    assert 'raise LookupError("no such word")' in failed.failure.message
+    assert "anyio" not in failed.failure.message
+
+
+async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Page")
+    def page(job: Job[Any]) -> None:
+        job.data["page"] = 2
+        anyio.from_thread.run(job.heartbeat)
+        anyio.from_thread.run(job.log, "halfway")
+
+    jid = await client.queue("mail").put(page, {"page": 1})
+    async with work(page):
+        done = await after(client, until, jid, "complete")
+    assert done.data == {"page": 2} and "halfway" in [event["what"] for event in done.events]
+
+
+async def test_lines_that_a_thread_logs_name_the_job(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    from aioqless.log import log
+
+    @job(klass="Tell")
+    def tell(job: Job[Any]) -> None:
+        log.info("told")
+
+    jid = await client.queue("mail").put(tell)
+    async with work(tell):
+        await until(lambda: lines.of("told", jid=jid, klass="Tell", queue="mail"))
