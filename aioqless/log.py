@@ -41,7 +41,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     job.settled          info     seconds error
     job.lock_lost        warning  seconds why
     job.refused          error    seconds why
-    job.outcome_dropped  error    outcome
+    job.outcome_dropped  error    outcome why
     hook.failed          error    hook end error
     queue.late           warning  queue seconds
     recurring.declared   info     recurring done

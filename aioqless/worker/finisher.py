@@ -1,6 +1,7 @@
 """Store the outcomes of runs.
 
-`store` returns only when Redis has the outcome, or when the job's lock has expired and it no longer matters.
+`store` returns only when Redis has taken or refused the outcome, however long Redis is away: a lock that expires meanwhile is nobody
+else's before Redis is back. Only a worker that is stopping waits no longer than its locks last.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless.connection import AWAY
+from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.scripts import Scripts
 from aioqless.scripts.calls import Call
+from aioqless.scripts.scripts import FORGOTTEN
 from aioqless.worker.outage import Outage
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
 
 MOST_PER_CALL = 100
+UNSURE = "refused after an outage in which Redis forgot earlier tries: one of them got through, or the job is another worker's"
 AT_ONCE = 2  # batches on their way: while Redis works on one, the next is made
 
 
@@ -41,12 +45,13 @@ class Finisher:
         self._pending: list[_Pending] = []
         self._some = asyncio.Event()
         self._closed = False
+        self.stopping = False  # the worker won't wait for Redis for longer than its locks last
 
     async def store(self, run: Run, outcome: Outcome) -> Any:
         """Hand over an outcome and wait until it is stored: the script's reply, its refusal, or None when it came too late."""
         pending = _Pending(run, outcome, asyncio.get_running_loop().create_future())
         if self._closed:
-            _drop(pending)
+            _drop(pending, "the worker has ended")
         self._pending.append(pending)
         self._some.set()
         return await pending.stored
@@ -60,7 +65,7 @@ class Finisher:
         finally:
             self._closed = True
             for pending in self._pending:
-                _drop(pending)
+                _drop(pending, "the worker has ended")
 
     async def _store_always(self) -> None:
         batch: list[_Pending] = []
@@ -73,24 +78,30 @@ class Finisher:
                 await self._flush(batch)
         finally:
             for pending in batch:
-                _drop(pending)
+                _drop(pending, "the worker has ended")
 
     async def _flush(self, batch: list[_Pending]) -> None:
-        """Store a batch, and try again while Redis is away, until the last lock has expired.
+        """Store a batch, and try again while Redis is away.
 
-        Each try sends the same calls under the same identities, so it is harmless if an earlier one got through.
+        Each try sends the same calls under the same identities, so it is harmless if an earlier one got through. After FORGOTTEN seconds
+        it still is, by the fence, but a refusal may come of that.
         """
+        began = time.monotonic()
         with contextlib.ExitStack() as identities:
             calls = self._calls(batch, lambda: identities.enter_context(self._scripts.request()))
             while (answers := await self._sent([call for call, _ in calls])) is None:
-                if time.monotonic() > max(pending.run.deadline for pending in batch):
+                if self.stopping and time.monotonic() > max(pending.run.deadline for pending in batch):
                     for pending in batch:
-                        _drop(pending)
+                        _drop(pending, "Redis is away, its lock has expired, and the worker stops")
                     return
+        unsure = time.monotonic() - began > FORGOTTEN
         for (_, answered), answer in zip(calls, answers, strict=True):
             each = answer if isinstance(answer, list) else [answer] * len(answered)
             for pending, reply in zip(answered, each, strict=True):
-                pending.stored.set_result(reply)
+                if unsure and isinstance(reply, ScriptError):
+                    _drop(pending, UNSURE)
+                else:
+                    pending.stored.set_result(reply)
         log.debug("finisher.flushed", jobs=len(batch), calls=len(calls))
 
     async def _sent(self, calls: list[Call]) -> list[Any] | None:
@@ -101,7 +112,7 @@ class Finisher:
                 if isinstance(answer, AWAY):
                     raise answer
         except AWAY as away:
-            await asyncio.sleep(self._outage.lost(away))
+            await self._outage.pause(away)
             return None
         self._outage.found()
         return answers
@@ -134,9 +145,9 @@ class Finisher:
         raise AssertionError(pending.outcome)
 
 
-def _drop(pending: _Pending) -> None:
+def _drop(pending: _Pending, why: str) -> None:
     if not pending.stored.done():
-        log.error("job.outcome_dropped", **pending.run.who, outcome=type(pending.outcome).__name__)
+        log.error("job.outcome_dropped", **pending.run.who, outcome=type(pending.outcome).__name__, why=why)
         pending.stored.set_result(None)
 
 

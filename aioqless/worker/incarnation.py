@@ -93,7 +93,7 @@ class Incarnation:
             try:
                 answer = await call()
             except AWAY as away:
-                await asyncio.sleep(self._outage.lost(away))
+                await self._outage.pause(away)
             else:
                 self._outage.found()
                 return answer

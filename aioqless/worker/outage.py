@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from aioqless.happening import happens
 from aioqless.log import log
 
 
@@ -15,19 +16,26 @@ class Outage:
         self._most = most
         self.reached = False  # whether Redis answered last
         self._since: float | None = None
+        self._back = asyncio.Event()
 
     def lost(self, error: Exception) -> float:
         """Redis can't be reached, or can't do anything now; returns the seconds to wait until the next try, which grow."""
         now = asyncio.get_running_loop().time()
         self.reached = False
+        self._back.clear()
         if self._since is None:
             self._since = now
             log.error("worker.redis_lost", error=str(error))
         return min(self._first + (now - self._since) / 2, self._most)
 
+    async def pause(self, error: Exception) -> None:
+        """The same, and wait for so long, or until Redis has answered somebody else."""
+        await happens(self._back, self.lost(error))
+
     def found(self) -> None:
         """Redis answered."""
         self.reached = True
+        self._back.set()
         if self._since is not None:
             log.info("worker.redis_found", seconds=round(asyncio.get_running_loop().time() - self._since, 3))
             self._since = None

@@ -58,7 +58,7 @@ class Runner:
 
     def hand_back(self) -> None:
         """Stop all that runs, and whatever is started from now on."""
-        self._handing_back = True
+        self._handing_back = self._finisher.stopping = True
         for run in list(self.running.values()):
             run.stop("shutdown")
 

@@ -27,7 +27,7 @@ def main() -> None:
     wrong = 0
     for kind in kinds:
         began = time.monotonic()
-        verdict = asyncio.run(run_trial(kind, plan, options.seed))
+        verdict = asyncio.run(run_trial(kind, plan, options.seed, keep=options.keep))
         _say(kind, verdict, time.monotonic() - began)
         wrong += len(verdict.wrong)
         report.store(options.out, kind, verdict, plan)
@@ -52,6 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs put a second")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=report.DOCS, help="where faults.json goes; with docs/, the page is filled")
+    parser.add_argument("--keep", action="store_true", help="what the processes wrote, also if nothing is wrong")
     options = parser.parse_args()
     if unknown := set(options.only or ()) - set(names):
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(names)}")

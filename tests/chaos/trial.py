@@ -48,8 +48,8 @@ def faketime() -> str | None:
     return next((str(file) for file in Path("/usr/lib").glob(LIBFAKETIME)), None)
 
 
-async def run_trial(kind: Kind, plan: Plan, seed: int) -> Verdict:
-    """What became of it. What the processes wrote is kept when anything was wrong."""
+async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) -> Verdict:
+    """What became of it. What the processes wrote is kept when anything was wrong, or `keep` says so."""
     folder = Path(tempfile.mkdtemp(prefix=f"aioqless-chaos-{kind.name}-"))
     async with _stage(kind, plan, folder, random.Random(f"{seed} {kind.name}")) as stage:
         struck = await _strike(kind, plan, stage)
@@ -63,7 +63,7 @@ async def run_trial(kind: Kind, plan: Plan, seed: int) -> Verdict:
     if kind.clocks and kind is not TOGETHER and verdict.astray < 60:
         verdict.wrong.append(f"no two clocks differed by more than {verdict.astray:.0f} s")
     verdict.wrong += stage.crew.ends + ([f"not worked off within {plan.patience:.0f} s: {left}"] if left else [])
-    if verdict.wrong:
+    if verdict.wrong or keep:
         print(f"{kind.name}: what the processes wrote is in {folder}", file=sys.stderr)
     else:
         shutil.rmtree(folder)

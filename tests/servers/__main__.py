@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from .found import Found, found
+from .running import TESTED
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "servers.md"
@@ -34,8 +35,8 @@ def main(arguments: list[str]) -> int:
 def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
     """How many tests passed and failed with this server as the one that is found first."""
     folder = server.program.path.parent
-    environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", TESTED: str(server.program.path)}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--no-loadscope-reorder", "-p", "no:cacheprovider", *arguments]
     said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
     counts = {what: int(count) for count, what in re.findall(r"(\d+) (passed|failed|errors?)\b", said.splitlines()[-1] if said else "")}
     wrong = sum(count for what, count in counts.items() if what != "passed")

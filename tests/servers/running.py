@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from aioqless.embedded.program import Program, find_program, program_at
+
+TESTED = "AIOQLESS_TESTED_SERVER"
 
 
 def free_port() -> int:
@@ -42,6 +45,13 @@ def wheel() -> Program:
     program = program_at(path)
     assert program
     return program
+
+
+def server_at_hand() -> Program:
+    """The server that is to be tested, where one is named; else the newest at hand."""
+    named = program_at(Path(os.environ[TESTED])) if TESTED in os.environ else wheel()
+    assert named
+    return named
 
 
 def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:

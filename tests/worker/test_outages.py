@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, Next, job
+from aioqless import Client, Handler, Job, NewJob, Next, Worker, job
+from aioqless.worker import finisher
 from tests.conftest import Until
 from tests.server import OwnServer
 
@@ -93,9 +95,19 @@ async def test_a_worker_can_be_stopped_while_redis_is_away(
     assert lines.of("worker.stopped")
 
 
-async def test_an_outcome_is_kept_until_the_lock_has_expired_and_then_given_up(
-    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
-) -> None:
+async def kept(away: Client, server: OwnServer, worker: Worker, until: Until, lines: Lines, end: asyncio.Event) -> None:
+    """A job ends while Redis is away, and its lock expires."""
+    await until(lambda: lines.of("job.started"))
+    (run,) = worker._runner.running.values()
+    server.kill()
+    end.set()
+    await until(lambda: run.ended and time.monotonic() > run.deadline + 0.2)
+    assert worker.running == ["a"] and not lines.of("job.outcome_dropped")
+
+
+@pytest.fixture
+async def stay(away: Client) -> tuple[Handler, asyncio.Event]:
+    """A handler that ends when it is told, and has a job; locks last a second."""
     end = asyncio.Event()
 
     @job(klass="Stay")
@@ -104,17 +116,52 @@ async def test_an_outcome_is_kept_until_the_lock_has_expired_and_then_given_up(
 
     await away.config.set("heartbeat", 1)
     await away.queue("mail").put(stay, jid="a")
-    async with work(stay, using=away) as worker:
-        await until(lambda: lines.of("job.started"))
-        own_server.kill()
-        end.set()
-        await asyncio.sleep(0.3)  # in which nothing is to happen
-        assert worker.running == ["a"] and not lines.of("job.outcome_dropped")
-        await until(lambda: lines.of("job.outcome_dropped", jid="a", outcome="Complete"))
-        await until(lambda: not worker.running)
+    return stay, end
+
+
+async def test_an_outcome_is_kept_for_as_long_as_redis_is_away_though_its_lock_expires(
+    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines, stay: tuple[Handler, asyncio.Event]
+) -> None:
+    async with work(stay[0], using=away) as worker:
+        await kept(away, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
-        await until(lambda: lines.of("worker.redis_found"))
-    assert not lines.of("job.completed") and not lines.of("job.advanced")
+        await until(lambda: lines.of("job.completed", jid="a"))
+        await until(lambda: not worker.running)
+        assert await state_of(away, "a") == "complete"
+    assert len(lines.of("job.started")) == 1
+
+
+async def test_a_worker_that_stops_while_redis_is_away_gives_up_outcomes_when_their_locks_expire(
+    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines, stay: tuple[Handler, asyncio.Event]
+) -> None:
+    async with work(stay[0], using=away, grace=0) as worker:
+        await kept(away, own_server, worker, until, lines, stay[1])
+    (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Complete")
+    assert "the worker stops" in dropped["why"]
+    assert not lines.of("job.completed") and lines.of("worker.stopped")
+
+
+async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost_lock(
+    away: Client,
+    own_server: OwnServer,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    stay: tuple[Handler, asyncio.Event],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(finisher, "FORGOTTEN", 0.5)
+    again = asyncio.Event()
+    async with work(stay[0], using=away) as worker:
+        monkeypatch.setattr(worker._outage, "pause", lambda error: again.wait())
+        await kept(away, own_server, worker, until, lines, stay[1])
+        await restarted(own_server)
+        async with Client(own_server.url) as other:  # what the try that got through would have done
+            await other.redis.hset("ql:j:a", "state", "complete")
+        again.set()
+        await until(lambda: lines.of("job.outcome_dropped", jid="a"))
+        await until(lambda: not worker.running)
+    assert "one of them got through" in lines.of("job.outcome_dropped")[0]["why"] and not lines.of("job.lock_lost")
 
 
 @asynccontextmanager
