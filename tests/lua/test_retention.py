@@ -1,5 +1,7 @@
 """What is kept of completed jobs, for how long, and how many."""
 
+import pytest
+
 from aioqless.errors import InvalidArgument
 
 from .story import Story
@@ -12,7 +14,7 @@ async def test_completed_jobs_are_deleted_after_a_week(story: Story) -> None:
     await story.completed("c", 3, 4, 604802)
     assert await story.get("a") is None
     assert set(await story.scores("completed")) == {"b", "c"}
-    assert (await story.scores("t:x"), await story.scores("tags"), await story.exists("j:a-history")) == ({}, {"x": 0}, False)
+    assert (await story.scores("t:x"), await story.scores("tags"), await story.exists("j:a-history")) == ({}, {}, False)
 
 
 async def test_how_long_they_are_kept_is_an_option(story: Story) -> None:
@@ -134,6 +136,27 @@ async def test_a_job_that_was_taken_back_is_not_deleted_for_having_failed(story:
     await story.put("a", 3)
     await story.failed("b", 0, 1, 100, queue="post")
     assert await story.state("a") == "waiting"
+
+
+@pytest.mark.parametrize("way", ["unfail", "revive", "put", "by a peer"])
+async def test_a_job_that_fails_again_where_no_rule_is_stays_for_ever(story: Story, way: str) -> None:
+    await rule(story, "mail-failed-history", 10)
+    await story.failed("a", 0, 1, 2)
+    if way == "unfail":
+        await story.scripts("unfail", queue="post", group="typo", now=3)
+    elif way == "revive":
+        await rule(story, "mail-failed-history", 1000)
+        await story.scripts("revive", "job", jid="a", now=3)
+    elif way == "put":
+        await story.put("a", 3, queue="post")
+    else:
+        await story.put("a", 3, queue="post")
+        await story.change("ZADD", "x:outdated", 12, "a")
+    queue = "mail" if way == "revive" else "post"
+    assert await story.pop(4, queue=queue) == ["a"]
+    await story.fail("a", 5)
+    await story.failed("b", 90, 91, 100, queue="letters")
+    assert await story.state("a") == "failed"
 
 
 async def test_a_failed_job_that_others_wait_for_is_not_deleted(story: Story) -> None:

@@ -158,6 +158,8 @@ class Namespace:
     def count_tag(self, tag: str, change: int) -> None:
         used = self.scores("tags")
         used[tag] = used.get(tag, 0.0) + change
+        if used[tag] <= 0:
+            del used[tag]
 
     def outstanding(self, jids: Iterable[str]) -> list[str]:
         """Those that still have to be completed; an unknown job counts as complete."""

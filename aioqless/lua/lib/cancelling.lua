@@ -56,5 +56,5 @@ function cancelling.delete(job, expired)
   if job.state == 'failed' then failing.leave(job) end
   tagging.detach(jid, json.parsed_list(job.tags))
   events.tracked('canceled', jid)
-  redis.call('UNLINK', keys.job(jid), keys.history(jid))
+  redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid))
 end

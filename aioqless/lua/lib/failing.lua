@@ -55,8 +55,9 @@ function failing.is_old(group, jid)
   return redis.call('LLEN', keys.group(group)) > NEAR and redis.call('LPOS', keys.group(group), jid, 'RANK', -1, 'MAXLEN', NEAR)
 end
 
--- The day and queue it failed in have one less that is still failed, if they are still kept.
+-- A job is failed no longer: it isn't to go with age, and the day and queue it failed in have one less, if they are still kept.
 function failing.uncount(job)
+  redis.call('ZREM', keys.outdated(), job.jid)
   local when = tonumber(json.parsed_object(job.failure).when)
   if when and stats.counted(job.queue, when, 'failed') > 0 then stats.count(job.queue, when, 'failed', -1) end
 end

@@ -28,7 +28,11 @@ end
 -- A job has failed: note when it is to go, if ever.
 function retention.note_failed(job, now)
   local own = retention.rule('failed', job)
-  if own then redis.call('ZADD', keys.outdated(), now + own, job.jid) end
+  if own then
+    redis.call('ZADD', keys.outdated(), now + own, job.jid)
+  elseif retention.has_rules() then
+    redis.call('ZREM', keys.outdated(), job.jid)  -- a peer may have brought it here from where there is one
+  end
 end
 
 -- Delete completed jobs that are too old or too many, at most so many of them.

@@ -9,10 +9,11 @@ function tagging.attach(jid, list, now)
   end
 end
 
+-- A tag that no job has any more isn't counted: there may be as many tags as there ever were jobs.
 function tagging.detach(jid, list)
   for _, tag in ipairs(list) do
     redis.call('ZREM', keys.tag(tag), jid)
-    redis.call('ZINCRBY', keys.tags(), -1, tag)
+    if tonumber(redis.call('ZINCRBY', keys.tags(), -1, tag)) <= 0 then redis.call('ZREM', keys.tags(), tag) end
   end
 end
 

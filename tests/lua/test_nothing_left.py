@@ -1,0 +1,172 @@
+"""A job that is gone leaves nothing behind: whatever it had, whatever state it was in, by whichever way it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import pytest
+
+from .story import Story
+
+Step: TypeAlias = Callable[[Story], Awaitable[object]]
+
+# What is no job's: it stays, is bounded by itself, or says on purpose what was.
+NOT_OF_A_JOB = ("queues", "workers", "config", "s:", "x:fence", "x:pruned", "x:rules", "x:archive", "tracked")
+UNIQUE = {"unique": "one", "until": "done", "key": "narrow", "limit": 1, "rate": [9, 1000]}
+RICH = {"terms": json.dumps(UNIQUE), "tags": ["x", "y"], "priority": -3, "context": '{"trace": "t"}', "within": 9000, "retries": 2}
+POPPED = 10
+
+
+async def put(story: Story, jid: str = "a", **more: object) -> None:
+    await story.put(jid, 0, **{**RICH, **more})
+    await story.track(jid, 0)
+
+
+async def waits(story: Story) -> None:
+    await put(story)
+
+
+async def is_scheduled(story: Story) -> None:
+    await put(story, delay=1000)
+
+
+async def depends(story: Story) -> None:
+    await story.put("other", 0)
+    await put(story, depends=["other"])
+
+
+async def is_held_back(story: Story) -> None:
+    """Behind another of its key, which goes first."""
+    await story.put("first", 0, priority=-9, terms=json.dumps({"key": "narrow", "limit": 1}))
+    await put(story)
+    assert await story.pop(POPPED, count=2) == ["first"] and await story.state("a") == "scheduled"
+
+
+async def runs(story: Story) -> None:
+    await put(story)
+    assert await story.pop(POPPED) == ["a"]
+    await story.heartbeat("a", POPPED, progress=0.5, message="half")
+
+
+async def is_in_its_grace(story: Story) -> None:
+    await runs(story)
+    assert await story.pop(POPPED + 100, worker="zoe") == []
+
+
+async def is_stalled(story: Story) -> None:
+    await runs(story)
+    await story.timeout("a", at=POPPED)
+
+
+async def waits_for_its_retry(story: Story) -> None:
+    await runs(story)
+    await story.retry("a", POPPED, delay=100, group="typo", message="again")
+
+
+async def is_reserved(story: Story) -> None:
+    await put(story)
+    answer = await story.scripts("reserve", queue="mail", person="ann", worker="ann@2", limit=300, now=POPPED)
+    assert answer["job"]["jid"] == "a"
+
+
+async def was_skipped_by_a_person(story: Story) -> None:
+    await is_reserved(story)
+    await story.scripts("skip", jid="a", person="ann", worker="ann@2", now=POPPED)
+
+
+async def was_handed_over(story: Story) -> None:
+    await is_reserved(story)
+    await story.scripts("hand_over", jid="a", worker="ann@2", to="bob", limit=60, now=POPPED)
+
+
+async def failed(story: Story) -> None:
+    await runs(story)
+    await story.fail("a", POPPED)
+
+
+async def failed_and_mattered(story: Story) -> None:
+    """To one that was to be cancelled then, too."""
+    await put(story)
+    flow = {"jid": "b", "klass": "Greet", "data": "{}", "delay": 0, "depends": '["a"]', "on_failed": "cancel"}
+    await story.scripts("put_flow", now=0, batch=[{"queue": "mail", **flow}])
+    assert await story.pop(POPPED) == ["a"]
+    await story.fail("a", POPPED)
+    assert await story.get("b") is None
+
+
+async def failed_and_runs_again(story: Story) -> None:
+    await failed(story)
+    await story.scripts("revive", "job", jid="a", now=POPPED)
+    assert await story.pop(POPPED) == ["a"]
+
+
+async def was_put_anew_after_its_end(story: Story) -> None:
+    await completed(story)
+    await put(story)
+
+
+async def completed(story: Story) -> None:
+    await runs(story)
+    await story.complete("a", POPPED, result="500 [1]")
+
+
+ALIVE = (
+    *(waits, is_scheduled, depends, is_held_back, runs, is_in_its_grace, is_stalled, waits_for_its_retry),
+    *(is_reserved, was_skipped_by_a_person, was_handed_over, failed, failed_and_mattered, failed_and_runs_again),
+    was_put_anew_after_its_end,
+)
+
+
+async def left(story: Story) -> dict[str, object]:
+    """Keys that are some job's, but for those that expire."""
+    keys = {key: contents for key, contents in (await story.everything()).items() if not key.startswith(NOT_OF_A_JOB)}
+    return {key: keys[key] for key in keys if await story.ask("TTL", story.key(key)) == -1}
+
+
+@pytest.mark.parametrize("archive", ["off", "on"])
+@pytest.mark.parametrize("state", ALIVE, ids=lambda state: state.__name__)
+async def test_a_job_that_is_cancelled_leaves_nothing(story: Story, state: Step, archive: str) -> None:
+    await story.configure(archive=archive, failed_history=10_000)
+    await state(story)
+    assert {"j:a", "j:a-history", "tags", "t:x"} <= (await left(story)).keys()
+    others = [jid for jid in ("first", "other") if await story.get(jid)]
+    assert await story.cancel("a", *others) == ["a", *others]
+    assert await left(story) == {}
+    assert not await story.exists("x:result:a")
+    assert (await story.scripts("check", now=POPPED, budget=10_000))["found"] == []
+
+
+@pytest.mark.parametrize("archive", ["off", "on"])
+async def test_a_completed_job_that_is_deleted_with_age_leaves_nothing_but_a_result_that_is_kept_for_longer(
+    story: Story, archive: str
+) -> None:
+    await story.configure(archive=archive, jobs_history=100)
+    await completed(story)
+    assert {"j:a", "completed"} <= (await left(story)).keys()
+    await story.completed("b", 200, 201, 202)
+    await story.configure(jobs_history=-1)
+    await story.completed("c", 300, 301, 302)
+    assert await left(story) == {}
+    assert await story.exists("x:result:a")
+
+
+@pytest.mark.parametrize("archive", ["off", "on"])
+async def test_a_failed_job_that_is_deleted_with_age_leaves_nothing(story: Story, archive: str) -> None:
+    await story.configure(archive=archive, failed_history=100)
+    await failed(story)
+    assert {"j:a", "f:typo", "failures", "x:outdated"} <= (await left(story)).keys()
+    await story.failed("b", 200, 201, 202)
+    await story.cancel("b")
+    assert await left(story) == {}
+
+
+@pytest.mark.parametrize("kind", ["interval", "cron"])
+async def test_a_recurring_job_that_is_taken_off_leaves_nothing_though_it_was_paused(story: Story, kind: str) -> None:
+    made = {"tags": ["x"], "terms": json.dumps({"key": "narrow", "limit": 1})}
+    await (story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made))
+    await story.scripts("recur", "pause", jid="r", now=1)
+    assert "x:resting" in await left(story)
+    await story.scripts("recur", "off", jid="r")
+    assert await left(story) == {}
