@@ -38,7 +38,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    words = ("number", "short", "size", "span", "moment", "day", "event", "more", "last_line")
+    words = ("number", "short", "size", "span", "moment", "day", "event", "more", "last_line", "counted")
     found.filters |= {name: getattr(wording, name) for name in words}
     found.globals |= {"drawing": drawing, "Role": Role, "NAVIGATION": NAVIGATION}
     return found

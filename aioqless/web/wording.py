@@ -30,6 +30,11 @@ def number(value: float) -> str:
     return f"{value:,.2f}" if abs(value) < 10 else f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def counted(count: int, what: str) -> str:
+    """1 job, 2 jobs."""
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+
+
 def short(value: float) -> str:
     """1.2k, 3.4M: for tight places."""
     for size, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):

@@ -234,7 +234,9 @@ async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, town:
     (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
     await page.goto("/")
     for wanted, found in ((jid, jid), ("welcome", "3 jobs"), ("RESIZE", "shop.pictures.resize"), ("bill", "billing-CardRefused")):
+        await page.wait_for_load_state()  # keys are the script's, which runs when all is read
         await page.keyboard.press("/")
+        await expect(page.locator("#q")).to_be_focused()
         await page.keyboard.type(wanted)
         await page.keyboard.press("Enter")
         await expect(page.locator("main")).to_contain_text(found)

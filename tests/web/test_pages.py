@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import httpx
 import pytest
 
 from aioqless import Client
+from aioqless.web import create_app
 from aioqless.web.pages import VIEWS
 from tests.conftest import Until
 
 from .asking import do
 from .conftest import worked
+from .test_guard import asked
 from .town import BROKEN, put_a_days_work
 
 WITH = {
@@ -57,3 +62,35 @@ async def test_a_failing_job_is_found_understood_mended_and_completes(http: http
         job = await client.jobs.wait(jid, 10)
         assert job.state == "complete" and job.data == {"to": "ada@example.com"}
         assert (await http.get("/trail")).text.count("put-again") == 1
+
+
+async def test_jobs_that_nobody_takes_are_told_of_with_what_to_do(redis_url: str) -> None:
+    begun = time.time() - 100
+    async with Client(redis_url, clock=lambda: begun) as earlier, Client(redis_url) as client:
+        await earlier.queue("mail").put("Greet", {})
+        await earlier.queue("held").put("Greet", {})
+        await client.queue("new").put("Greet", {})
+        await client.queue("held").pause()
+        await client.queue("other").put("Greet", {})
+        await client.queue("other").pop(worker="ann")
+        async with asked(create_app(client)) as http:
+            overview = (await http.get("/")).text
+            assert "nobody takes them: mail." in overview and "Paused, with jobs waiting: held." in overview
+            told = [each for each in ("mail", "held", "new", "other") if "nobody takes it" in (await http.get(f"/queue?name={each}")).text]
+            assert told == ["mail"]
+            assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
+
+
+async def test_a_queue_leads_to_what_failed_of_it(http: httpx.AsyncClient, client: Client) -> None:
+    await client.queue("mail").put("Greet", {})
+    for job in await client.queue("mail").pop():
+        await job.fail("mail-ValueError", "no")
+    assert re.search(r'href="/failures\?q=mail">failed <span class="bad">1<', (await http.get("/queue?name=mail")).text)
+
+
+async def test_one_is_not_called_many(http: httpx.AsyncClient, client: Client) -> None:
+    await client.queue("mail").put("Greet", {}, tags=["vip"])
+    for job in await client.queue("mail").pop():
+        await job.fail("mail-ValueError", "no")
+    assert "1 job in 1 group<" in (await http.get("/failures")).text
+    assert "1 job<" in (await http.get("/tag?name=vip")).text

@@ -11,6 +11,7 @@ import aioqless.web.wording as wording
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140
+FINE = ("5 s", "10 min", "1 d")  # labels for which a phone has no room
 # Each bar: what is below it, and which of the stored counters it adds up: seconds 0-59, minutes 1-59, hours 1-23, days 1-6.
 BINS: list[tuple[str, range]] = [
     *[(f"{second} s", range(second, second + 1)) for second in range(10)],
@@ -34,10 +35,11 @@ def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
         for at, ((label, _), count) in enumerate(zip(BINS, counts, strict=True))
         if (size := max(2.0, count / most * (HEIGHT - 6)) if count else 0.0)
     )
+    fine = Markup(' class="fine"')
     labels = Markup("").join(
-        Markup('<text x="{:.1f}" y="{}">{}</text>').format(at * step, HEIGHT + FOOT - 4, label)
+        Markup('<text{} x="{:.1f}" y="{}">{}</text>').format(fine if label in FINE else "", at * step, HEIGHT + FOOT - 4, label)
         for at, (label, _) in enumerate(BINS)
-        if label in ("0 s", "5 s", "10 s", "1 min", "10 min", "1 h", "1 d")
+        if label in ("0 s", "10 s", "1 min", "1 h", *FINE)
     )
     said = f"{kind} of {wording.number(stats['count'])} jobs: {wording.span(stats['mean'])} on average"
     return _chart(said, WIDTH, bars + labels)
@@ -65,6 +67,6 @@ def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
 
 def _chart(said: str, width: int, drawn: Markup) -> Markup:
     return Markup(
-        '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{said}">'
+        '<svg class="{kind}" viewBox="0 0 {w} {h}" role="img" aria-label="{said}">'
         '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/>{drawn}</svg>'
-    ).format(w=width, h=HEIGHT + FOOT, y=HEIGHT + 0.5, said=said, drawn=drawn)
+    ).format(w=width, h=HEIGHT + FOOT, y=HEIGHT + 0.5, said=said, drawn=drawn, kind="chart long" if width == WIDE else "chart")

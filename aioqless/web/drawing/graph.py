@@ -58,8 +58,12 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
     ).format(
         href=link("/job", jid=node.jid), here=Markup(' aria-current="true"') if node.column == 0 else "", klass=node.klass,
         state=node.state, jid=node.jid, mine=" self" if node.column == 0 else "", x=x, y=y, w=BOX, h=TALL, tx=x + 12, t1=y + 18, t2=y + 34,
-        name=klass if len(klass) <= LONGEST else klass[: LONGEST - 1] + "…", short=node.jid[:10],
+        name=_cut(klass, LONGEST), short=_cut(node.jid, LONGEST - len(node.state)),
     )  # fmt: skip
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> Markup:

@@ -73,7 +73,7 @@ def queue_of(job: Job) -> str:
 
 async def around(client: Client, job: Job) -> tuple[list[Node], list[tuple[str, str]], dict[int, int]]:
     """The jobs that it waits for and those that wait for it, and one step further; some of them where there are many."""
-    waits, waiting = job.dependencies[:NEIGHBOURS], job.dependents[:NEIGHBOURS]
+    waits, waiting = sorted(job.dependencies)[:NEIGHBOURS], sorted(job.dependents)[:NEIGHBOURS]
     found = {each.jid: each for each in await client.jobs.multiget(*waits, *waiting)}
     nodes = [Node(job.jid, job.klass, job.state, 0)]
     edges: list[tuple[str, str]] = []

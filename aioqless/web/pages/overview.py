@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aioqless.web.asked import SIZE, Asked, Page
+from aioqless.web.pages.queue import PATIENCE
 from aioqless.web.sampler import QueueNow, Sample
 
 FIRST = 12  # queues on the first page
@@ -21,7 +22,7 @@ async def overview(asked: Asked) -> Page:
             "workers": await asked.client.workers.working(*[each["name"] for each in sample.workers[:6]], most=1),
             "rates": asked.board.sampler.rates(),
             "rates_of": asked.board.sampler.rates,
-            "problems": problems(sample),
+            "problems": problems(sample, await unserved(asked, sample)),
         },
     )
 
@@ -56,19 +57,26 @@ def trouble(queue: QueueNow) -> tuple[object, ...]:
     return (-queue.stalled, not (queue.paused and queue.waiting), -queue.waiting, -queue.running, -queue.completed, queue.name)
 
 
-def problems(sample: Sample) -> list[tuple[str, str, str]]:
+async def unserved(asked: Asked, sample: Sample) -> list[str]:
+    """Queues in which jobs wait while none runs, and have waited for so long that no worker seems to serve them."""
+    queues = sorted((each for each in sample.queues if each.waiting and not each.running and not each.paused), key=trouble)
+    names = [queue.name for queue in queues[:FIRST]]
+    lags = await asked.client.scripts("lag", queues=names) if names else []
+    return [name for name, lag in zip(names, lags, strict=True) if lag > PATIENCE]
+
+
+def problems(sample: Sample, unserved: list[str]) -> list[tuple[str, str, str]]:
     """What is wrong, with what to do about it and where: (what, advice, address)."""
     found, health = [], sample.health
     if not sample.workers and sample.sum("waiting"):
         found.append(("Jobs wait, and no worker is there.", "Start one: python -m aioqless worker your.module -q QUEUE", "/workers"))
-    if stalled := sample.sum("stalled"):
-        found.append(
-            (f"{stalled:,} stalled: their workers were silent for too long.", "The next pop hands them to another worker.", "/queues")
-        )
+    elif unserved:
+        found.append((f"Jobs wait, and nobody takes them: {_some(unserved)}.", "Does a worker serve these queues?", "/queues"))
+    if stalled := [queue.name for queue in sample.queues if queue.stalled]:
+        told = f"{sample.sum('stalled'):,} stalled in {_some(stalled)}: their workers were silent for too long."
+        found.append((told, "The next pop from there hands them to another worker.", "/queues"))
     if paused := [queue.name for queue in sample.queues if queue.paused and queue.waiting]:
-        found.append(
-            (f"Paused, with jobs waiting: {', '.join(paused[:3])}{' …' if len(paused) > 3 else ''}", "Unpause it to go on.", "/queues")
-        )
+        found.append((f"Paused, with jobs waiting: {_some(paused)}.", "Unpause it to go on.", "/queues"))
     if health.memory_limit and health.memory > 0.9 * health.memory_limit:
         found.append(("Redis is nearly full.", "Put is refused when it is: raise maxmemory, or work jobs off.", "/redis"))
     if health.memory_limit and health.policy != "noeviction":
@@ -76,3 +84,8 @@ def problems(sample: Sample) -> list[tuple[str, str, str]]:
     if not health.saved:
         found.append(("Redis failed to write to its disk.", "Look at its log: jobs may be lost when it ends.", "/redis"))
     return found
+
+
+def _some(names: list[str]) -> str:
+    shown = [name if len(name) <= 60 else name[:59] + "…" for name in names[:3]]
+    return ", ".join(shown) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

@@ -8,6 +8,7 @@ from aioqless.web.asked import Asked, Page
 
 PAGE = 50
 HELD = 100
+SILENCE = 300  # seconds after which one that does nothing isn't called idle any more: even who polls slowly looks more often
 
 
 async def workers(asked: Asked) -> Page:
@@ -15,7 +16,13 @@ async def workers(asked: Asked) -> Page:
     wanted = asked.text("q").lower()
     names = [each["name"] for each in sample.workers if wanted in each["name"].lower()]
     page = names[asked.offset : asked.offset + PAGE]
-    values = {"workers": await asked.client.workers.working(*page, most=2) if page else [], "total": len(names), "wanted": asked.text("q")}
+    values = {
+        "workers": await asked.client.workers.working(*page, most=2) if page else [],
+        "total": len(names),
+        "wanted": asked.text("q"),
+        "now": sample.when,
+        "silence": SILENCE,
+    }
     return Page("workers.html", "Workers", values)
 
 

@@ -165,6 +165,7 @@ document.addEventListener("click", event => {
   for (const open of document.querySelectorAll(".heading details.sheet[open]")) if (!open.contains(event.target)) open.open = false
 })
 
+document.querySelector("body > nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
 times()
 setInterval(times, 1000)
 listen()
