@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ KEPT = 90  # samples
 MOST_QUEUES = 10_000
 PAGE = 500  # queues a call, for which Redis is busy some milliseconds
 FRESH = 2.0  # seconds
+PATIENCE = 30  # seconds for which jobs wait, while none runs, before one wonders whether their queue is served
 
 
 class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +122,14 @@ class Sampler:
 def _grown(before: int, after: int) -> int:
     """How much a counter grew that begins anew each day."""
     return after - before if after >= before else after
+
+
+async def unserved(client: Client, queues: Iterable[QueueNow]) -> dict[str, int]:
+    """Those of some queues that no worker seems to serve, since jobs wait there, none runs, and the first in line could have run for
+    long: with since when it could."""
+    names = [queue.name for queue in queues if queue.waiting and not queue.running and not queue.paused]
+    lags = await client.scripts("lag", queues=names) if names else []
+    return {name: round(time.time() - lag) for name, lag in zip(names, lags, strict=True) if lag > PATIENCE}
 
 
 async def _all(read: Any) -> list[dict[str, Any]]:

@@ -69,11 +69,13 @@ async def test_everything_is_reached_by_keys(page: Page, client: Client) -> None
     await page.keyboard.press("Escape")
     await page.keyboard.type("gq")
     await expect(page.locator("h1")).to_contain_text("Queues")
+    await page.wait_for_load_state()  # keys are the script's
     await page.keyboard.press("j")
     await page.keyboard.press("j")
     await page.keyboard.press("k")
     await page.keyboard.press("Enter")
     await expect(page.locator("h1")).to_contain_text("queue0")
+    await page.wait_for_load_state()
     await page.keyboard.press("?")
     await expect(page.locator("dialog")).to_be_visible()
     await page.keyboard.press("Escape")

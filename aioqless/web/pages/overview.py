@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from aioqless.web.asked import SIZE, Asked, Page
-from aioqless.web.pages.queue import PATIENCE
-from aioqless.web.sampler import QueueNow, Sample
+from aioqless.web.sampler import QueueNow, Sample, unserved
 
 FIRST = 12  # queues on the first page
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
@@ -12,17 +11,18 @@ SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "fai
 
 async def overview(asked: Asked) -> Page:
     sample = await asked.board.sampler.fresh(asked.client)
+    first = sorted(sample.queues, key=trouble)[:FIRST]
     names = sorted(sample.failed, key=lambda name: -sample.failed[name])[:6]
     return Page(
         "overview.html",
         "Overview",
         {
-            "queues": sorted(sample.queues, key=trouble)[:FIRST],
+            "queues": first,
             "groups": await asked.client.jobs.failures(*names) if names else [],
             "workers": await asked.client.workers.working(*[each["name"] for each in sample.workers[:6]], most=1),
             "rates": asked.board.sampler.rates(),
             "rates_of": asked.board.sampler.rates,
-            "problems": problems(sample, await unserved(asked, sample)),
+            "problems": problems(sample, list(await unserved(asked.client, first))),
         },
     )
 
@@ -55,14 +55,6 @@ async def queues(asked: Asked) -> Page:
 def trouble(queue: QueueNow) -> tuple[object, ...]:
     """What somebody should look at comes first: stalled jobs, then paused queues with work, then the longest line."""
     return (-queue.stalled, not (queue.paused and queue.waiting), -queue.waiting, -queue.running, -queue.completed, queue.name)
-
-
-async def unserved(asked: Asked, sample: Sample) -> list[str]:
-    """Queues in which jobs wait while none runs, and have waited for so long that no worker seems to serve them."""
-    queues = sorted((each for each in sample.queues if each.waiting and not each.running and not each.paused), key=trouble)
-    names = [queue.name for queue in queues[:FIRST]]
-    lags = await asked.client.scripts("lag", queues=names) if names else []
-    return [name for name, lag in zip(names, lags, strict=True) if lag > PATIENCE]
 
 
 def problems(sample: Sample, unserved: list[str]) -> list[tuple[str, str, str]]:

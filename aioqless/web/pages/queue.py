@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 
 from aioqless.web.asked import SIZE, Asked, Page
-from aioqless.web.sampler import QueueNow
+from aioqless.web.sampler import QueueNow, unserved
 
-PATIENCE = 30  # seconds for which jobs may wait, while none runs, before a page wonders who serves the queue
 TABS = ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics")
 
 
@@ -25,7 +24,7 @@ async def queue(asked: Asked) -> Page:
         "total": 0,
         "rates": asked.board.sampler.rates(name),
         "failed": sum(count for group, count in (await asked.client.jobs.failed()).items() if name.lower() in group.lower()),
-        "unserved_since": None,
+        "unserved_since": (await unserved(asked.client, [counts])).get(name),
     }
     if tab == "statistics":
         day = asked.number("day", round(time.time()), 0, 10**11)
@@ -41,7 +40,5 @@ async def queue(asked: Asked) -> Page:
     else:
         jids = await queue.jobs(tab, offset=asked.offset, count=SIZE)
         values |= {"jobs": await asked.client.jobs.glances(*jids) if jids else [], "total": getattr(counts, tab)}
-    if counts.waiting and not counts.running and not counts.paused and (lag := await queue.lag()) > PATIENCE:
-        values["unserved_since"] = round(time.time() - lag)
     known = any(each.name == name for each in asked.board.sampler.latest.queues)
     return Page("queue.html", f"{name} · queue", values | {"known": known})
