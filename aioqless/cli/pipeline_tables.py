@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aioqless.cli.pipeline import LAKE, LakeFolder, Trace, pipeline, plainly, tell
+from aioqless.cli.words import plain
 from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def report(
         tell("the report")
         gathered = gather(spark, opened, first, of)
         if not gathered:
-            raise AioqlessError(f"nothing ran since {first}{f' in {of}' if of else ''}, as far as the lake at {opened.root} knows")
+            raise AioqlessError(f"nothing ended since {first}{f' in {of}' if of else ''}, as far as the lake at {opened.root} knows")
         out.write_text(page(gathered), "utf-8")
         print(out)
 
@@ -162,6 +163,7 @@ def _spelled(seconds: float) -> str:
 
 
 def _print_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    lines = [[plain(text) for text in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
     for line in (heads, *lines):
         cells = [

@@ -15,8 +15,7 @@ from aioqless.pipeline.lake import Lake, Partition
 from aioqless.pipeline.progress import EVENTS, Progress
 from aioqless.pipeline.reading import rows
 from aioqless.pipeline.schema import PARTITIONS, TABLES
-from aioqless.pipeline.tables import counts, failures, jobs, paths, runs, stages, stages_of, throughput, times
-from aioqless.pipeline.tables.clock import day
+from aioqless.pipeline.tables import counts, days_told, failures, jobs, paths, runs, stages, stages_of, throughput, times
 
 RUNS, JOBS = "silver/runs", "silver/jobs"
 PATH_DAYS: Final = 30  # a critical path is followed back to jobs that ended in these days before
@@ -82,12 +81,7 @@ class _Refreshing:
 
     def days(self, changed: list[Partition]) -> dict[Partition, list[date]]:
         """Of which days the events of each day tell: a job may wait and run for long."""
-        of_runs = F.transform(
-            F.filter("runs", lambda run: run["ended"].isNotNull()),
-            lambda run: F.sequence(F.least(day(F.coalesce(run["put"], run["popped"], run["ended"])), day(run["ended"])), day(run["ended"])),
-        )
-        told = self._rows(EVENTS, changed).select(*PARTITIONS, F.explode(F.array_append(F.flatten(of_runs), day("ended"))).alias("day"))
-        found = told.groupBy(*PARTITIONS).agg(F.collect_set("day").alias("days")).collect()
+        found = days_told(self._rows(EVENTS, changed)).groupBy(*PARTITIONS).agg(F.collect_set("day").alias("days")).collect()
         return {Partition(EVENTS, row["namespace"], row["date"]): row["days"] for row in found}
 
     def gold(self, touched: set[tuple[str, date]], telling: list[Partition]) -> None:

@@ -1,4 +1,4 @@
-"""The lake that most tests look at: six jobs of two namespaces and two days; and what is in its files, without Spark."""
+"""The lake that most tests look at: eight jobs of three namespaces and two days; and what is in its files, without Spark."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ EARLY = [
     event("a", run(0, 1, 2, "fail", group="g", message=SECRET), id="1-0"),
     event("b", run(0, 5, 9), id="2-0", tags=["x"], klass="Send"),
     event("other", run(0, 5, 9), id="1-0", namespace="{billing}"),
+    event("never", id="2-0", namespace="{billing}", what="fail", group="dependency", ended=DAY + 5),  # on a day when nothing ran
+    event("gone", id="1-0", namespace="cancelled"),
 ]
 LATE = [
     event("a", run(DAY - 60, DAY + 1, DAY + 2), id="3-0", date=TOMORROW),  # worked in the end: it waited over midnight

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
+
+import pytest
 
 from aioqless.pipeline.report import page
 from aioqless.pipeline.report.gathered import Gathered
@@ -12,7 +15,9 @@ from aioqless.pipeline.statistics import NUMBERS, OF_TIMES
 
 KINDS = ("wait", "run")
 TODAY = date(2026, 11, 21)
-WEEK = [[0] * 24 for _ in range(7)]
+MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
+NEVER = [[0] * 24 for _ in range(7)]
+WEEK = [[0] * 23 + [1], *NEVER[1:]]
 
 
 def of_one_run(**more: Any) -> Gathered:
@@ -44,5 +49,31 @@ def test_times_of_two_moments_have_a_course() -> None:
 def test_jobs_that_never_ran_have_a_page_without_times() -> None:
     cancelled = dict.fromkeys(NUMBERS, 0) | {"cancelled": 1}
     rows = {"queues": [cancelled | {"queue": "mail"}], "klasses": [cancelled | {"klass": "Send"}]}
-    text = page(of_one_run(total=cancelled, **rows, histograms={kind: [] for kind in KINDS}))
-    assert headings(text) == ["Throughput and concurrency", "When it was done"]
+    text = page(of_one_run(total=cancelled, **rows, flow=[], week=NEVER, histograms={kind: [] for kind in KINDS}))
+    assert headings(text) == ["Throughput and concurrency"] and "<svg" not in text
+
+
+@pytest.mark.parametrize("name", [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥", "a\nb\x01"])
+def test_any_name_is_shown_as_it_is(name: str) -> None:
+    times = dict.fromkeys(OF_TIMES, 0.5) | {"count": 1}
+    failed = {
+        "group": name, "count": 2, "retried": 1, "first_seen": MIDNIGHT, "last_seen": MIDNIGHT, "klasses": [name],
+        "days": [{"date": TODAY, "by_hour": [2] + [0] * 23}], "samples": [{"ended": MIDNIGHT, "jid": name, "message": None}],
+    }  # fmt: skip
+    step = {"jid": name, "klass": name, "popped": MIDNIGHT, "ended": MIDNIGHT}
+    path = {"namespace": name, "jid": name, "klass": name, "began": MIDNIGHT, "steps": [step], "depth": 1}
+    path |= dict.fromkeys(("seconds", "running", "waiting"), 0.0)
+    text = page(of_one_run(klasses=[dict.fromkeys(NUMBERS, 0) | {"klass": name, "run": times}], failures=[failed], paths=[path]))
+    end = (name if name.isprintable() else "a b ")[-30:]
+    charts = [re.findall(r"<text[^>]*>(.*?)</text>", each) for each in re.findall("<svg.*?</svg>", text, re.DOTALL)]
+    naming = [any(html.unescape(line).endswith(end) for line in lines) for lines in charts]
+    assert naming.count(True) == 4, "classes, failures, their trend, the path"
+    assert html.unescape(text).count(name) >= 5 and "<b>&" not in text
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e12])
+def test_times_of_any_length_have_a_page(seconds: float) -> None:
+    times = dict.fromkeys(OF_TIMES, seconds) | {"count": 1}
+    row = dict.fromkeys(NUMBERS, 0) | {"runs": 1, "klass": "Send", "queue": "mail", "wait": times, "run": times}
+    bands = {kind: [(at, 1, [seconds] * 3) for at in (0.0, 60.0)] for kind in KINDS}
+    assert headings(page(of_one_run(total=row, klasses=[row], bands=bands)), "h3") == ["over time"] * 2

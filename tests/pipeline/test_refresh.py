@@ -21,7 +21,7 @@ def early(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake
     """The first events, which an older version archived, and their tables."""
     lake = Lake(tmp_path_factory.mktemp("early") / "lake", create=True)
     archive(spark, lake, 1, *EARLY, without=("data_size", "swept"))
-    assert refresh(spark, lake).events == 2
+    assert refresh(spark, lake).events == 3
     return lake
 
 
@@ -35,7 +35,7 @@ def test_late_events_correct_what_they_touch_although_the_first_refresh_of_them_
         patched.setattr(module._Refreshing, "gold", _interrupted)
         refresh(spark, lake)
     jobs = {(row["namespace"], row["jid"]): row for row in raw(lake, "silver/jobs")}
-    assert len(jobs) == len(raw(lake, "silver/jobs")) == 6 and contents(lake) != contents(whole)
+    assert len(jobs) == len(raw(lake, "silver/jobs")) == 8 and contents(lake) != contents(whole)
     assert [stage["what"] for stage in jobs["ql", "a"]["stages"]] == ["fail", "complete"]
     assert jobs["ql", "a"]["state"] == "complete" and str(jobs["ql", "a"]["date"]) == "2026-11-21"
 
@@ -64,7 +64,7 @@ def test_tables_of_an_older_version_are_made_anew_and_events_of_one_are_read(
     assert [row["swept"] for row in raw(early, "silver/runs")] == [False] * 3
     lake = copied(early, tmp_path / "lake")
     monkeypatch.setitem(TABLES, "gold/counts", Table(2, TABLES["gold/counts"].columns))
-    assert refresh(spark, Lake(lake.root)).events == 2 and contents(lake) == contents(early)
+    assert refresh(spark, Lake(lake.root)).events == 3 and contents(lake) == contents(early)
     assert refresh(spark, Lake(lake.root)).events == 0
 
 

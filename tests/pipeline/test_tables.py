@@ -186,6 +186,15 @@ def test_what_waits_and_runs_over_midnight_does_so_on_both_days(spark: SparkSess
     assert total[date(2026, 11, 23)] == (0, 24) and total[date(2026, 11, 24)][1] == pytest.approx(1 / 60)
 
 
+def test_what_waited_or_ran_for_longer_than_a_month_is_told_of_on_its_first_day_and_in_the_last_month(spark: SparkSession) -> None:
+    for told, first in ((run(-at(0).timestamp(), 5, 9), date(1970, 1, 1)), (run(-400 * DAY, -300 * DAY, 9), date(2025, 10, 17))):
+        rows = events(spark, event("a", told))
+        days = sorted(row.day for row in tables.days_told(rows).collect())
+        placed = {row.date for row in tables.throughput(tables.runs(rows), width=DAY).collect()}
+        assert days[0] == first == min(placed) and days[-1] == TODAY == max(placed) and placed == set(days)
+        assert 32 <= len(days) <= 63 and days[-31] == date(2026, 10, 22)
+
+
 def test_a_critical_path_is_the_chain_that_decided_when_the_job_could_begin(spark: SparkSession) -> None:
     rows = [
         event("slow", run(0, 1, 50)),

@@ -128,7 +128,7 @@ def klasses(rows: Sequence[dict[str, Any]]) -> str:
         axes.margins(x=0.12)
         _round(axes.xaxis)
         axes.set(yticks=range(len(rows)), ylim=(-0.6, len(rows) - 0.4))
-        axes.set_yticklabels([row["klass"] for row in rows], color=INK)
+        axes.set_yticklabels([_short(row["klass"]) for row in rows], color=INK)
         axes.grid(True, axis="x")
         axes.grid(False, axis="y")
     return drawn.svg
@@ -152,7 +152,7 @@ def failures(rows: Sequence[dict[str, Any]]) -> str:
         for place, row in zip(places, rows, strict=True):
             _beside(axes, row["count"] + row["retried"], place, _counted(row))
         axes.set(yticks=list(places), ylim=(-0.6, len(rows) - 0.4))
-        axes.set_yticklabels([row["group"] for row in rows], color=INK)
+        axes.set_yticklabels([_short(row["group"]) for row in rows], color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.margins(x=0.16)
         axes.grid(True, axis="x")
@@ -165,14 +165,16 @@ def trend(groups: Sequence[tuple[str, Sequence[int]]], first: float, width: int)
     with chart(HALF, 2.6) as (drawn, axes):
         slots = max(len(counts) for _, counts in groups)
         times, base = [first + width * number for number in range(slots)], [0] * slots
-        for number, (name, counts) in enumerate(groups):
+        for number, (_, counts) in enumerate(groups):
             shade = 0.95 - 0.75 * number / len(groups)
-            axes.bar(times, counts, width=width * 0.86, align="edge", bottom=base, color=FAIL, alpha=shade, linewidth=0, label=_short(name))
+            axes.bar(times, counts, width=width * 0.86, align="edge", bottom=base, color=FAIL, alpha=shade, linewidth=0, label=f"{number}")
             base = [low + more for low, more in zip(base, counts, strict=True)]
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.set_xlim(first, first + width * slots)
         _moments(axes, [first, first + width * slots])
-        axes.legend(loc="lower left", ncols=2, fontsize=8.5, bbox_to_anchor=(0, 1.0), borderpad=0, labelcolor=MUTED)
+        legend = axes.legend(loc="lower left", ncols=2, fontsize=8.5, bbox_to_anchor=(0, 1.0), borderpad=0, labelcolor=MUTED)
+        for text, (name, _) in zip(legend.get_texts(), groups, strict=True):  # a label that begins with _ would be left out
+            text.set_text(_short(name))
     return drawn.svg
 
 
@@ -187,7 +189,7 @@ def path(row: dict[str, Any]) -> str:
             axes.barh(number, ended - popped, left=popped, color=RUN, alpha=0.9, height=0.5, linewidth=0)
             ready = ended
         axes.set(yticks=range(len(steps)), ylim=(len(steps) - 0.4, -0.6))
-        axes.set_yticklabels([f"{step['klass']} {_short(step['jid'])}" for step in steps], color=INK)
+        axes.set_yticklabels([f"{_short(step['klass'])} {_short(step['jid'])}" for step in steps], color=INK)
         axes.xaxis.set_major_locator(MultipleLocator(next((tick for tick in STEPS if ready / tick <= 8), STEPS[-1])))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: spelled(value)))
         axes.grid(True, axis="x")
@@ -205,8 +207,10 @@ def _counted(row: dict[str, Any]) -> str:
     return ", ".join(filter(None, [f"{row['count']:,}" if row["count"] else "", retried]))
 
 
-def _short(jid: str) -> str:
-    return jid if len(jid) <= 34 else f"…{jid[-33:]}"
+def _short(name: str) -> str:
+    """The end of a name, where most differ, on one line."""
+    line = "".join(each if each.isprintable() else " " for each in name)
+    return line if len(line) <= 34 else f"…{line[-33:]}"
 
 
 def _round(axis: Axis) -> None:

@@ -46,12 +46,13 @@ class Gathered:
 
 
 def gather(spark: SparkSession, lake: Lake, first: date, namespace: str | None = None) -> Gathered | None:
-    """The numbers of the days from `first` on; None if nothing ran in them."""
+    """The numbers of the days from `first` on; None if nothing ran or ended in them."""
     days = chosen(lake, "gold/times", first, namespace)
-    total = statistics(spark, lake, first, "", namespace) if days else []
+    told = [*days, *chosen(lake, "gold/counts", first, namespace)]  # what never ran has no times
+    total = statistics(spark, lake, first, "", namespace) if told else []
     if not total:
         return None
-    report = Gathered(min(each.date for each in days), max(each.date for each in days), sorted({each.namespace for each in days}))
+    report = Gathered(min(each.date for each in told), max(each.date for each in told), sorted({each.namespace for each in told}))
     (report.total,) = total
     report.queues = statistics(spark, lake, first, "queue", namespace)
     report.klasses = statistics(spark, lake, first, "klass", namespace)
@@ -63,8 +64,8 @@ def gather(spark: SparkSession, lake: Lake, first: date, namespace: str | None =
     is_short = (report.last - report.first).days < SHORT
     runs = rows(spark, lake, "silver/runs", chosen(lake, "silver/runs", first, namespace)).where(F.col("ended") >= F.lit(first))
     if is_short:
-        flow_ = throughput(runs, min(report.width, 3600)) if report.width < 60 else flow
-        report.bands = {kind: _bands(runs, kind, report.width) for kind in ("wait", "run")}
+        flow_ = throughput(runs, min(report.width, 3600)).where(F.col("date") >= F.lit(first)) if report.width < 60 else flow
+        report.bands = {kind: _bands(runs, kind, first, report.width) for kind in ("wait", "run")}
     else:
         report.width, flow_ = max(report.width, 3600), flow
         report.bands = {kind: _daily(times.where(F.col("kind") == kind)) for kind in ("wait", "run")}
@@ -98,9 +99,11 @@ def _slot(time: str, width: int) -> Any:
     return (F.floor(F.unix_micros(time) / (width * 1_000_000)) * width).cast("double")
 
 
-def _bands(runs: DataFrame, kind: str, width: int) -> list[tuple[float, int, list[float]]]:
+def _bands(runs: DataFrame, kind: str, first: date, width: int) -> list[tuple[float, int, list[float]]]:
     ended = "popped" if kind == "wait" else "ended"
-    known = runs.where(F.col(kind).isNotNull()).where("TRUE" if kind == "wait" else "how IN ('complete', 'advance')")
+    known = runs.where(F.col(kind).isNotNull() & (F.col(ended) >= F.lit(first))).where(
+        "TRUE" if kind == "wait" else "how IN ('complete', 'advance')"
+    )
     slots = known.groupBy(_slot(ended, width).alias("at")).agg(
         F.count("*").alias("n"), F.percentile_approx(kind, list(RANKS), 1000).alias("q")
     )

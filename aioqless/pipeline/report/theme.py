@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -29,7 +30,7 @@ _STYLE: Final[dict[Any, Any]] = {
     "xtick.color": MUTED, "ytick.color": MUTED, "axes.edgecolor": GRID, "axes.grid": True, "axes.grid.axis": "y", "grid.color": GRID,
     "grid.linewidth": 0.8, "axes.spines.top": False, "axes.spines.right": False, "axes.spines.left": False, "axes.axisbelow": True,
     "xtick.major.size": 3, "ytick.major.size": 0, "xtick.major.width": 0.8, "legend.frameon": False, "svg.hashsalt": "aioqless",
-    "lines.solid_capstyle": "round", "axes.formatter.useoffset": False,
+    "lines.solid_capstyle": "round", "axes.formatter.useoffset": False, "text.parse_math": False,
 }  # fmt: skip
 
 
@@ -48,7 +49,9 @@ def chart(width: float, height: float, rows: int = 1, **more: Any) -> Iterator[t
         axes = figure.subplots(rows, **more)
         yield drawn, axes
         file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)  # names may be in any script: the reader's fonts show them
+            figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     drawn.svg = _themed(file.getvalue())
 
 

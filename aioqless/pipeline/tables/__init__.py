@@ -7,7 +7,7 @@ groups.py      by what rows are grouped: each row becomes one for every grouping
 cells.py       what is known of many numbers, and how it is merged: moments, bins, a sketch for quantiles
 bins.py        the bins of histograms
 jobs.py        silver/jobs, and the stages in it
-runs.py        silver/runs
+runs.py        silver/runs; which days they tell of
 times.py       gold/times
 counts.py      gold/counts
 failures.py    gold/failures
@@ -19,8 +19,8 @@ from aioqless.pipeline.tables.counts import counts
 from aioqless.pipeline.tables.failures import failures
 from aioqless.pipeline.tables.jobs import jobs, stages, stages_of
 from aioqless.pipeline.tables.paths import paths
-from aioqless.pipeline.tables.runs import runs
+from aioqless.pipeline.tables.runs import days_told, runs
 from aioqless.pipeline.tables.throughput import throughput
 from aioqless.pipeline.tables.times import merged_times, times
 
-__all__ = ["counts", "failures", "jobs", "merged_times", "paths", "runs", "stages", "stages_of", "throughput", "times"]
+__all__ = ["counts", "days_told", "failures", "jobs", "merged_times", "paths", "runs", "stages", "stages_of", "throughput", "times"]

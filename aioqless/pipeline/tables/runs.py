@@ -1,12 +1,12 @@
-"""silver/runs: one row for each attempt at a job."""
+"""silver/runs: one row for each attempt at a job; and which days these tell of."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from aioqless.pipeline.schema import TABLES
-from aioqless.pipeline.tables.clock import seconds
+from aioqless.pipeline.tables.clock import day, days_between, seconds
 
 
 def runs(events: DataFrame) -> DataFrame:
@@ -23,3 +23,15 @@ def runs(events: DataFrame) -> DataFrame:
         F.coalesce("swept", F.lit(False)).alias("swept"),
         *("namespace", "date"),
     ).select(*TABLES["silver/runs"].schema.names)
+
+
+def days_told(events: DataFrame) -> DataFrame:
+    """Each `day` that an event is about, beside the namespace and date of its partition: a job may have waited and run for many."""
+
+    def of_run(run: Column) -> Column:
+        moments = F.array_compact(F.array(*(day(run[name]) for name in ("put", "popped", "ended"))))
+        spans = (days_between(run[start], run[end]) for start, end in (("put", "popped"), ("popped", "ended")))
+        return F.concat(moments, *(F.coalesce(span, F.array().cast("array<date>")) for span in spans))
+
+    days = F.array_append(F.flatten(F.transform("runs", of_run)), day("ended"))
+    return events.select("namespace", "date", F.explode(F.array_distinct(days)).alias("day"))

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioqless.pipeline.schema import TABLES
-from aioqless.pipeline.tables.clock import DAY, day
+from aioqless.pipeline.tables.clock import DAY, day, days_between
 
 MICROS = 1_000_000
 _LEVELS = ("waiting", "running")
@@ -17,7 +17,8 @@ _MOMENTS = ("put", "popped", "completed", "failed", "retried")
 def throughput(runs: DataFrame, width: int = 60) -> DataFrame:
     """One row for each queue and each `width` seconds (which divide a day) in which something waited, ran, came or ended.
 
-    `waiting` and `running` are means over the time, of what has ended by now: what still runs or waits isn't in the lake yet.
+    `waiting` and `running` are means over the time, of what has ended by now: what still runs or waits isn't in the lake yet, and of what
+    did so for longer than a month only the last one is.
     """
     steps = _moments(runs, width).unionByName(_levels(runs, width), allowMissingColumns=True)
     slots = steps.groupBy("namespace", "queue", "date", "slot").agg(
@@ -69,7 +70,7 @@ def _levels(runs: DataFrame, width: int) -> DataFrame:
         F.struct(F.lit("running").alias("name"), F.col("popped").alias("start"), F.col("ended").alias("end")),
     )
     every = runs.select("namespace", "queue", F.explode(spans).alias("each")).select("namespace", "queue", "each.*").where("start < end")
-    daily = every.select("*", F.explode(F.sequence(day("start"), day("end"), F.expr("interval 1 day"))).alias("date"))
+    daily = every.select("*", F.explode(days_between("start", "end")).alias("date"))
     midnight = F.unix_date("date") * F.lit(DAY * MICROS)
     up = F.greatest(F.unix_micros("start"), midnight)
     down = F.least(F.unix_micros("end"), midnight + F.lit(DAY * MICROS))
