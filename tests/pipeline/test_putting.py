@@ -90,6 +90,8 @@ def test_a_row_that_is_no_job_is_told_with_the_reason(row: dict[str, Any], reaso
         ({"priority": pa.string()}, {"queue": "q", "klass": "k"}, "the column 'priority' must be a number, not string"),
         ({"n": pa.int64()}, {"queue": "q"}, "there is no column 'klass' and no option"),
         ({"n": pa.int64()}, {"queue": "q", "klass": "k", "retries": "-1"}, "retries must be a whole number of at least 0"),
+        ({"n": pa.int64()}, {"queue": "q", "klass": "k", "delay": "-1"}, "delay -1.0 must be finite and no less than 0"),
+        ({"n": pa.int64()}, {"queue": "q", "klass": "k", "tags": "a,,b"}, "each of tags must not be empty"),
     ],
 )
 def test_what_no_row_can_mend_is_refused_before_the_first(kinds: dict[str, pa.DataType], options: dict[str, str], told: str) -> None:

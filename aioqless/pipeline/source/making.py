@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from aioqless import data as data_
 from aioqless import names
 from aioqless.errors import InvalidData
 from aioqless.pipeline.source.options import Options
@@ -17,7 +19,17 @@ from aioqless.puts import NewJob
 from aioqless.sealing import Seal
 
 OPTIONS = ("queue", "klass", "priority", "delay", "retries", "tags", "batch", "maxData", "dropNulls")
-OF_PUT = ("queue", "klass", "jid", "data", "priority", "delay", "retries", "tags", "depends")
+CHECKS: Mapping[str, Callable[[Any], Any]] = {  # of what a column of the name says
+    "queue": partial(names.checked, "queue"),
+    "klass": partial(names.checked, "klass"),
+    "jid": names.checked_jid,
+    "priority": partial(names.checked_number, "priority"),
+    "delay": partial(names.checked_number, "delay", least=0),
+    "retries": partial(names.checked_number, "retries", least=0),
+    "tags": partial(names.checked_list, "tags"),
+    "depends": partial(names.checked_list, "depends"),
+}
+NEEDED = {"queue": "", "klass": "", "jid": ": leave the column out, and jids are derived from the rows"}
 KINDS = {
     "queue": "a string", "klass": "a string", "jid": "a string", "priority": "a number", "delay": "a number", "retries": "a whole number",
     "tags": "an array of strings", "depends": "an array of strings",
@@ -68,42 +80,67 @@ class Recipe:
                 names.checked(name, constant[name])
         max_data = options.whole("maxData", 1 << 20) or 0
         given = {name: value for name, value in constant.items() if value is not None}
-        return cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
+        recipe = cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
+        recipe._usual()
+        return recipe
 
     def jobs(self, batch: pa.RecordBatch, seal: Seal | None) -> Iterator[tuple[str, dict[str, Any]] | Reject]:
         """Each row as its queue and what the put scripts take, or the reason why not."""
+        columns = _Columns.of(batch.schema.names)
+        usual = self._usual()
         for row in batch.to_pylist():
             try:
-                yield self._job(row, seal)
+                yield self._job(row, columns, usual, seal)
             except (ValueError, TypeError, InvalidData) as why:
                 yield Reject(str(why), shown(row))
 
-    def _job(self, row: Row, seal: Seal | None) -> tuple[str, dict[str, Any]]:
-        said = {name: row[name] for name in OF_PUT if name in row and row[name] is not None}
-        options = {**self.constant, **said}
-        for name in ("queue", "klass"):
-            if name not in options:
-                raise ValueError(f"{name} is null")
-        if "jid" in row and row["jid"] is None:
-            raise ValueError("jid is null: leave the column out, and jids are derived from the rows")
-        queue, klass = names.checked("queue", options.pop("queue")), options.pop("klass")
-        data = self._data(row)
-        options.pop("data", None)
-        options.setdefault("jid", self._derived(row))
-        return queue, NewJob(klass, data, **options).arguments(self.max_data, seal)
+    def _usual(self) -> dict[str, Any]:
+        """What the scripts take of a job of which its row says nothing. Raises ValueError for an option that can't be."""
+        return NewJob(**{"klass": "?", **{name: value for name, value in self.constant.items() if name != "queue"}}).arguments(
+            self.max_data
+        )
 
-    def _data(self, row: Row) -> Any:
-        if "data" in row:
-            if isinstance(row["data"], str):
-                return msgspec.Raw(row["data"].encode())
-            return without_nulls(row["data"]) if self.drop_nulls else row["data"]
-        data = {name: value for name, value in row.items() if name not in OF_PUT}
+    def _job(self, row: Row, columns: _Columns, usual: Mapping[str, Any], seal: Seal | None) -> tuple[str, dict[str, Any]]:
+        """NewJob's arguments for a row. Most of them are the same for all rows, so only what a row says is checked for each."""
+        job = {**usual, "jid": None}
+        for name in columns.said:
+            if (value := row[name]) is not None:
+                job[name] = CHECKS[name](value)
+            elif name not in self.constant and name in NEEDED:
+                raise ValueError(f"{name} is null{NEEDED[name]}")
+        queue = job.pop("queue", None) or self.constant["queue"]
+        text = data_.encoded(self._data(row, columns), self.max_data)
+        job["data"] = text if seal is None else seal.close(text, job["klass"])
+        if job["jid"] is None:
+            job["jid"] = self._derived(row)
+        return queue, job
+
+    def _data(self, row: Row, columns: _Columns) -> Any:
+        if columns.of_data is not None:
+            data: Any = {name: row[name] for name in columns.of_data}
+        elif isinstance(row["data"], str):
+            return msgspec.Raw(row["data"].encode())
+        else:
+            data = row["data"]
         return without_nulls(data) if self.drop_nulls else data
 
     def _derived(self, row: Row) -> str:
         """The same row of the same batch makes the same jid, whoever puts it and how often."""
         told = msgspec.json.encode([self.batch, self.constant.get("queue"), self.constant.get("klass"), row], order="sorted")
         return hashlib.sha256(told).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Which columns of a batch say something of the job, and which are its data, where no column is that."""
+
+    said: list[str]
+    of_data: list[str] | None
+
+    @classmethod
+    def of(cls, columns: list[str]) -> _Columns:
+        data = None if "data" in columns else [name for name in columns if name not in CHECKS]
+        return cls([name for name in CHECKS if name in columns], data)
 
 
 def without_nulls(value: Any) -> Any:
