@@ -24,6 +24,7 @@ SECTIONS = {
     "Serve": "worker web web-user intake outbox pipeline",
     "Keep": "redis config check acl lua",
 }
+SENTENCE = 300  # characters of what a command is about, at most
 
 
 class Commands(TyperGroup):
@@ -33,9 +34,7 @@ class Commands(TyperGroup):
         known = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name)) and not command.hidden}
         width = max(map(len, known)) + 2
         for title, names in SECTIONS.items():
-            rows = [
-                (name.ljust(width), known[name].get_short_help_str(formatter.width - width - 4)) for name in names.split() if name in known
-            ]
+            rows = [(name.ljust(width), known[name].get_short_help_str(SENTENCE)) for name in names.split() if name in known]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)

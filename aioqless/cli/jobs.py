@@ -22,6 +22,7 @@ from aioqless.jobs import Job
 from aioqless.puts import NewJob
 
 STATES = ("running", "stalled", "waiting", "scheduled", "depends", "complete")
+NONE = "No such jobs. Complete ones are listed by --state complete, failed ones by --group: `aioqless failed` shows the groups."
 Data = Annotated[str, typer.Argument(metavar="DATA", help="JSON; - reads what comes in, @FILE a file.")]
 State = Annotated[str | None, typer.Option(help=f"{', '.join(STATES)}.", autocompletion=lambda: list(STATES))]
 Group = Annotated[str | None, typer.Option("--group", help="Those that failed in this group.", autocompletion=group_names)]
@@ -131,7 +132,11 @@ def _list(page: list[Job], json: bool, total: int | None, offset: int) -> None:
     if json:
         show([listed(job) for job in page])
         return
-    rows = [(job.jid, job.klass, str(job.state), job.queue, job.priority, brief(shown_text(job), 60)) for job in page]
-    table(["jid", "klass", "state", "queue", "priority", "data"], rows, empty="No such jobs.")
+    columns = ["jid", "klass", "state", "queue", "data"]
+    rows: list[tuple[object, ...]] = [(job.jid, job.klass, str(job.state), job.queue, brief(shown_text(job), 60)) for job in page]
+    if any(job.priority for job in page):
+        columns.insert(4, "priority")
+        rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
+    table(columns, rows, empty=NONE)
     if total is not None and total > offset + len(page):
         hint(f"{offset + len(page):,} of {total:,}; --offset {offset + len(page)} goes on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from aioqless.jobs import Job
 if TYPE_CHECKING:
     from rich.text import Text
 
+READABLE = 8_000  # characters of data on a terminal
 MOST = 10  # jobs of a list of dependencies
 
 
@@ -35,7 +37,7 @@ def portray(job: Job, states: Mapping[str, str]) -> None:
         say(Text(f"  {plain(failure.group)} · {ago(failure.when)}{by}", style="bold red" if state == "failed" else "yellow"))
         _indented(failure.message)
     _title("Data")
-    _indented(_pretty(text_of(job)))
+    _data(job)
     _related("Waits for", job.dependencies, job.whole.dependencies_total, states)
     _related("Awaited by", job.dependents, job.whole.dependents_total, states)
     _title("History")
@@ -92,6 +94,15 @@ def _title(text: str) -> None:
 def _indented(text: str) -> None:
     for line in plain(text, lines=True).rstrip("\n").split("\n"):
         say(f"  {line}")
+
+
+def _data(job: Job) -> None:
+    """As much of it as a person wants to see who looks at a terminal; all of it elsewhere."""
+    text = _pretty(text_of(job))
+    shown = text[:READABLE] if sys.stdout.isatty() else text
+    _indented(shown)
+    if len(shown) < len(text):
+        say(f"  … and {len(text) - len(shown):,} more characters: aioqless get {plain(job.jid)} --json | jq .data", style="dim")
 
 
 def _pretty(text: str) -> str:

@@ -13,6 +13,7 @@ from aioqless.cli.words import STYLES, plain
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+WHOLE = 36  # characters up to which a jid stays on one line: it is to be copied
 WIDE = 100_000  # columns of what isn't a terminal: nothing is cut off
 
 
@@ -58,7 +59,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) 
     for index, column in enumerate(columns):
         numbers = all(isinstance(row[index], int | float) and not isinstance(row[index], bool) for row in shown)
         grid.add_column(
-            column, justify="right" if numbers else "left", overflow="fold" if column in ("jid", "worker", "name") else "ellipsis"
+            column,
+            justify="right" if numbers else "left",
+            overflow="fold" if column in ("jid", "worker", "name") else "ellipsis",
+            min_width=min(WHOLE, max(len(str(row[index])) for row in shown)) if column == "jid" else None,
         )
     for row in shown:
         grid.add_row(*(each if isinstance(each, Text) else Text(_text(each), style=_style(each)) for each in row))

@@ -13,17 +13,18 @@ from aioqless.cli.printing import say, show, table
 from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, plain
 from aioqless.client import Client
+from aioqless.jobs.glance import WorkerGlance
 from aioqless.worker import Subscription
 
 HELP = "Its name; `aioqless workers` shows them."
 Name = Annotated[str, typer.Argument(metavar="WORKER", help=HELP, autocompletion=worker_names)]
 Maybe = Annotated[str | None, typer.Argument(metavar="[WORKER]", help="What this one does now.", autocompletion=worker_names)]
-MOST = 100  # jobs of a worker that are shown
+MOST = 100  # jobs of a worker that are shown, and workers that are asked for at once
 
 
 @app.command()
 def workers(worker: Maybe = None, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Show who works, how many jobs each holds, how many of their locks ran out; or the jobs of one."""
+    """Show who works, and on what: how many jobs each holds, how many of their locks ran out; or the jobs of one."""
 
     async def act(client: Client) -> None:
         if worker is not None:
@@ -33,10 +34,21 @@ def workers(worker: Maybe = None, json: Json = False, url: Url = None, namespace
         if json:
             show(counts)
             return
-        columns = ["name", "jobs", "stalled"]
-        table(columns, [[each[column] for column in columns] for each in counts], empty="No worker was seen: aioqless worker app.jobs")
+        names = [each["name"] for each in counts]
+        rows = [
+            _row(each)
+            for first in range(0, len(names), MOST)
+            for each in await client.workers.working(*names[first : first + MOST], most=1)
+        ]
+        table(["name", "jobs", "stalled", "heard of", "doing"], rows, empty="No worker was seen: aioqless worker app.jobs")
 
     run(url, namespace, act)
+
+
+def _row(worker: WorkerGlance) -> tuple[object, ...]:
+    doing = ", ".join(f"{plain(job.klass)} in {plain(job.queue)}" for job in worker.doing)
+    more = f" and {worker.jobs - 1:,} more" if doing and worker.jobs > 1 else ""
+    return worker.name, worker.jobs, worker.stalled, ago(worker.seen), brief(doing, 60) + more
 
 
 async def _one(client: Client, worker: str, json: bool) -> None:

@@ -12,8 +12,9 @@ from typing import Any, Self
 class Glance:
     """A job without its history. Times are seconds since 1970, 0 where there is none.
 
-    `time` is when it was put, or popped if it runs; `due` is when a scheduled one may run. `group`, `message` (up to 1,000 bytes) and
-    `failed` are about its last failure. `data` is the stored text, None where it is longer than 2,000 bytes; `size` is how long it is.
+    `time` is when it was put, or popped if it runs; `due` is when a scheduled one may run. `group`, `message` and `failed` are about its
+    last failure; of a message of more than 1,000 bytes, such as a long traceback, the middle is left out. `data` is the stored text, None
+    where it is longer than 2,000 bytes; `size` is how long it is.
     """
 
     jid: str

@@ -3,7 +3,7 @@
 -- @rest    names    string        at most 100 are looked at
 -- @flags   no-writes
 -- @returns json                   [{group, total, latest: {jid, klass, queue, when, message} or {}, marks: [[rank, when]]}];
---                                 so many as a mark's rank have failed after its `when`. A message is cut at 1,000 bytes
+--                                 so many as a mark's rank have failed after its `when`. Of a message of more than 1,000 bytes the middle is left out
 
 local glances = {}
 for i = 1, math.min(#names, 100) do glances[i] = glance.group(names[i]) end

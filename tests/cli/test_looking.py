@@ -297,3 +297,15 @@ def test_nothing_is_coloured_where_that_is_not_wanted(environment: dict[str, str
     command = [sys.executable, "-m", "aioqless", "queues", "--namespace", namespace]
     ended = subprocess.run(command, env={**environment, "NO_COLOR": "1"}, capture_output=True, text=True, check=True)
     assert ended.stdout == "No queues yet: the first put makes one.\n" and os.linesep == "\n"
+
+
+async def test_on_a_terminal_data_end_where_nobody_reads_on_and_a_jid_can_be_copied(
+    client: Client, here: Aioqless, environment: dict[str, str], tmp_path: Path
+) -> None:
+    jid = await client.queue("mail").put("shop.mail.send_receipt", {"blob": "x" * 100_000})
+    given = {"environment": environment, "folder": tmp_path, "size": (80, 24)}
+    async with terminal("get", jid, "--namespace", client.namespace, **given) as screen:
+        await screen.shows("more characters: aioqless get", "put        queue mail")
+    async with terminal("jobs", "mail", "--namespace", client.namespace, **given) as screen:
+        await screen.shows(f"{jid}  shop.")
+    assert "x" * 100_000 in (await here("get", jid)).out

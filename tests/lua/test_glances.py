@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
 from aioqless.jobs.glance import FailureGroup
 
@@ -22,6 +24,18 @@ async def test_a_long_message_is_cut_between_two_characters(story: Story) -> Non
     await story.fail("a", 2, message="é" * 1000)
     (job,) = await story.scripts("glances", jids=["a"])
     assert job["message"] == "é" * 500
+
+
+@pytest.mark.parametrize("cause", ["KeyError: 'invoice'", "ValueError: " + "é" * 2000])
+async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_are_shown(story: Story, cause: str) -> None:
+    frames = "".join(f'  File "shop/part{number}.py", line {number}, in work\n    go_on({number})\n' for number in range(40))
+    await story.running("a")
+    await story.fail("a", 2, message=f"Traceback (most recent call last):\n{frames}{cause}\n\n")
+    ((job,), (group,)) = await story.scripts("glances", jids=["a"]), await story.scripts("failures", names=["typo"])
+    lines = job["message"].splitlines()
+    assert lines[0] == "Traceback (most recent call last):" and "…" in lines and len(job["message"].encode()) <= 1000
+    assert lines[-1][:200] == cause[:200] and (len(cause) > 600 or lines[-2] == "    go_on(39)")
+    assert group["latest"]["message"] == job["message"]
 
 
 async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: Story) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -19,13 +20,14 @@ AROUND = 6  # lines that are always there: head, titles, foot
 TREND = 20  # columns
 KEYS = {"queues": "p pause/go on", "failures": "r run again  enter why", "workers": "p quiet/go on"}
 CHOSEN = "reverse"
+AS_IT_IS: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False}
 
 
 def drawn(board: Board, width: int, height: int, where: str) -> RenderableType:
     """Everything, for a screen of this size."""
     rest = max(3, height - AROUND)
     if board.why:
-        lines = _why(board.why)[: rest + AROUND - 3]
+        lines = _why(board.why, width, rest + AROUND - 3)[: rest + AROUND - 3]
         return Group(*_head(board, where), *lines, *_blank(rest + AROUND - 3 - len(lines)), _foot(board))
     wanted = [max(1, len(each)) for each in (board.seen.queues, board.seen.failed, board.seen.workers)]
     least = max(1, rest // 4)
@@ -42,15 +44,18 @@ def drawn(board: Board, width: int, height: int, where: str) -> RenderableType:
     )
 
 
-def _why(group: FailureGroup) -> list[Text]:
-    """The latest failure of a group: what happened, in which job, with which data; and what to do then."""
+def _why(group: FailureGroup, width: int, height: int) -> list[Text]:
+    """The latest failure of a group: what happened, in which job, with which data; and what to do then. Where there is no room for all
+    that is told, it is the end that is shown: a traceback ends with what it is about."""
     assert group.latest
     job = group.latest
     title = f"{plain(group.group)} · {many(group.total, 'job')} · the latest {ago(job.failed)}, {plain(job.klass)}"
-    told = plain(job.message.strip(), lines=True).split("\n")
+    told = [part for line in plain(job.message.strip(), lines=True).split("\n") for part in wrap(line, width - 2, **AS_IT_IS) or [""]]
     data = brief(job.data, 500) if job.data is not None else f"{job.size:,} bytes"
+    known = wrap(data, width - 5) or [""]
+    told = told[-max(1, height - 5 - len(known)) :]
     lines = [Text(), Text(title, style=STYLES["failed"]), *(Text(f"  {line}") for line in told), Text()]
-    lines.append(Text.assemble(("data ", "dim"), data))
+    lines += [Text.assemble(("     " if at else "data ", "dim"), line) for at, line in enumerate(known)]
     for command, does in (("edit", "change its data and run it again"), ("get", "see all of it")):
         lines.append(Text.assemble(f"aioqless {command} {plain(job.jid)}", (f"   {does}", "dim")))
     return [_cut(line) for line in lines]

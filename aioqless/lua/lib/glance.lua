@@ -1,6 +1,7 @@
 -- glance: a little of much: what lists show of jobs, failure groups and workers. Nothing here reads a history.
 
 local MESSAGE = 1000
+local HEAD, LAST, ENDING = 250, 600, 700
 local DATA = 2000
 
 -- The beginning of a text, not ending within a character.
@@ -8,6 +9,18 @@ function glance.cut(text, most)
   if #text <= most then return text end
   while most > 0 and string.byte(text, most + 1) >= 128 and string.byte(text, most + 1) < 192 do most = most - 1 end
   return string.sub(text, 1, most)
+end
+
+-- A long message without its middle: a traceback ends with what it is about, and says just before where that was.
+function glance.message(text)
+  if #text <= MESSAGE then return text end
+  local stop = #text
+  while stop > #text - HEAD and string.byte(text, stop) <= 32 do stop = stop - 1 end
+  local ending = string.sub(text, math.max(1, stop - 16 * MESSAGE), stop)
+  local last = string.match(ending, '^.*\n([^\n]*)$')
+  if not last then return glance.cut(text, MESSAGE) end
+  if #last < LAST then last = string.match(string.sub(ending, -ENDING), '\n(.*)$') end
+  return glance.cut(text, HEAD) .. '\n…\n' .. glance.cut(last, ENDING)
 end
 
 -- nil for a job that doesn't exist, and for what is called like another key of a job's.
@@ -25,7 +38,7 @@ function glance.job(jid)
     .. ',"expires":' .. json.number(tonumber(f[9]) or 0) .. ',"tags":' .. json.stored_list(f[10])
     .. ',"time":' .. json.number(tonumber(f[11]) or 0) .. ',"due":' .. json.number(tonumber(due or 0) or 0)
     .. ',"group":' .. cjson.encode(json.text(failure.group or failure.type))
-    .. ',"message":' .. cjson.encode(glance.cut(json.text(failure.message), MESSAGE))
+    .. ',"message":' .. cjson.encode(glance.message(json.text(failure.message)))
     .. ',"failed":' .. json.number(tonumber(failure.when) or 0)
     .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null') .. ',"size":' .. #data .. '}'
 end
