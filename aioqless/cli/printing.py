@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 WHOLE = 36  # characters up to which a jid stays on one line: it is to be copied
-WIDE = 100_000  # columns of what isn't a terminal: nothing is cut off
+WIDE = 10_000_000  # columns of what isn't a terminal: nothing is cut off
 
 
 def show(value: Any) -> None:
