@@ -3,7 +3,6 @@
 -- @flags   no-writes
 -- @returns json                   {on, when_full, bound, length, added, first, last, reader, read, at}; first and last: ids, nil for none
 
-late()
 local how, state = config.archiving(), {}
 if redis.call('EXISTS', keys.archive()) == 1 then
   local about = redis.call('XINFO', 'STREAM', keys.archive())

@@ -1,8 +1,8 @@
 """Build a Lua script from a command's header and body and the library functions that they reach.
 
 A library is a file of top-level functions `function lib.name(...)`. Only those that a command mentions, directly or through others, are
-put into its script, since Redis pays for each definition at each call. What follows a line `-- @late` in a library is defined only in
-calls that say `late()` before they use it: one definition instead of many where a feature isn't used.
+put into its script, since Redis pays for each definition at each call: for what most calls don't need, too. So a function below a line
+`-- @seldom`, and what only such functions mention, is defined in the first moment in which a call comes to one of them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import TypeAlias
 
-from aioqless.scripts.header import LUA, Arg, Command, Form, HeaderError, read_command
+from aioqless.scripts.header import Arg, Command, Form, HeaderError, read_command
+from aioqless.scripts.libraries import MENTION, Block, library_names, reached
 from aioqless.scripts.spelling import quotable, spelled, within
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
@@ -49,29 +51,37 @@ def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
 def _lines(name: str, looks_back: bool) -> list[Line]:
     """All of a command's script that is the same in every namespace."""
     command = read_command(name)
-    for hidden in _library_names().intersection(command.names()):
+    for hidden in library_names().intersection(command.names()):
         raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
     arguments = list(_arguments(command))
     tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
     body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
-    used = _libraries("\n".join([*arguments, *tail, *(text for _, text in body)]))
-    lines: list[Line] = [(f"local {library} = {{}}", None) for library in used]
-    if any(block.late for blocks in used.values() for block in blocks):
-        lines += [("local function late()", None), ("late = function() end", None), *_definitions(used, late=True), ("end", None)]
-    lines += _definitions(used, late=False)
+    usual, stubs, late = reached("\n".join([*arguments, *tail, *(text for _, text in body)]))
+    names = [f"{block.library}_{block.name}" for block in [*usual, *stubs] if not block.shared]
+    lines: list[Line] = [(f"local lib = {{{', '.join(f'{name} = 0' for name in names)}}}", None)]
+    if stubs:
+        lines += [("local function late()", None), *_definitions(late), ("end", None)]
+    lines += _definitions(usual)
+    lines += [(f"function {stub.path}(...) late() return {stub.path}(...) end", None) for stub in stubs]
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
     lines += [(text, (f"{name}.lua", number)) for number, text in body]
     lines.append(("end", None))
-    return lines + [(text, None) for text in tail]
+    lines += [(text, None) for text in tail]
+    return [(MENTION.sub(_in_one_table, text), origin) for text, origin in lines]
 
 
-def _definitions(used: dict[str, list[_Block]], *, late: bool) -> Iterator[Line]:
-    for library, blocks in used.items():
-        if chosen := [block for block in blocks if block.late == late]:
-            yield "do", None
-            yield from ((text, (f"lib/{library}.lua", number)) for block in chosen for number, text in block.lines)
-            yield "end", None
+def _definitions(blocks: list[Block]) -> Iterator[Line]:
+    """Those of a library share its locals."""
+    for library, of_library in groupby(blocks, lambda block: block.library):
+        yield "do", None
+        yield from ((text, (f"lib/{library}.lua", number)) for block in of_library for number, text in block.lines)
+        yield "end", None
+
+
+def _in_one_table(mention: re.Match[str]) -> str:
+    """All functions are in one table: it costs a call less to fill than one for each library."""
+    return f"lib.{mention[1]}_{mention[2]}" if mention[1] in library_names() else mention[0]
 
 
 def _quoted(text: str) -> str:
@@ -155,73 +165,3 @@ def _tail_that_looks_back(command: Command) -> Iterator[str]:
     yield "local kept, answer = requests.kept(request)"
     yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"
-
-
-@dataclass(frozen=True)
-class _Block:
-    """A top-level piece of a library: one function, or lines that several functions share."""
-
-    name: str
-    shared: bool  # a local, known by its bare name to the functions of its library
-    lines: tuple[tuple[int, str], ...]
-    late: bool = False
-
-    @property
-    def text(self) -> str:
-        return "\n".join(text for _, text in self.lines)
-
-
-@cache
-def _blocks(library: str) -> tuple[_Block, ...]:
-    blocks: list[_Block] = []
-    current: list[tuple[int, str]] = []
-    name, shared, late = "", False, False
-    for number, line in enumerate((LUA / "lib" / f"{library}.lua").read_text("utf-8").splitlines(), 1):
-        late = late or line == "-- @late"
-        if not current and (not line or line.startswith("--")):
-            continue
-        if not current:
-            start = re.match(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))", line)
-            if not start:
-                raise HeaderError(f"lib/{library}.lua:{number}: {line!r} starts neither a function nor a local")
-            name, shared = start[1] or start[2] or start[3], not start[2]
-        current.append((number, line if library == "keys" else spelled(line)))
-        code = re.sub(r"\s+--.*", "", line)
-        opens = "function" in code or code.endswith("{")
-        if code in ("end", "}") or (len(current) == 1 and (not opens or code.endswith((" end", "}")))):
-            blocks.append(_Block(name, shared, tuple(current), late))
-            current = []
-    if current:
-        raise HeaderError(f"lib/{library}.lua:{current[0][0]}: this block does not end")
-    return tuple(blocks)
-
-
-@cache
-def _library_names() -> frozenset[str]:
-    return frozenset(f.name.removesuffix(".lua") for f in (LUA / "lib").iterdir() if f.name.endswith(".lua"))
-
-
-def _libraries(text: str) -> dict[str, list[_Block]]:
-    """For each library that `text` reaches, the blocks it needs of it, in the order of the file."""
-    needed: dict[str, set[_Block]] = {}
-    todo: list[tuple[str | None, str]] = [(None, text)]
-    while todo:
-        home, text = todo.pop()
-        for library, name in _mentions(home, text):
-            for block in _blocks(library):
-                if block.name == name and block not in needed.setdefault(library, set()):
-                    needed[library].add(block)
-                    todo.append((library, block.text))
-    return {library: [b for b in _blocks(library) if b in needed[library]] for library in sorted(needed)}
-
-
-def _mentions(home: str | None, text: str) -> Iterator[tuple[str, str]]:
-    """Every `library.name` in `text`, and within a library the locals it shares."""
-    for library, name in re.findall(r"\b([a-z_]+)\.([a-z_]+)\b", text):
-        if library in _library_names():
-            if not any(block.name == name for block in _blocks(library)):
-                raise HeaderError(f"{library}.{name} is used but lib/{library}.lua doesn't define it")
-            yield library, name
-    if home:
-        words = set(re.findall(r"\b[A-Za-z_]+\b", text))
-        yield from ((home, block.name) for block in _blocks(home) if block.shared and block.name in words)

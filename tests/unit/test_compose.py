@@ -9,16 +9,22 @@ from pathlib import Path
 import pytest
 
 from aioqless.scripts import compose as composing
-from aioqless.scripts import header
+from aioqless.scripts import header, libraries
 from aioqless.scripts.compose import compose
 from aioqless.scripts.header import HeaderError, command_names, read_command
+from aioqless.scripts.libraries import MENTION
 from aioqless.scripts.spelling import spelled, within
 
 from .source import LUA
 
 Write = Callable[..., None]
 
-CACHES = (header.command_names, header.read_command, composing.compose, composing._lines, composing._blocks, composing._library_names)
+CACHES = (header.command_names, header.read_command, composing.compose, composing._lines, libraries._blocks, libraries.library_names)
+
+
+def in_script(line: str) -> str:
+    """A line as the scripts of the namespace `ql` have it."""
+    return within("ql", MENTION.sub(composing._in_one_table, line))
 
 
 # The package's own
@@ -38,30 +44,23 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
         if origin:
             file, number = origin
             written = (header.LUA / file).read_text("utf-8").splitlines()[number - 1]
-            assert line in (written, within("ql", spelled(written)), within("ql", written))
+            assert line in (in_script(written), in_script(spelled(written)))
 
 
 def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
     text = "\n".join(file.read_text("utf-8") for file in LUA)
-    for library in composing._library_names():
-        for block in composing._blocks(library):
+    for library in libraries.library_names():
+        for block in libraries._blocks(library):
             written_out = library == "keys" and text.count(f"keys.{block.name}(") > 1
             assert (f"lib/{library}.lua", block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
 
 
-def test_what_is_defined_late_shares_no_local_with_what_is_defined_at_once() -> None:
-    for library in composing._library_names():
-        shared = {block.name: block.late for block in composing._blocks(library) if block.shared}
-        for block in composing._blocks(library):
-            words = set(re.findall(r"\b[A-Za-z_]+\b", block.text))
-            assert not [name for name in words & set(shared) if shared[name] != block.late], f"{library}.{block.name}"
-
-
-def test_what_is_defined_late_is_one_definition_until_it_is_needed() -> None:
+def test_what_is_seldom_is_one_definition_until_it_is_needed() -> None:
     text = compose("put", "ql").text
-    before, _, after = text.partition("local function late()")
-    assert "archive.append(job, what" not in before and after.index("function archive.append(") < after.index("function archive.is_on(")
+    late, usual = text.index("local function late()"), text.index("function lib.archive_is_on(")
+    assert late < text.index("function lib.archive_append(job, what") < usual
+    assert usual < text.index("function lib.archive_append(...) late() return lib.archive_append(...) end")
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -94,7 +93,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     (tmp_path / "lib").mkdir()
     for library in (header.LUA / "lib").iterdir():
         (tmp_path / "lib" / library.name).write_text(library.read_text("utf-8"))
-    for module in (header, composing):
+    for module in (header, libraries):
         monkeypatch.setattr(module, "LUA", tmp_path)
 
     def write(name: str, *lines: str) -> None:
@@ -118,43 +117,46 @@ def test_the_first_line_is_the_summary(write: Write) -> None:
 
 def test_a_key_is_the_name_of_a_queue(write: Write) -> None:
     write("do", "-- do: it.", "-- @key queue", "", "return queue")
-    assert "local queue = args.queue('queue', KEYS[1])" in compose("do", "ql").text
+    assert "local queue = lib.args_queue('queue', KEYS[1])" in compose("do", "ql").text
     write("do", "-- do: it.", "-- @key queue new_queue", "", "return queue")
-    assert "local queue = args.new_queue('queue', KEYS[1])" in compose("do", "ql").text
+    assert "local queue = lib.args_new_queue('queue', KEYS[1])" in compose("do", "ql").text
 
 
 def test_keys_are_names_of_queues(write: Write) -> None:
     write("do", "-- do: it.", "-- @keys queues", "", "return queues")
-    assert "local queues = args.queues(KEYS)" in compose("do", "ql").text
+    assert "local queues = lib.args_queues(KEYS)" in compose("do", "ql").text
 
 
 def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> None:
     write("do", "-- do: it.", "-- @arg jid string", "-- @arg delay seconds? -- later", "-- @flags no-writes", "", "return jid")
     text = compose("do", "ql").text
-    assert "local jid = args.string('jid', ARGV[1])" in text
-    assert "local delay = ARGV[2] and ARGV[2] ~= '' and args.seconds('delay', ARGV[2]) or nil" in text
-    assert "layout.no_more(3)" in text
+    assert "local jid = lib.args_string('jid', ARGV[1])" in text
+    assert "local delay = ARGV[2] and ARGV[2] ~= '' and lib.args_seconds('delay', ARGV[2]) or nil" in text
+    assert "lib.layout_no_more(3)" in text
 
 
 def test_a_literal_must_be_that_word(write: Write) -> None:
     write("do", "-- do: it.", "-- @literal interval", "-- @arg n number", "-- @flags no-writes", "", "return n")
     text = compose("do", "ql").text
-    assert "layout.literal('interval', ARGV[1])" in text and "local n = args.number('n', ARGV[2])" in text
+    assert "lib.layout_literal('interval', ARGV[1])" in text and "local n = lib.args_number('n', ARGV[2])" in text
 
 
 def test_a_tail_ends_before_the_options(write: Write) -> None:
     write("do", "-- do: it.", "-- @arg jid string", "-- @rest tags name", "-- @option now time", "-- @flags no-writes", "", "return tags")
     text = compose("do", "ql").text
-    assert "local tags, rest_end = layout.rest('tags', args.name, 2)" in text
-    assert "local option = layout.options({now = true}, rest_end)" in text
-    assert "local now = option.now and args.time('now', option.now)" in text
+    assert "local tags, rest_end = lib.layout_rest('tags', lib.args_name, 2)" in text
+    assert "local option = lib.layout_options({now = true}, rest_end)" in text
+    assert "local now = option.now and lib.args_time('now', option.now)" in text
 
 
 def test_a_batch_is_walked_by_each(write: Write) -> None:
     write("do", "-- do: it.", "-- @batch jid:jid data:data? one for each job", "-- @flags no-writes", "", "return each(function() end)")
     text = compose("do", "ql").text
-    assert "local batch_end = layout.batch(1, 2)" in text
-    assert "args.jid('jid', ARGV[i + 0])" in text and "ARGV[i + 1] and ARGV[i + 1] ~= '' and args.data('data', ARGV[i + 1]) or nil" in text
+    assert "local batch_end = lib.layout_batch(1, 2)" in text
+    assert (
+        "lib.args_jid('jid', ARGV[i + 0])" in text
+        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args_data('data', ARGV[i + 1]) or nil" in text
+    )
 
 
 def test_a_word_chooses_what_follows(write: Write) -> None:
@@ -164,15 +166,15 @@ def test_a_word_chooses_what_follows(write: Write) -> None:
     )  # fmt: skip
     command, text = read_command("do"), compose("do", "ql").text
     assert command.default == "list" and {word: form.returns for word, form in command.forms.items()} == {"list": "json", "add": "number"}
-    assert "local word = layout.word({list = true, add = true}, 'list', ARGV[1])" in text
-    assert "elseif word == 'add' then\njid = args.string('jid', ARGV[2])" in text
+    assert "local word = lib.layout_word({list = true, add = true}, 'list', ARGV[1])" in text
+    assert "elseif word == 'add' then\njid = lib.args_string('jid', ARGV[2])" in text
 
 
 def test_what_writes_answers_a_repeated_request_with_its_first_answer(write: Write) -> None:
     write("do", "-- do: it.", "-- @present view.jobs(answer)", "-- @flags allow-oom", "", "return 1")
     text = compose("do", "ql").text
     assert text.startswith("#!lua flags=allow-oom\n")
-    assert "requests.kept(request)" in text and text.endswith("return view.jobs(answer)")
+    assert "lib.requests_kept(request)" in text and text.endswith("return lib.view_jobs(answer)")
 
 
 def test_what_only_reads_knows_of_no_requests(write: Write) -> None:
@@ -224,8 +226,27 @@ def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> No
           "function greet.shout(name)", "  return string.upper(name)", "end", "", "function greet.never()", "end")  # fmt: skip
     write("do", "-- do: it.", "-- @arg who string", "-- @flags no-writes", "", "return greet.hello(who)")
     text = compose("do", "ql").text
-    assert "local HELLO" in text and "function greet.hello" in text and "function greet.shout" in text
-    assert "greet.never" not in text
+    assert "local HELLO" in text and "function lib.greet_hello" in text and "function lib.greet_shout" in text
+    assert "never" not in text
+
+
+def test_a_seldom_function_brings_what_only_it_needs_when_it_is_called(write: Write) -> None:
+    write("lib/greet", "local HELLO = 'hello'", "local greeted = {}", "", "function greet.hello(name) return HELLO .. name end", "",
+          "-- @seldom", "function greet.shout(name) return greet.twice(string.upper(HELLO .. name)) end", "",
+          "function greet.twice(name)", "  greeted[name] = true", "  return name .. name", "end")  # fmt: skip
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello('Ada') .. greet.shout('Bob')")
+    before, _, usual = compose("do", "ql").text.partition("function lib.greet_hello(")
+    assert before.count("local HELLO") == 2 and before.count("local greeted") == 1
+    assert "greet_twice" in before and "greet_twice" not in usual
+    assert "function lib.greet_shout(...) late() return lib.greet_shout(...) end" in usual
+
+
+def test_what_a_seldom_function_and_another_would_both_change_is_refused(write: Write) -> None:
+    write("lib/greet", "local greeted = {}", "", "function greet.hello(name) greeted[name] = true end", "",
+          "-- @seldom", "function greet.again(name) return greeted[name] end")  # fmt: skip
+    write("do", "-- do: it.", "", "greet.hello('Ada') return greet.again('Ada')")
+    with pytest.raises(HeaderError, match=r"lib/greet\.lua: greeted is kept for functions that are @seldom and for others"):
+        compose("do", "ql")
 
 
 def test_a_function_that_no_library_has_is_refused(write: Write) -> None:
@@ -255,7 +276,7 @@ def test_a_line_of_the_script_is_told_as_the_line_of_its_file(write: Write) -> N
     script = compose("do", "ql")
     lines = script.text.splitlines()
     assert script.origin(lines.index("  return 1 + nil") + 1) == "lib/greet.lua:4"
-    assert script.origin(lines.index("return greet.hello()") + 1) == "do.lua:4"
+    assert script.origin(lines.index("return lib.greet_hello()") + 1) == "do.lua:4"
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
 
 

@@ -30,7 +30,7 @@ LAYERS = [
     {"extras", "testing"},
 ]
 SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
-SCRIPTS = [{"header"}, {"spelling"}, {"compose", "keys"}, {"calls"}, {"scripts"}, {""}]
+SCRIPTS = [{"header"}, {"spelling"}, {"libraries", "keys"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
 EVENTS = [{"kinds"}, {"wanted"}, {"stream"}, {"door"}, {""}]
 JOBS = [{"record", "scratch", "followers", "reports", "glance"}, {"reading"}, {"following"}, {"job"}, {""}]
 PUTS = [{"terms"}, {"new"}, {"puts"}, {"room"}, {""}]

@@ -65,7 +65,7 @@ async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_on
         assert worker.healthy
     assert sorted(began) == ["a", "a", "b", "c"]
     told = [line for line in lines.all if line["level"] in ("error", "warning") or line["event"] == "worker.redis_found"]
-    assert [line["event"] for line in told] == ["worker.redis_lost", "worker.redis_found"]
+    assert [line["event"] for line in told] == ["worker.redis_lost", "worker.redis_found"], told
     assert told[1]["seconds"] > 0
 
 

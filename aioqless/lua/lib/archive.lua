@@ -2,14 +2,8 @@
 -- elsewhere.  An entry has all that is known of the stage, since the job may be gone when it is read; what has no value is left out.
 -- Whether it is on is read with the other numbers, which most calls need anyway, so that it costs nothing where it is off.
 
--- Whether it is on; from then on the rest of this is there.
-function archive.is_on()
-  if config.number('archive') ~= 'on' then return false end
-  late()
-  return true
-end
-
--- @late
+-- Whether it is on.
+function archive.is_on() return config.number('archive') == 'on' end
 
 local MOST_RUNS = 100
 local LONGEST_MESSAGE = 200
@@ -17,6 +11,7 @@ local IN_LINE = {waiting = true, scheduled = true, depends = true}
 local latest = {} -- times as texts: a batch says the same ones again and again
 -- A stage ends: `job` is its record as it was, whose hash still is.  `more` has what that doesn't tell: to, state, group, message;
 -- of what others ended: queue, worker, put, popped, history.
+-- @seldom
 function archive.append(job, what, ended, more)
   local key, how = keys.job(job.jid), config.archiving()
   local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put', 'spawned_from_jid', 'x-after', 'x-runs')
@@ -57,6 +52,7 @@ function archive.append(job, what, ended, more)
 end
 
 -- A run ends, but not the job's stage: it is told with the stage, and until then kept with the job, the first and the latest.
+-- @seldom
 function archive.interrupted(job, now, how, group, message)
   local earlier = redis.call('HGET', keys.job(job.jid), 'x-runs') or '[]'
   local run = {ended = string.format('%.6f', now), popped = job.time and string.format('%.6f', job.time), how = how, worker = job.worker}

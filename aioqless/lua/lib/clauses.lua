@@ -10,6 +10,7 @@ local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
 function clauses.read(text) return text and json.parsed_object(text) or {} end
 
 -- What a caller sent, refused by the name of what can't be.
+-- @seldom
 function clauses.checked(text)
   local own = clauses.read(text)
   if own.exists ~= nil and not EXISTS[own.exists] then refusal.argument('exists', own.exists, 'must be keep or raise') end
@@ -35,6 +36,7 @@ function clauses.whole(name, value, most)
 end
 
 -- The jid of a job that stands in the way of a put on these terms, if there is one; `job` is that of the same jid.
+-- @seldom
 function clauses.obstacle(own, job, now)
   local other = own.exists and job and job.jid or own.unique and uniqueness.holder(own.unique, now)
   if other and own.exists == 'raise' then refusal.raise('EXISTS', 'there is such a job already', {jid = other}) end
@@ -53,6 +55,7 @@ function clauses.must_be_free(text, jid, now)
 end
 
 -- A job is put on these terms; `former` are those it had.
+-- @seldom
 function clauses.take(jid, text, own, former, now)
   local before = clauses.read(former)
   if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
@@ -61,6 +64,7 @@ function clauses.take(jid, text, own, former, now)
 end
 
 -- A job has ended for good, or is deleted: what it alone had is free.
+-- @seldom
 function clauses.end_of(job, deleted)
   local own = clauses.read(job.terms)
   if own.unique and (deleted or not own['for']) then uniqueness.release(own.unique, job.jid) end

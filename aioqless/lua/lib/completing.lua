@@ -24,6 +24,7 @@ function completing.complete(done)
   return completing.finish(job, done.now)
 end
 
+-- @seldom
 function completing.advance(job, done)
   place.leave(job.queue, job.jid)
   redis.call('ZREM', keys.held(job.worker), job.jid)

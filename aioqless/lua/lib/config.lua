@@ -63,12 +63,11 @@ function config.default(option) return DEFAULTS[option] end
 
 function config.defaults() return DEFAULTS end
 
--- @late
-
 local ARCHIVE = {['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold', ['archive-data'] = 0}
 local archiving
 
 -- How ended jobs are archived, where they are.
+-- @seldom
 function config.archiving()
   if not archiving then
     local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length', 'archive-data')

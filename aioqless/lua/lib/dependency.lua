@@ -43,6 +43,7 @@ end
 
 -- Take a whole set away from its job, see to a first portion, and leave a note about the rest.
 -- The note has a number, since the job may come back and leave another set before the first is through.
+-- @seldom
 function dependency.set_aside(what, jid, from, now)
   if redis.call('EXISTS', from) == 0 then return end
   local number = 1
@@ -62,6 +63,11 @@ end
 
 -- Go on with what earlier calls left.
 function dependency.upkeep(now)
+  if redis.call('EXISTS', keys.todo()) == 1 then dependency.work_off(now) end
+end
+
+-- @seldom
+function dependency.work_off(now)
   local most = PORTION
   while most > 0 and room > 0 do
     local note = redis.call('SRANDMEMBER', keys.todo())

@@ -58,6 +58,7 @@ function history.holders(job, most)
 end
 
 -- The events of a history as it was stored before 2013: a list of stages within the job's hash.
+-- @seldom
 function history.converted(text)
   local items = {}
   for _, stage in ipairs(json.parsed_list(text)) do

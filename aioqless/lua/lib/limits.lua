@@ -7,6 +7,7 @@ local LOOKS = 20
 local LATER = 3600
 
 -- Whether a job that was next in line may start; from now on it counts. One that may not is held back.
+-- @seldom
 function limits.admit(job, queue, score, now)
   local own = clauses.read(job.terms)
   if not own.key then return true end
@@ -40,6 +41,7 @@ function limits.busy_until(own, now)
 end
 
 -- A job no longer runs, or no longer waits where it was: the next of its key may.
+-- @seldom
 function limits.leave(job, now)
   local own = clauses.read(job.terms)
   if not own.key then return end
@@ -69,6 +71,7 @@ function limits.wake(key, jid, score, now)
 end
 
 -- The place in line of a job that is held back and has become due; nil for others. It is held back no longer.
+-- @seldom
 function limits.former_place(text, jid)
   local key = clauses.read(text).key
   local score = key and redis.call('ZSCORE', keys.held_back(key), jid)

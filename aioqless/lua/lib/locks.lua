@@ -43,6 +43,7 @@ end
 -- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away. A person who let a reservation
 -- run out had its time, and costs the job nothing.
 -- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, or it was lost too often).
+-- @seldom
 function locks.lapse(queue, jid, now)
   local job = record.read(jid)
   if not job or job.state == 'complete' or job.state == 'failed' then

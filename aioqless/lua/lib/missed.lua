@@ -1,11 +1,10 @@
 -- missed: jobs that other clients of qless completed or failed, or that ended before the archive was on: they are archived as soon as
 -- one of our scripts meets them, or at the latest before it lets go of them.
 
--- @late
-
 local MOST_EVENTS = 100
 
 -- Appends the end of such a job, as far as it and its history tell.  Returns whether it had to.
+-- @seldom
 function missed.append(job)
   if job.state ~= 'complete' and job.state ~= 'failed' then return false end
   local marked = redis.call('HGET', keys.job(job.jid), 'x-archived')

@@ -4,14 +4,12 @@
 function options.get(option)
   local name = config.stored_name(option)
   local set = redis.call('HMGET', keys.config(), name, option)
-  late()
   local value = set[1] or set[2] or config.default(name) or config.archive_defaults()[name]
   return value and cjson.encode(value) or nil
 end
 
 function options.all()
   local all = {}
-  late()
   for _, defaults in ipairs({config.defaults(), config.archive_defaults()}) do
     for option, value in pairs(defaults) do all[option] = value end
   end

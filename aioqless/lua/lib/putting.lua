@@ -62,6 +62,7 @@ function putting.place(jid, queue, priority, delay, now, may_depend)
 end
 
 -- Out of everything that held the job as it was.
+-- @seldom
 function putting.take_out(job, worker, depends, now)
   tagging.detach(job.jid, json.parsed_list(job.tags))
   if #depends > 0 then

@@ -15,6 +15,7 @@ function recurring.spawn(queue, now, most)
 end
 
 -- The instances of one template that are due since `tick`; returns how many.
+-- @seldom
 function recurring.spawn_from(queue, jid, tick, now, most)
   local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'x-coalesce')
   local interval, backlog = tonumber(f[6]), tonumber(f[7]) or 0

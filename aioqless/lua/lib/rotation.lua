@@ -18,6 +18,7 @@ function rotation.in_order(queues, worker, count, now)
 end
 
 -- One from each queue in turn. Shares are reckoned first, so that each queue is popped from once.
+-- @seldom
 function rotation.in_turn(queues, worker, count, now)
   if count > 0 then handout.seen(worker, now) end  -- even if no queue has anything to share
   local shares = rotation.shares(queues, count, now)

@@ -78,6 +78,7 @@ end
 
 -- Days of a queue that are older than `stats-history` go, and of those older than `histogram-history` the histograms:
 -- a bounded number of days in a call, until all have been seen to.
+-- @seldom
 function stats.prune(queue, now)
   local from = redis.call('HMGET', keys.pruned(), 'days:' .. queue, 'histograms:' .. queue)
   stats.prune_days(queue, 'days:', from[1], now - config.number('stats-history') * DAY, function(day)
