@@ -59,6 +59,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     outbox.refused       error    row queue why
     outbox.held          error    error
     archive.cut          warning  after entries
+    archive.unread       warning  why
     archive.went_back    warning  after
     pipeline.put         info     jobs rejects
     pipeline.put_failed  warning  put

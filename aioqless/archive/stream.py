@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from aioqless.scripts import Scripts
+
+LATE: Final = 3600.0  # seconds that what ended waits, when an archiver is at work
+NEARLY: Final = 0.9
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,15 @@ class ArchiveState:
         if self.read and _place(self.read) >= _place(self.first):  # it is kept, and about to go: what follows came later than this
             since = self.at or since
         return 0.0 if self.read == self.last else max(0.0, now - since)
+
+    def trouble(self, now: float) -> str | None:
+        """What is wrong when nobody takes away what ended, and what to do: something has waited for an hour, or is about to be cut."""
+        late, is_cut = self.unread_since(now), self.when_full == "count"
+        if late <= LATE and not (late and is_cut and self.length >= NEARLY * self.bound):
+            return None
+        then = f"what is beyond {self.bound:,} goes unread" if is_cut else "the stream grows until Redis is full"
+        waits = f"what ended waits to be archived, for {late / 3600:,.1f} h by now ({self.length:,} in Redis)"
+        return f"{waits}: without `aioqless pipeline archive`, {then}"
 
 
 @dataclass

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import Annotated, Any
 
 import typer
 
+from aioqless.archive import Archive
 from aioqless.cli.app import REFUSED, Namespace, Url, app, run
 from aioqless.cli.asking import progress
 from aioqless.cli.printing import console, show_line, table
@@ -24,12 +26,17 @@ def check(
 ) -> None:
     """Look for what can't be right in the namespace; exit code 1 when something was found that is not mended."""
     problems: list[dict[str, Any]] = []
+    troubles: list[str] = []
 
     async def act(client: Client) -> None:
         with progress("looking", None) as step:
             problems.extend(await client.check(resolve=resolve, step=step))
+        if trouble := (await Archive(client.scripts).state()).trouble(time.time()):
+            troubles.append(trouble)
 
     run(url, namespace, act)
+    for trouble in troubles:
+        console(errors=True).print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
     left = [problem for problem in problems if not problem.get("mended")]
     if json:
         for problem in problems:

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import threading
 import time
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -15,8 +15,6 @@ from aioqless.cli.app import REFUSED, Namespace, Url
 from aioqless.cli.pipeline import LAKE, LakeFolder, Trace, pipeline, plainly, tell
 from aioqless.cli.words import span
 from aioqless.client import Client
-
-LATE: Final = 3600.0  # seconds that what ended waits, when an archiver is at work
 
 
 @pipeline.command()
@@ -33,8 +31,9 @@ def archive(
     """Take what ended from the archive's stream to the lake: what there is now, or on and on. A second SIGTERM ends it at once."""
     if status:
         state = asyncio.run(_state(url, namespace))
-        print(_told(state, time.time()))
-        raise typer.Exit(REFUSED if state.unread_since(time.time()) > LATE else 0)
+        trouble = state.trouble(time.time())
+        print("\n".join(filter(None, [_told(state, time.time()), trouble])))
+        raise typer.Exit(REFUSED if trouble else 0)
     with plainly(trace):
         from aioqless.pipeline.archiver import Archiver
         from aioqless.pipeline.lake import Lake
@@ -56,14 +55,9 @@ async def _state(url: str | None, namespace: str) -> ArchiveState:
 
 
 def _told(state: ArchiveState, now: float) -> str:
-    """How the archive is, in a line or two."""
+    """How the archive is, in a line."""
     read = f"last read {span(now - state.at)} ago, by {state.reader}" if state.at else "never read"
-    told = f"{'on' if state.on else 'off'}; {state.length:,} of {state.added:,} entries are in Redis; {read}"
-    late = state.unread_since(now)
-    if late <= LATE:
-        return told
-    grows = f"what is beyond {state.bound:,} goes unread" if state.when_full == "count" else "the stream grows until Redis is full"
-    return f"{told}\nthe oldest has waited for {span(late)}: without `aioqless pipeline archive`, {grows}"
+    return f"{'on' if state.on else 'off'}; {state.length:,} of {state.added:,} entries are in Redis; {read}"
 
 
 def _told_to_stop() -> threading.Event:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from aioqless.archive import Archive
 from aioqless.client import Client
 
 KEPT = 90  # samples
@@ -62,6 +63,7 @@ class Sample:
     failed: Mapping[str, int] = field(default_factory=dict)
     workers: tuple[Mapping[str, Any], ...] = ()
     health: Health = field(default_factory=Health)
+    unread: str | None = None  # what is wrong with the archive
 
     def sum(self, what: str) -> int:
         """One count of all queues together."""
@@ -96,7 +98,8 @@ class Sampler:
         queues = tuple(QueueNow(**each, **totals.get(each["name"], {})) for each in counts)
         failed = await client.jobs.failed()
         workers = tuple(await client.workers.counts())
-        return Sample(when=time.time(), queues=queues, failed=failed, workers=workers, health=await health(client))
+        unread = (await Archive(client.scripts).state()).trouble(now := time.time())
+        return Sample(when=now, queues=queues, failed=failed, workers=workers, health=await health(client), unread=unread)
 
     def _remember(self, sample: Sample, now: float) -> None:
         before, passed = {queue.name: queue for queue in self.latest.queues}, now - self._looked

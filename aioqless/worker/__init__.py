@@ -30,6 +30,7 @@ stacks.py                       the lines that a run has come to
 what it hears:
 listener.py      Listener       hears of ready work and of jobs taken away; owns the subscription
 orders.py        Orders         carries out what is told from outside
+unread.py        Unread         looks whether anybody takes away what the archive keeps
 
 where that is asked for:
 scheduler.py     Scheduler      makes recurring jobs whose cron expression says now; owns its timer

@@ -31,6 +31,7 @@ from aioqless.worker.scheduler import Scheduler
 from aioqless.worker.settings import Settings
 from aioqless.worker.stacks import stack_of
 from aioqless.worker.subscriptions import Subscription
+from aioqless.worker.unread import Unread
 
 
 class Worker:
@@ -66,6 +67,7 @@ class Worker:
         if self._incarnation is not None:
             self._heartbeater.do_beside(self._incarnation.renew)
             self._poller.may_pop = self._incarnation.holds
+        self._unread = Unread(scripts)
         self._running: asyncio.Task[None] | None = None
         self._opening = False
 
@@ -159,7 +161,7 @@ class Worker:
         self._opening = True
         async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
             self._opening = False
-            parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, *self._intakes)
+            parts = (self._finisher, self._heartbeater, self._listener, self._scheduler, self._unread, *self._intakes)
             running = [helpers.create_task(part.run()) for part in parts if part is not None]
             async with self._runner:
                 await self._poller.run()

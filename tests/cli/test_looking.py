@@ -114,6 +114,12 @@ async def test_the_report_of_a_check_says_how_many_of_each_kind(client: Client, 
     assert found.err == "3 problems, 0 mended\naioqless check --resolve mends them, losing no job\n"
 
 
+async def test_a_check_tells_of_an_archive_that_nobody_reads(client: Client, here: Aioqless) -> None:
+    await client.redis.xadd(f"{client.namespace}:x:archive", {"v": "1"}, id="1000-0")  # long ago
+    found = await here("check")
+    assert found.code == 0 and "the archive: what ended waits to be archived, for" in found.err
+
+
 async def test_events_are_told_as_lines_of_json(client: Client, here: Aioqless) -> None:
     async def busy() -> None:
         while True:

@@ -38,7 +38,7 @@ RECURRING = [{"cron"}, {"schedules"}, {"job"}, {""}]
 WORKER = [
     {"subscriptions"},
     {"settings", "outage", "run", "outcome", "executors.variables"},
-    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation", "eviction", "late"},
+    {"executors.parcels", "finisher", "pulse", "declarations", "stacks", "share", "incarnation", "eviction", "late", "unread"},
     {"executors.child", "executors.inside", "executors.threads"},
     {"executors.processes"},
     {"executors"},

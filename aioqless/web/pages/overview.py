@@ -75,6 +75,8 @@ def problems(sample: Sample, unserved: list[str]) -> list[tuple[str, str, str]]:
         found.append((f"Redis may throw jobs away: its policy is {health.policy}.", "Set maxmemory-policy to noeviction.", "/redis"))
     if not health.saved:
         found.append(("Redis failed to write to its disk.", "Look at its log: jobs may be lost when it ends.", "/redis"))
+    if sample.unread:
+        found.append((f"{sample.unread[0].upper()}{sample.unread[1:]}.", "Or turn it off, if nobody wants it.", "/config"))
     return found
 
 

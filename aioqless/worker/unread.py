@@ -1,0 +1,42 @@
+"""Whether anybody takes away what the archive keeps: said in the log before the stream has filled Redis, or is cut."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from redis import exceptions
+
+from aioqless.connection import AWAY
+from aioqless.log import log
+from aioqless.scripts import Scripts
+
+FIRST_LOOK = 60.0
+EVERY = 1800.0
+
+
+class Unread:
+    """Looks at the archive's stream now and then. Owns its timer."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
+
+    async def run(self) -> None:
+        """Look until cancelled, or until it is clear that this worker's user of Redis mayn't."""
+        pause = FIRST_LOOK
+        while True:
+            await asyncio.sleep(pause)
+            pause = EVERY
+            try:
+                await self.look()
+            except AWAY:
+                continue  # which others tell of
+            except exceptions.NoPermissionError:
+                return
+
+    async def look(self) -> None:
+        """Warn, if something is wrong."""
+        from aioqless.archive import Archive  # workers start without it
+
+        if trouble := (await Archive(self._scripts).state()).trouble(time.time()):
+            log.warning("archive.unread", why=trouble)
