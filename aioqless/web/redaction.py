@@ -38,11 +38,15 @@ class Redaction:
             return f"(not JSON: {len(text):,} characters)"
 
     def restored(self, edited: str, stored: str) -> str:
-        """An edited text of data with what was hidden from the editor put back. Raises ValueError for what isn't JSON."""
-        value = json.loads(edited)
-        if HIDDEN not in edited and json.dumps(HIDDEN)[1:-1] not in edited:
-            return edited
-        return json.dumps(self._put_back(value, json.loads(stored)), ensure_ascii=False)
+        """An edited text of data with what was hidden from the editor put back. Raises ValueError for what isn't JSON, or is
+        nested too deeply."""
+        try:
+            value = json.loads(edited)
+            if HIDDEN not in edited and json.dumps(HIDDEN)[1:-1] not in edited:
+                return edited
+            return json.dumps(self._put_back(value, json.loads(stored)), ensure_ascii=False)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
 
     def told(self, text: str, stored: str | None = None) -> str:
         """A text of somebody's own, such as a failure's message or a line of its history, without what follows a hidden name there,

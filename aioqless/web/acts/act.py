@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import TypeAlias
 
 from aioqless.client import Client
@@ -35,10 +37,10 @@ class Doing:
         text = self.form.get(name, "").strip()
         if not text and default is not None:
             return default
-        try:
-            return float(text)
-        except ValueError:
-            raise ValueError(f"{name} must be a number, not {text[:40]!r}") from None
+        with suppress(ValueError):
+            if isfinite(number := float(text)):
+                return number
+        raise ValueError(f"{name} must be a number, not {text[:40]!r}")
 
     async def job(self) -> Job:
         """The job of the form. Raises ValueError when it is gone."""
