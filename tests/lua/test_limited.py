@@ -41,6 +41,18 @@ async def test_one_of_a_key_runs_at_a_time_and_those_behind_it_go_on(story: Stor
     assert (await story.state("a"), await story.state("b")) == ("scheduled", "scheduled")
 
 
+async def test_one_whose_lock_lapsed_long_ago_counts_while_it_has_its_grace(story: Story) -> None:
+    """As after an outage, in which its holder couldn't renew it."""
+    await story.put("a", 0, **ONE)
+    await story.put("b", 0, **ONE)
+    (first,) = await story.pop(1)
+    assert await story.pop(1000, count=9, worker="zoe") == []
+    await story.heartbeat(first, 1005)
+    assert await story.pop(1011, count=9, worker="zoe") == []
+    await story.complete(first, 1012)
+    assert len(await story.pop(1012, count=9, worker="zoe")) == 1
+
+
 async def test_a_limit_holds_across_queues_and_workers(story: Story) -> None:
     for n in range(5):
         await story.put(f"a{n}", n, queue=f"q{n}", **limited(2))

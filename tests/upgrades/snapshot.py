@@ -1,21 +1,28 @@
-"""Write down what this version leaves in Redis, before it is released: `python -m tests.upgrades.snapshot`."""
+"""Write down what this version leaves in Redis, before it is released: `python -m tests.upgrades.snapshot`.
+
+A file is never written by hand, nor by later code: it is what the code of its time left, so one that is there stays as it is. That of a
+version that isn't released yet is kept as `0.1.0.dev1` and so on where more is to be written down.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
 
 import aioqless
-from aioqless import Client, NewJob, chain
+from aioqless import Client, NewJob, Seal, chain
+from aioqless.archive.stream import Archive
 from aioqless.people import Desk
 from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"
 THEN = 1_700_000_000.0  # all was put at this time
+SEALED_WITH = "tmjp8ECUvBV7M5MkoNOTl9xiuwKqeV-v0kFoC2E0y3o="
 
 
 async def everything(client: Client) -> None:
@@ -54,6 +61,60 @@ async def everything(client: Client) -> None:
     await client.config.set("mail-heartbeat", 30)
     await client.queue("closed").put("Greet", jid="in-a-paused-queue")
     await client.queue("closed").pause()
+    await of_many(client)
+    await of_people(client)
+    await of_the_archive(client)
+    await of_others(client)
+
+
+async def of_many(client: Client) -> None:
+    """What jobs have with each other, and what they leave."""
+    shared = client.queue("shared")
+    await shared.put_many(NewJob("Greet", jid=jid, limit_key="shared", limit=1, rate=(9, 3600)) for jid in ("holding", "held-back"))
+    await shared.pop(2, worker="worker-shared")
+    results = client.queue("results")
+    await results.put("Greet", jid="with-a-result")
+    (job,) = await results.pop(worker="worker-results")
+    await client.scripts("heartbeat", jid=job.jid, worker="worker-results", now=THEN, progress=0.5, message="half")
+    await client.scripts("complete", jid=job.jid, worker="worker-results", queue="results", now=THEN, result=f"{10**9} [1]")
+    await client.config.set("aged-failed-history", 10**9)
+    await client.queue("aged").put("Greet", jid="aged")
+    (job,) = await client.queue("aged").pop(worker="worker-aged")
+    await job.fail("old", "why")
+
+
+async def of_people(client: Client) -> None:
+    await client.queue("desk").put_many(NewJob("Judge", jid=jid) for jid in ("skipped", "handed-over"))
+    desk = Desk(client, "desk")
+    for end in ("skip", "hand over"):
+        reserved = await desk.reserve("ann", limit=600)
+        assert reserved is not None
+        await (reserved.skip() if end == "skip" else reserved.hand_over("bob"))
+
+
+async def of_the_archive(client: Client) -> None:
+    await client.config.set("archive", "on")
+    archived = client.queue("archived")
+    await archived.put_many(NewJob("Greet", jid=jid) for jid in ("archived", "archived-failed", "archived-retried"))
+    (completed, failed, retried) = await archived.pop(3, worker="worker-archived")
+    await completed.complete()
+    await failed.fail("broken", "why")
+    await retried.retry()
+    archive = Archive(client.scripts)
+    first = (await archive.state()).first
+    assert first is not None
+    await archive.trim(first, "lake")
+
+
+async def of_others(client: Client) -> None:
+    """What is sealed, a worker's name, what sidekiq's clients pushed, what people did in a browser."""
+    async with Client(client.url, namespace=client.namespace, clock=lambda: THEN, seal=Seal(SEALED_WITH)) as sealing:
+        await sealing.queue("sealed").put("Greet", {"card": 1}, jid="sealed")
+    await client.scripts("incarnation", "claim", worker="stable", now=THEN, told='{"id": "1"}')
+    await client.scripts("trail", "add", who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
+    pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}
+    await client.redis.lpush("queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed))
+    await client.scripts("intake", "queue", prefix="", into="", queue="foreign", side="right", count=9, now=THEN)
 
 
 async def written(redis: Redis, namespace: str = "ql") -> list[dict[str, Any]]:
@@ -81,6 +142,8 @@ async def _value(redis: Redis, key: bytes, kind: str) -> Any:
             return sorted(item.decode() for item in await redis.smembers(key))
         case "zset":
             return [[item.decode(), score] for item, score in await redis.zrange(key, 0, -1, withscores=True)]
+        case "stream":
+            return [[place.decode(), {name.decode(): text.decode() for name, text in of.items()}] for place, of in await redis.xrange(key)]
     raise ValueError(f"{key!r} is a {kind}")
 
 
@@ -99,17 +162,23 @@ async def stored(redis: Redis, entries: list[dict[str, Any]]) -> None:
                 await redis.sadd(key, *value)
             case "zset":
                 await redis.zadd(key, dict(value))
+            case "stream":
+                for place, of in value:
+                    await redis.xadd(key, of, id=place)
         if entry["lasts"]:
             await redis.expire(key, entry["lasts"])
 
 
 async def main() -> None:
+    file = FOLDER / f"{aioqless.__version__}.jsonl"
+    if file.exists():
+        sys.exit(f"{file} is there, and stays as it is")
     with server() as url:
         async with Client(url, clock=lambda: THEN, name="snapshot") as client, Redis.from_url(url) as redis:
             await everything(client)
             lines = [json.dumps(entry) for entry in await written(redis)]
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{aioqless.__version__}.jsonl").write_text("\n".join(lines) + "\n")
+    file.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

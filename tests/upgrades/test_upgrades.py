@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import aioqless
-from aioqless import Client, Job, Settings, Worker, job
+from aioqless import Client, Job, Seal, Settings, Worker, job
+from aioqless.archive.stream import Archive
+from aioqless.people import Desk, Person
 from tests.conftest import Until
 
-from .snapshot import FOLDER, THEN, everything, stored, written
+from .snapshot import FOLDER, SEALED_WITH, THEN, everything, stored, written
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
+KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
+BRIEF = {"request", "todo", "left", "fallen"}  # kept from one call to the next
 JIDS = {
     "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed", "failed", "retried", "exhausted", "running",
     "reserved", "in-a-paused-queue",
@@ -28,15 +34,39 @@ def entries(version: Path, namespace: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda version: version.stem)
-async def left(request: pytest.FixtureRequest, client: Client) -> Client:
-    """What a version left, an hour and more later."""
+async def left(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[Client]:
+    """What a version left, an hour and more later, and who has its keys."""
     await stored(client.redis, entries(request.param, client.namespace))
+    async with Client(client.url, namespace=client.namespace, seal=Seal(SEALED_WITH)) as client:
+        yield client
+
+
+@pytest.fixture
+async def latest(client: Client) -> Client:
+    """What this version leaves, as it was written down."""
+    await stored(client.redis, entries(FOLDER / f"{aioqless.__version__}.jsonl", client.namespace))
     return client
+
+
+async def jobs_of(client: Client) -> dict[str, Job]:
+    """All jobs that were left."""
+    prefix = f"{client.namespace}:j:"
+    keys = [key.decode() async for key in client.redis.scan_iter(f"{prefix}*", _type="hash")]
+    return {job.jid: job for job in await client.jobs.multiget(*(key.removeprefix(prefix) for key in keys))}
 
 
 def test_this_version_has_left_something() -> None:
     """Else: python -m tests.upgrades.snapshot."""
     assert aioqless.__version__ in [version.stem for version in VERSIONS]
+
+
+def test_it_has_left_each_kind_of_key_that_is_ours() -> None:
+    """A kind that is new belongs into `everything`, and into another snapshot."""
+    kinds = re.findall(r"^function keys\..*ns \.\. ':x:([\w:]+?):?'.* end +-- (\S+)", KEYS.read_text(), re.MULTILINE)
+    assert len(kinds) > 20
+    kept = {name for name, what in kinds if what != "channel:"} - BRIEF
+    names = [line["key"] for line in entries(FOLDER / f"{aioqless.__version__}.jsonl", "ql")]
+    assert {kind for kind in kept if not any(name.startswith(f"ql:x:{kind}") for name in names)} == set()
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.stem)
@@ -54,8 +84,8 @@ async def test_what_this_version_writes_has_no_other_shape_than_what_is_read_of_
 
 
 async def test_every_job_is_read_with_all_that_it_carries(left: Client) -> None:
-    jobs = {each.jid: each for each in await left.jobs.multiget(*JIDS)}
-    assert jobs.keys() == JIDS
+    jobs = await jobs_of(left)
+    assert jobs.keys() >= JIDS
     waiting = jobs["waiting"]
     assert (waiting.priority, waiting.tags, waiting.retries, waiting.tracked) == (-3, ["red", "blue", "watched"], 2, True)
     assert waiting.raw_data == '{"n":[],"big":12345678901234567}'
@@ -72,17 +102,45 @@ async def test_every_job_is_worked_to_its_end(left: Client, until: Until) -> Non
 
     await left.config.set("grace-period", 0)
     await left.queue("closed").unpause()
-    for jid in ("failed", "exhausted"):
-        await left.jobs.revive(jid)
+    jobs = await jobs_of(left)
+    for jid, found in jobs.items():
+        if found.state == "failed":
+            await left.jobs.revive(jid)
     for jid in ("interval", "cron"):
         recurring = await left.jobs.recurring(jid)
         assert recurring is not None and not recurring.paused
-    queues = ("mail", "retried", "running", "review", "closed", "failed", "exhausted")
-    async with Worker(left, greet, settings=Settings(queues=queues, poll=0.05)):
-        await until(lambda: _all_complete(left), 20)
+    async with Worker(left, greet, settings=Settings(queues=("*",), poll=0.05)):
+        await until(lambda: _all_complete(left, jobs), 20)
     made = [each.jid async for each in left.recurring()]
     assert set(made) == {"interval", "cron", "paused"}
 
 
-async def _all_complete(client: Client) -> bool:
-    return {each.state for each in await client.jobs.multiget(*JIDS)} == {"complete"}
+async def _all_complete(client: Client, jids: Iterable[str]) -> bool:
+    return {each.state for each in await client.jobs.multiget(*jids)} == {"complete"}
+
+
+async def test_what_is_kept_beside_jobs_is_read(latest: Client) -> None:
+    found = await latest.jobs.get("with-a-result")
+    assert found is not None and await found.result() == [1]
+    state = await Archive(latest.scripts).state()
+    assert (state.on, state.length, state.reader) == (True, 1, "lake")
+    trail = await latest.scripts("trail", "list")
+    assert [(act["who"], act["act"]) for act in trail] == [("ann", "cancel")]
+    assert await latest.config.get("aged-failed-history") in (10**9, str(10**9))
+
+
+async def test_limits_keys_and_what_people_skipped_still_hold(latest: Client) -> None:
+    assert await latest.queue("mail").put("Greet", jid="another", unique="user") == "alone"
+    assert await latest.queue("shared").pop(2, worker="now") == []  # the one that has the lock has its grace now
+    await latest.scripts("timeout", jids=["holding"])
+    (first,) = await latest.queue("shared").pop(2, worker="now")
+    assert first.jid in ("holding", "held-back")
+    reserved = await Desk(latest, "desk").reserve(Person("ann", "1"))
+    assert reserved is not None and reserved.job.jid == "handed-over"
+    assert await Desk(latest, "desk").reserve(Person("ann", "2")) is None
+
+
+async def test_what_was_sealed_is_opened_by_those_who_have_the_key(left: Client) -> None:
+    found = await left.jobs.get("sealed")
+    if found is not None:  # the first to be written down had none
+        assert found.data == {"card": 1} and "card" not in found.raw_data

@@ -32,8 +32,9 @@ function limits.busy_until(own, now)
   local holding = keys.holding(own.key)
   if redis.call('ZCARD', holding) < own.limit then return nil end
   for _, jid in ipairs(redis.call('ZRANGE', holding, '-inf', now, 'BYSCORE', 'LIMIT', 0, LOOKS)) do
-    local job = redis.call('HMGET', keys.job(jid), 'state', 'expires')
+    local job = redis.call('HMGET', keys.job(jid), 'state', 'expires', 'grace', 'queue')
     local ends = (tonumber(job[2]) or 0) + config.number('grace-period')
+    if job[3] then ends = math.max(ends, tonumber(redis.call('ZSCORE', keys.locks(job[4] or ''), jid)) or 0) end
     if job[1] == 'running' and ends > now then redis.call('ZADD', holding, ends, jid) else redis.call('ZREM', holding, jid) end
   end
   if redis.call('ZCARD', holding) < own.limit then return nil end
