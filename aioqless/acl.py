@@ -44,6 +44,8 @@ _KNOWN = _ONLY_READ | set(_WRITES.split())
 
 _CALL = re.compile(r"redis\.p?call\(\s*'([A-Z]+)',\s*$")
 _KEY = re.compile(r"'\x02:([^']*)'((?:\s*\.\.\s*(?:'[^']*'|string\.format\([^)]*\)|[\w.\[\] ]*\w\]?))*)")
+_FAMILY = re.compile(r"\{'\w+', '\^([^$']*)(\$?)', function\(here")  # those that aren't looked at have no name there
+_PLAIN = str.maketrans("", "", "%()")
 _NAMESPACE = "\x02"  # stands for it in the scripts that are read
 
 
@@ -74,12 +76,21 @@ def _patterns(role: str, namespace: str) -> list[str]:
         for pattern, command in _keys(script):
             if command != "PUBLISH":
                 written[pattern] = written.get(pattern, False) or command not in _ONLY_READ
+    if "find" in ROLES[role]:
+        written.setdefault("j:*", False)  # it comes by its keys, too
     if "check" in ROLES[role]:
+        written |= dict.fromkeys(_mended(), True)
         written["*"] = False  # it looks at every key that there is
     written["q:*"] = True  # a call names its queue by such a key, by which a Cluster finds the node; it needn't be there
     here = re.sub(r"([*?\[\]\\])", r"\\\1", namespace)
     keys = [f"{'~' if writes else '%R~'}{here}:{pattern}" for pattern, writes in sorted(written.items()) if not _covered(pattern, written)]
     return [f"~{here}", *keys, f"&{here}:*"]
+
+
+def _mended() -> list[str]:
+    """Keys that `check` may change, by the kinds that it knows; they aren't spelled where it does."""
+    kinds = _FAMILY.findall(compose("check", _NAMESPACE).text)
+    return [re.sub(r"\(\.[*+]\)", "*", kind).translate(_PLAIN) + ("" if ended else "*") for kind, ended in kinds]
 
 
 def _covered(pattern: str, written: dict[str, bool]) -> bool:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -144,21 +144,33 @@ def here(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     """Run one command to its end within the tests' own process, which takes a fraction of the time."""
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
 
-    def run_main() -> Ended:
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
-            main()
-        return Ended(int(ended.value.code or 0), out.getvalue(), err.getvalue())
-
     async def run(*arguments: str, in_namespace: bool = True) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["aioqless", *arguments, *(["--namespace", namespace] if in_namespace else [])])
-        return await asyncio.to_thread(run_main)
+        return await asyncio.to_thread(run_main, *arguments, *(["--namespace", namespace] if in_namespace else []))
 
-    path = list(sys.path)
-    yield run
-    sys.path[:] = path
-    structlog.reset_defaults()
-    vars(log).pop("bind", None)  # a command line's logger keeps its shape for good; the tests that follow have another
+    with a_process():
+        yield run
+
+
+@contextmanager
+def a_process() -> Iterator[None]:
+    """What a command does to the process that it has for itself is undone."""
+    path, argv = list(sys.path), sys.argv
+    try:
+        yield
+    finally:
+        sys.path[:], sys.argv = path, argv
+        structlog.reset_defaults()
+        vars(log).pop("bind", None)  # a command line's logger keeps its shape for good; the tests that follow have another
+
+
+def run_main(*arguments: str) -> Ended:
+    """Run one command; what it prints must be text that a terminal takes."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors, write_through=True) for errors in ("strict", "backslashreplace"))
+    sys.argv = ["aioqless", *arguments]
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main()
+    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    return Ended(int(ended.value.code or 0), *printed)
 
 
 @pytest.fixture

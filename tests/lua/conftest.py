@@ -1,11 +1,36 @@
 """A story for each test."""
 
+from collections.abc import AsyncIterator
+
 import pytest
+import redis as blocking
 from redis.asyncio import Redis
 
+from aioqless.connection import Connection
 from aioqless.scripts import Scripts
 
+from .least import WANTED, LeastScripts, make_users
 from .story import Story
+
+
+@pytest.fixture(scope="session")
+def users(redis_url: str) -> None:
+    """Where stories are told by users who may do no more than they must."""
+    if WANTED:
+        with blocking.Redis.from_url(redis_url) as redis:
+            make_users(redis)
+
+
+@pytest.fixture
+async def scripts(redis_url: str, namespace: str, users: None) -> AsyncIterator[Scripts]:
+    if WANTED:
+        least = LeastScripts(redis_url, namespace)
+        yield least
+        await least.aclose()
+    else:
+        connection = Connection(redis_url)
+        yield Scripts(connection, namespace)
+        await connection.aclose()
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m tests.servers [pytest's arguments]`."""
+"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m tests.servers [pytest's arguments]`.
+
+Stories of scripts are told by users who may do what one script needs, and no more.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,13 @@ def main(arguments: list[str]) -> int:
 def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
     """How many tests passed and failed with this server as the one that is found first."""
     folder = server.program.path.parent
-    environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", TESTED: str(server.program.path)}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--no-loadscope-reorder", "-p", "no:cacheprovider", *arguments]
+    environment = os.environ | {
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        TESTED: str(server.program.path),
+        "AIOQLESS_LEAST": "1",
+    }
+    options = ["-q", "-n", "auto", "--no-loadscope-reorder", "-p", "no:cacheprovider", "--show-capture=no"]
+    command = [sys.executable, "-m", "pytest", *options, *arguments]
     said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
     counts = {what: int(count) for count, what in re.findall(r"(\d+) (passed|failed|errors?)\b", said.splitlines()[-1] if said else "")}
     wrong = sum(count for what, count in counts.items() if what != "passed")

@@ -16,8 +16,10 @@ from aioqless.acl import ROLES, user
 from aioqless.archive.stream import Archive
 from aioqless.people import Desk
 from aioqless.people.reservation import Reservation
+from aioqless.scripts.compose import compose
 from aioqless.scripts.header import command_names
 from tests.conftest import Until
+from tests.lua.test_bad_input import every_form
 from tests.server import OwnServer
 
 PASSWORD = "p@ss/w:rd #é%?&"
@@ -56,6 +58,35 @@ def as_a(server: OwnServer, namespace: str, root: Client) -> ByRole:
 def test_every_command_belongs_to_a_role() -> None:
     assert set(command_names()) - set().union(*ROLES.values()) == {"intake"}  # which takes from keys of other systems, whatever they are
     assert set().union(*ROLES.values()) <= set(command_names())
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_role_may_call_each_form_of_each_of_its_scripts(as_a: ByRole, root: Client, role: str) -> None:
+    """Whatever it answers. What scripts do in all their stories is tried by `AIOQLESS_LEAST=1 pytest tests/lua`."""
+    called = set()
+    async with as_a(role) as client:
+        for form in every_form():
+            if (name := form.command.name) in ROLES[role]:
+                called.add(name)
+                await root.queue("mail").put("Greet", jid="a", tags=["x"])
+                keys = [f"{client.namespace}:q:{key}" for key in form.keys]
+                try:
+                    await client.redis.eval(compose(name, client.namespace).text, len(keys), *keys, *form.argv())  # type: ignore[misc]
+                except exceptions.ResponseError as refused:
+                    assert "permission" not in str(refused).lower(), (name, form.word, refused)
+    assert called == ROLES[role]
+
+
+async def test_a_dashboard_may_mend_whatever_check_finds(as_a: ByRole, root: Client) -> None:
+    """It changes keys that it comes by, and spells nowhere."""
+    for key in ("w:gone:jobs", "x:holding:k", "x:held:k", "x:ticks", "completed", "q:mail-depends"):
+        await root.redis.zadd(f"{root.namespace}:{key}", {"nobody": 1})
+    await root.redis.rpush(f"{root.namespace}:j:nobody-history", "[]")
+    await root.redis.set(f"{root.namespace}:x:unique:k", ":nobody")
+    await root.redis.set(f"{root.namespace}:x:result:nobody", "1 1")
+    async with as_a("dashboard") as client:
+        assert len(await client.check(resolve=True)) > 8
+    assert await root.check() == []
 
 
 def test_a_line_has_the_hash_of_a_password_and_patterns_of_its_namespace_alone() -> None:

@@ -1,0 +1,65 @@
+"""The scripts, called by users of Redis who may each do what one of them needs, and no more.
+
+With AIOQLESS_LEAST=1 all stories are told so: what a script does in any of them, it may do by what `aioqless acl` reads off it. A role
+may do what its scripts may, so none of them is refused anything.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from redis import Redis
+
+from aioqless import acl
+from aioqless.connection import Connection
+from aioqless.scripts import Scripts
+from aioqless.scripts.calls import Call
+from aioqless.scripts.header import command_names
+
+WANTED = os.environ.get("AIOQLESS_LEAST") == "1"
+ANY = "any-namespace"
+ELSEWHERE = ("~*queues", "~*queue:*", "~*schedule", "~*retry")  # where `intake` takes from, which docs/servers.md says
+NAMESPACES = (
+    "bad-input",
+    "bounds",
+    "any-json",
+    "town",
+    *(f"t{'[0-9]' * digits}" for digits in range(1, 5)),
+)  # those that stories are told in
+
+
+def make_users(redis: Redis) -> None:
+    """One for each command, in any namespace."""
+    for name in command_names():
+        acl.ROLES[name] = {name}
+        try:
+            line = acl.user(name, ANY, "", name)
+        finally:
+            del acl.ROLES[name]
+        words = ["nopass" if word.startswith("#") else word.replace(f"{ANY}:", "*:") for word in line.split()[1:]]
+        rules = [word for word in words if word != f"~{ANY}"] + [f"~{namespace}" for namespace in NAMESPACES]
+        redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))  # type: ignore[no-untyped-call]
+
+
+class LeastScripts(Scripts):
+    """Each command has a connection of its own user."""
+
+    def __init__(self, url: str, namespace: str) -> None:
+        self._url = url
+        self._connections: dict[str, Connection] = {}
+        super().__init__(Connection(url), namespace)
+
+    async def _evaluate(self, call: Call) -> Any:
+        if call.command not in self._connections:
+            self._connections[call.command] = Connection(self._url.replace("://", f"://{call.command}:any@", 1))
+        shared, self.connection = self.connection, self._connections[call.command]
+        evaluated = super()._evaluate(call)
+        try:
+            return await evaluated
+        finally:
+            self.connection = shared
+
+    async def aclose(self) -> None:
+        for connection in (self.connection, *self._connections.values()):
+            await connection.aclose()
