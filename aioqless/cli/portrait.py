@@ -13,6 +13,7 @@ from aioqless.cli.printing import say
 from aioqless.cli.shapes import text_of
 from aioqless.cli.words import STYLES, ago, brief, clock, many, plain, span
 from aioqless.jobs import Job
+from aioqless.jobs.record import meaning
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,6 +24,7 @@ MOST = 10  # jobs of a list of dependencies
 
 def portray(job: Job, states: Mapping[str, str]) -> None:
     """Print it. `states` are those of the jobs that it waits for and that wait for it, as far as they exist."""
+    from rich.padding import Padding
     from rich.text import Text
 
     state = str(job.state)
@@ -36,6 +38,8 @@ def portray(job: Job, states: Mapping[str, str]) -> None:
         by = f" · worker {plain(failure.worker)}" if failure.worker else ""
         say(Text(f"  {plain(failure.group)} · {ago(failure.when)}{by}", style="bold red" if state == "failed" else "yellow"))
         _indented(failure.message)
+        if means := meaning(failure.message):
+            say(Padding(means, (0, 0, 0, 2)), style="dim")
     _title("Data")
     _data(job)
     _related("Waits for", job.dependencies, job.whole.dependencies_total, states)

@@ -33,6 +33,18 @@ class Failure:
     worker: str
 
 
+def meaning(message: str) -> str:
+    """What a failure means that the job's handler knows nothing of, since its worker was lost; nothing for any other."""
+    if message.startswith("Lost its lock "):
+        return (
+            "Each time its worker fell silent while it ran. It may kill its worker (out of memory, a crash in C code), "
+            "or keep it from renewing the lock; the worker's own log may tell."
+        )
+    if message.startswith("Job exhausted retries "):
+        return "It lost its worker again and again until no retry was left: it may kill or block its workers, or another job beside it did."
+    return ""
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a run said to be: the `share` that is done, from 0 to 1, what it was doing, and when (seconds since 1970)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from markupsafe import Markup
 import aioqless.web.drawing as drawing
 import aioqless.web.wording as wording
 from aioqless.errors import InvalidArgument, NoSuchJob
+from aioqless.jobs.record import meaning
 from aioqless.web.access import Role
 from aioqless.web.asked import Asked, Page, address
 
@@ -39,7 +41,7 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     words = ("number", "short", "size", "span", "moment", "day", "event", "more", "last_line", "counted")
-    found.filters |= {name: getattr(wording, name) for name in words}
+    found.filters |= {name: getattr(wording, name) for name in words} | {"meaning": meaning}
     found.globals |= {"drawing": drawing, "Role": Role, "NAVIGATION": NAVIGATION}
     return found
 
@@ -59,7 +61,7 @@ class Rendering:
 
     def of(self, page: Page, asked: Asked, token: str, notes: Sequence[tuple[str, str]] = ()) -> str:
         """The same of what was found already."""
-        return self._templates.get_template(page.template).render(**_common(page, asked, token), notes=notes, **page.values)
+        return self._templates.get_template(page.template).render({**_common(page, asked, token), "notes": notes, **page.values})
 
     async def contents(self, asked: Asked) -> str:
         """What is within its `main`, which is what changes, for all browsers; `for_browser` makes it one's own."""
@@ -101,5 +103,5 @@ def _common(page: Page, asked: Asked, token: str) -> dict[str, Any]:
         "asked": asked, "page": page, "link": link, "token": Markup(token), "root": root, "who": asked.who,
         "may_operate": asked.may(Role.OPERATE), "may_administer": asked.may(Role.ADMIN), "here": asked.here,
         "sample": asked.board.sampler.latest, "bulks": asked.board.bulks, "redaction": asked.board.redaction,
-        "has_users": bool(asked.board.access.users),
+        "now": time.time(), "has_users": bool(asked.board.access.users),
     }  # fmt: skip

@@ -14,7 +14,7 @@ EVENTS = {
     "done": "Completed",
     "failed": "Failed in {group}",
     "failed-retries": "Failed: no retries were left ({group})",
-    "timed-out": "Taken from its worker",
+    "timed-out": "Timed out: taken from its worker",
     "lock-lost": "Lock lost",
     "retried": "To be retried",
     "moved": "Moved",

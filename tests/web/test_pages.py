@@ -94,3 +94,17 @@ async def test_one_is_not_called_many(http: httpx.AsyncClient, client: Client) -
         await job.fail("mail-ValueError", "no")
     assert "1 job in 1 group<" in (await http.get("/failures")).text
     assert "1 job<" in (await http.get("/tag?name=vip")).text
+
+
+async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that_stalls_is_called_so(redis_url: str) -> None:
+    begun = time.time() - 1000
+    async with Client(redis_url, clock=lambda: begun) as earlier, Client(redis_url) as client, asked(create_app(client)) as http:
+        for jid in ("poison", "stuck"):
+            await earlier.queue(jid).put("Greet", {}, jid=jid, retries=0)
+            await earlier.queue(jid).pop(worker="ann")
+        await client.config.set("grace-period", 0)
+        for _ in range(2):  # its holder is told first, then it may be had by others
+            await client.queue("poison").pop(worker="bob")
+        page = (await http.get("/job?jid=poison")).text
+        assert "Job exhausted retries" in page and "it may kill or block its workers" in page and "<dd>0 of 0</dd>" in page
+        assert 's-stalled">stalled' in (await http.get("/worker?name=ann")).text
