@@ -70,10 +70,10 @@ def delay(value: Number | None) -> float:
     return 0.0 if value is None else number("delay", value, 0, LONGEST_DELAY)
 
 
-def interval(value: Number) -> float:
-    """Seconds between the instances of a recurring job."""
-    seconds = number("interval", value, 0, LONGEST_DELAY)
-    refuse_unless(seconds > 0, "interval", value)
+def interval(value: Number, argument: str = "interval") -> float:
+    """Seconds between the instances of a recurring job, or that a reservation lasts."""
+    seconds = number(argument, value, 0, LONGEST_DELAY)
+    refuse_unless(seconds > 0, argument, value)
     return seconds
 
 

@@ -6,7 +6,9 @@ That the scripts agree with the model is tested in test_model.py.
 from hypothesis import settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
-from .life import ALL_STATES, QUEUES, Data, Life
+from .cast import ALL_STATES, QUEUES
+from .choosing import Data
+from .life import Life
 
 
 class Alone(Life):

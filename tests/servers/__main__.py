@@ -1,10 +1,11 @@
-"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m tests.servers [pytest's arguments]`.
+"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m tests.servers`.
 
 Stories of scripts are told by users who may do what one script needs, and no more.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -15,24 +16,43 @@ from pathlib import Path
 from .found import Found, found
 from .running import TESTED
 
+HEAD = "| server | from | tests passed | failed |"
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "servers.md"
 TESTS = ("tests/lua", *(f"tests/servers/test_{name}.py" for name in ("full_memory", "acl", "sentinel", "cluster")))
 
 
-def main(arguments: list[str]) -> int:
-    rows, failed = [], 0
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="nox -s servers --", description="All that works on Redis, on every Redis and Valkey that is found."
+    )
+    parser.add_argument("--only", default="", help="servers whose names begin so: 'Redis 8'")
+    options, arguments = parser.parse_known_args()
+    failed = 0
     for server in found(ROOT / ".nox" / "redis"):
-        began = time.monotonic()
-        passed, wrong = _tested(server, arguments or list(TESTS))
-        rows.append(f"| {server} | {server.origin} | {passed:,} | {wrong} |")
-        print(rows[-1], f"{time.monotonic() - began:.0f} s", flush=True)
-        failed += wrong
-    if not arguments:
-        table = "\n".join(["| server | from | tests passed | failed |", "|---|---|---|---|", *rows])
-        marked = re.compile(r"(?<=<!-- servers -->\n).*?(?=<!-- /servers -->)", re.DOTALL)
-        PAGE.write_text(marked.sub(lambda _: f"{table}\n", PAGE.read_text("utf-8")), "utf-8")
+        if str(server).startswith(options.only):
+            began = time.monotonic()
+            passed, wrong = _tested(server, arguments or list(TESTS))
+            row = f"| {server} | {server.origin} | {passed:,} | {wrong} |"
+            print(row, f"{time.monotonic() - began:.0f} s", flush=True)
+            failed += wrong
+            if not arguments:
+                _keep(row)
     return 1 if failed else 0
+
+
+def _keep(row: str) -> None:
+    """Into the table, in the place of an earlier run on this server."""
+    text = PAGE.read_text("utf-8")
+    marked = re.compile(r"(?<=<!-- servers -->\n).*?(?=<!-- /servers -->)", re.DOTALL)
+    known = {line.split("|")[1]: line for line in [*marked.findall(text)[0].splitlines()[2:], row]}
+    lines = [HEAD, "|---|---|---|---|", *(known[name] for name in sorted(known, key=_by_version))]
+    PAGE.write_text(marked.sub(lambda _: "\n".join([*lines, ""]), text), "utf-8")
+
+
+def _by_version(name: str) -> tuple[str, list[int]]:
+    kind, version = name.split()
+    return kind, [int(part) for part in version.split(".")]
 
 
 def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
@@ -54,4 +74,4 @@ def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

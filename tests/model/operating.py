@@ -1,0 +1,182 @@
+"""What is done to jobs whatever their state, to queues, workers and the configuration."""
+
+import math
+from collections.abc import Sequence
+
+from . import arguments
+from .arguments import Number, Refusal, created, document, present, refuse_unless
+from .holding import Holding
+from .namespace import TICKS, Hash, option_stored
+
+
+class Operating(Holding):
+    """From cancel to config."""
+
+    def cancel(self, *, jids: Sequence[str]) -> list[str]:
+        """Delete jobs, all or none: whoever depends on one must be named too."""
+        for jid in arguments.words("jids", jids):
+            if not self.dependents(jid) <= set(jids):
+                raise Refusal("HELD", jid)
+        canceled = [jid for jid in dict.fromkeys(jids) if self.exists(jid) and self.job(jid)["state"] != "complete"]
+        for jid in canceled:
+            job = self.job(jid)
+            message = {"event": "canceled", "jid": jid, "worker": job["worker"], "queue": job["queue"]}
+            self.publish("log", message)
+            if job["worker"]:
+                self.leave_worker(jid, job["worker"])
+                self.publish(f"w:{job['worker']}", message)
+            self.leave(jid, job["queue"], "work", "locks", "scheduled", "depends")
+            self.unlink(jid, self.dependencies(jid))
+            if job["state"] == "failed":
+                self.leave_failures(jid)
+            self.tell_trackers("canceled", jid)
+            self.delete_job(jid)
+        return canceled
+
+    def _depending(self, jid: str) -> Hash:
+        job = self.job(present("jid", jid))
+        if job["state"] != "depends":
+            raise Refusal("BADSTATE", f"{jid} is {job['state']}")
+        return job
+
+    def depends_on(self, *, jid: str, jids: Sequence[str], now: Number) -> int:
+        arguments.time(now)
+        wanted = arguments.words("jids", jids)
+        refuse_unless(jid not in wanted, "jids", jids)
+        self._depending(jid)
+        self.link(jid, wanted)
+        return 1
+
+    def depends_off(self, *, jid: str, jids: Sequence[str], now: Number) -> int:
+        time = arguments.time(now)
+        dropped = arguments.words("jids", jids)
+        self._depending(jid)
+        everything = list(dropped) == ["all"]
+        self.unlink(jid, self.dependencies(jid) if everything else dropped)
+        if not self.dependencies(jid):
+            self._let_go(jid, time)
+        return 1
+
+    def unfail(self, *, queue: str, group: str, now: Number, count: Number | None = None) -> int:
+        """Put a group's jobs back to work, the longest failed first."""
+        created("queue", queue)
+        present("group", group)
+        time, most = arguments.time(now), 25 if count is None else arguments.whole("count", count)
+        jids = self.items("f", group)[::-1][:most]
+        for jid in jids:
+            self.leave_failures(jid)
+            job = self.job(jid)
+            job.update(worker="", expires=0, queue=queue, remaining=job["retries"], time=time)
+            job.pop("x-lost", None)
+            self.append_history(jid, time, "put", {"q": queue})
+            self.file_as_waiting(jid, queue, time)
+            self.register_queue(queue, time)
+        return len(jids)
+
+    def revive_group(self, *, group: str, now: Number, count: Number | None = None) -> int:
+        """The same, each in the queue that it failed in."""
+        present("group", group)
+        time, most = arguments.time(now), 25 if count is None else arguments.whole("count", count)
+        jids = self.items("f", group)[::-1][:most]
+        for jid in jids:
+            self._revive(jid, time)
+        return len(jids)
+
+    def revive_job(self, *, jid: str, now: Number, data: str | None = None, was: str | None = None) -> int:
+        time = arguments.time(now)
+        if data:
+            document("data", data)
+        job = self.job(present("jid", jid))
+        if job["state"] != "failed" or was not in (None, "", job["data"]):
+            raise Refusal("BADSTATE", f"{jid} is {job['state']}")
+        if data:
+            job["data"] = data
+        self._revive(jid, time)
+        return 1
+
+    def _revive(self, jid: str, now: float) -> None:
+        self.leave_failures(jid)
+        job = self.job(jid)
+        job.update(worker="", expires=0, remaining=job["retries"], time=now)
+        job.pop("x-lost", None)
+        self.append_history(jid, now, "put", {"q": job["queue"]})
+        self.file_as_waiting(jid, job["queue"], now)
+        self.register_queue(job["queue"], now)
+
+    def priority(self, *, jid: str, priority: Number) -> float:
+        stored = arguments.stored_priority(priority)
+        job = self.job(present("jid", jid))
+        job["priority"] = stored
+        work = self.place(job["queue"], "work")
+        if jid in work and work[jid] != math.inf:
+            work[jid] = stored - job["time"] / TICKS
+        return arguments.turned(stored)
+
+    def log(self, *, jid: str, message: str, now: Number, data: str | None = None) -> None:
+        present("message", message)
+        time = arguments.time(now)
+        extra = arguments.json_object("data", data) if data else None
+        self.job(present("jid", jid))
+        self.append_history(jid, time, message, extra)
+
+    def tag_add(self, *, jid: str, now: Number, tags: Sequence[str]) -> list[str]:
+        time = arguments.time(now)
+        added = [created("tags", tag) for tag in arguments.words("tags", tags)]
+        job = self.job(present("jid", jid))
+        self.attach(jid, added, time)
+        job["tags"] = list(dict.fromkeys(job["tags"] + added))
+        return list(job["tags"])
+
+    def tag_remove(self, *, jid: str, now: Number, tags: Sequence[str]) -> list[str]:
+        arguments.time(now)
+        removed = arguments.words("tags", tags)
+        job = self.job(present("jid", jid))
+        self.detach(jid, removed)
+        job["tags"] = [tag for tag in job["tags"] if tag not in removed]
+        return list(job["tags"])
+
+    def track_track(self, *, jid: str, now: Number, tags: Sequence[str] = ()) -> int:
+        time = arguments.time(now)
+        self.job(present("jid", jid))
+        if tags:
+            self.tag_add(jid=jid, now=now, tags=tags)
+        tracked = self.scores("tracked")
+        new = jid not in tracked
+        tracked[jid] = time
+        self.publish("track", jid)
+        return int(new)
+
+    def track_untrack(self, *, jid: str, now: Number) -> int:
+        present("jid", jid)
+        arguments.time(now)
+        self.publish("untrack", jid)
+        return int(self.scores("tracked").pop(jid, None) is not None)
+
+    # Queues, workers, configuration
+
+    def pause(self, *, queues: Sequence[str]) -> None:
+        self.members("paused_queues").update(arguments.words("queues", queues))
+
+    def unpause(self, *, queues: Sequence[str]) -> None:
+        self.members("paused_queues").difference_update(arguments.words("queues", queues))
+
+    def forget(self, *, queues: Sequence[str]) -> None:
+        for queue in arguments.words("queues", queues):
+            self.scores("queues").pop(queue, None)
+
+    def deregister(self, *, workers: Sequence[str]) -> None:
+        for worker in arguments.words("workers", workers):
+            self.scores("workers").pop(worker, None)
+
+    def config_set(self, *, option: str, value: str | None = None) -> None:
+        stored = option_stored(present("option", option))
+        if value:
+            self.hash("config")[stored] = value
+            self.log_event("config_set", option=stored, value=value)
+        else:
+            self.config_unset(option=option)
+
+    def config_unset(self, *, option: str) -> None:
+        stored = option_stored(present("option", option))
+        self.hash("config").pop(stored, None)
+        self.log_event("config_unset", option=stored)

@@ -1,0 +1,130 @@
+"""People as workers: a job is reserved for a person, for as long as is chosen."""
+
+from typing import Any
+
+from . import arguments
+from .arguments import Number, created, present, refuse_unless
+from .namespace import Hash, ascending
+from .operating import Operating
+
+LONGEST_RESERVATION = 86400
+
+
+class People(Operating):
+    """reserve, extend, hand_over, skip, reservation. What is given back, finished or failed is released, completed or failed."""
+
+    @staticmethod
+    def _limit(limit: Number) -> float:
+        seconds = arguments.interval(limit, "limit")
+        refuse_unless(seconds <= LONGEST_RESERVATION, "limit", limit)
+        return seconds
+
+    def reserve(
+        self, *, queue: str, person: str, worker: str, limit: Number, now: Number, again: Number | None = None
+    ) -> tuple[str | None, int]:
+        """The jid, and how many the person skipped that wait."""
+        present("queue", queue)
+        created("person", person)
+        created("worker", worker)
+        seconds, time = self._limit(limit), arguments.time(now)
+        wants_skipped = again is not None and arguments.whole("again", again) == 1
+        if (jid := self._reserved(queue, worker, time)) is not None:
+            return jid, 0
+        if person != worker and (jid := self._reserved(queue, person, time)) is not None:
+            self._transfer(jid, worker, seconds, time)
+            self.append_history(jid, time, "popped", {"worker": worker})
+            return jid, 0
+        aside = [] if wants_skipped else self._set_aside(queue, person, time)
+        jids = self._popped(queue, worker, 1, time)
+        for place, jid, score in aside:
+            place[jid] = score
+        for jid in jids:
+            self.scores("x", "skipped", person).pop(jid, None)
+            self._bind(jid, worker, self.job(jid)["x-fence"], time + seconds, time)
+        return (jids[0] if jids else None), len(aside)
+
+    def shown(self, answer: tuple[str | None, int], worker: str, now: Number) -> Hash:
+        """A reservation as callers see it, also when they ask again; the job may be another's by then."""
+        jid, skipped = answer
+        has = jid is not None and self.exists(jid) and self.job(jid)["state"] == "running" and self.job(jid)["worker"] == worker
+        return {"job": self.as_json(jid) if jid is not None and has else None, "skipped": skipped, "now": arguments.time(now)}
+
+    def reservation(self, *, queue: str, worker: str, now: Number) -> Hash:
+        present("queue", queue)
+        return self.shown((self._reserved(queue, present("worker", worker), arguments.time(now)), 0), worker, now)
+
+    def extend(self, *, jid: str, worker: str, limit: Number, now: Number, fence: Number | None = None) -> float:
+        present("jid", jid)
+        created("worker", worker)
+        seconds, time = self._limit(limit), arguments.time(now)
+        job = self._held(jid, worker, fence)
+        job.pop("grace", None)
+        self._bind(jid, worker, job.get("x-fence", 0), time + seconds, time)
+        return time + seconds
+
+    def hand_over(self, *, jid: str, worker: str, to: str, limit: Number, now: Number, fence: Number | None = None) -> float:
+        present("jid", jid)
+        present("worker", worker)
+        created("to", to)
+        seconds, time = self._limit(limit), arguments.time(now)
+        refuse_unless(to != worker, "to", to)
+        self._held(jid, worker, fence)
+        self.append_history(jid, time, "handed-over", {"worker": worker, "to": to})
+        self._transfer(jid, to, seconds, time)
+        return time + seconds
+
+    def skip(self, *, jid: str, person: str, worker: str, now: Number, fence: Number | None = None) -> str:
+        """It goes behind those of its priority, and isn't offered to this person again."""
+        present("jid", jid)
+        created("person", person)
+        time = arguments.time(now)
+        job = self._held(jid, worker, fence)
+        self.append_history(jid, time, "skipped", {"worker": worker})
+        self.scores("x", "skipped", person)[jid] = time
+        self._put_down(jid)
+        job.update(worker="", expires=0, time=time)
+        self.file_as_waiting(jid, job["queue"], time)
+        return "waiting"
+
+    # What these share
+
+    def _reserved(self, queue: str, worker: str, now: float) -> str | None:
+        """What is reserved for a worker in a queue, its time not yet over."""
+        held = self.held_by(worker)
+        for jid in [jid for jid in ascending(held) if held[jid] > now]:
+            if (
+                self.exists(jid)
+                and self.job(jid)["state"] == "running"
+                and self.job(jid)["queue"] == queue
+                and self.is_a_persons(jid, worker)
+            ):
+                return jid
+        return None
+
+    def _bind(self, jid: str, worker: str, fence: int, expires: float, now: float) -> None:
+        job = self.job(jid)
+        job.update({"worker": worker, "expires": expires, "x-fence": fence, "x-reserved": f"{fence:.0f} {worker}"})
+        self.held_by(worker)[jid] = self.place(job["queue"], "locks")[jid] = expires
+        self.scores("workers")[worker] = now
+
+    def _transfer(self, jid: str, worker: str, seconds: float, now: float) -> None:
+        """The run goes on under another name, as a run of its own."""
+        job = self.job(jid)
+        self.leave_worker(jid, job["worker"])
+        job.pop("grace", None)
+        job["time"] = now
+        fence = self.keys[self.key("x", "fence")] = self.keys.get(self.key("x", "fence"), 0) + 1
+        self._bind(jid, worker, fence, now + seconds, now)
+
+    def _set_aside(self, queue: str, person: str, now: float) -> list[tuple[dict[str, float], str, Any]]:
+        """What a person skipped is out of line for a moment; what has ended needn't be remembered."""
+        skipped, work, locks = self.scores("x", "skipped", person), self.place(queue, "work"), self.place(queue, "locks")
+        aside = []
+        for jid in ascending(skipped):
+            if jid in work:
+                aside.append((work, jid, work.pop(jid)))
+            elif jid in locks and locks[jid] <= now:
+                aside.append((locks, jid, locks.pop(jid)))
+            elif jid not in locks and (not self.exists(jid) or self.job(jid)["state"] == "complete"):
+                del skipped[jid]
+        return aside

@@ -1,0 +1,86 @@
+"""Jobs come in, new or from wherever they were."""
+
+from typing import Any
+
+from . import arguments
+from .arguments import Number, created, document, refuse_unless
+from .namespace import Hash
+from .recurring import DEFAULT_RETRIES, Recurring
+
+
+class Putting(Recurring):
+    """put and requeue."""
+
+    def put(self, **given: Any) -> str:
+        return self._put(must_exist=False, **given)
+
+    def requeue(self, **given: Any) -> str:
+        return self._put(must_exist=True, **given)
+
+    def _put(
+        self,
+        *,
+        must_exist: bool,
+        queue: str,
+        jid: str,
+        klass: str,
+        data: str,
+        now: Number,
+        delay: Number,
+        priority: Number | None = None,
+        tags: str | None = None,
+        retries: Number | None = None,
+        depends: str | None = None,
+        worker: str | None = None,
+    ) -> str:
+        created("queue", queue)
+        arguments.created_jid(jid)
+        created("klass", klass)
+        document("data", data)
+        time, after = arguments.time(now), arguments.delay(delay)
+        wanted = arguments.json_strings("depends", depends)
+        refuse_unless(jid not in wanted, "depends", depends)
+        chosen: Hash = {}
+        if tags is not None:
+            chosen["tags"] = arguments.json_tags(tags)
+        if priority is not None:
+            chosen["priority"] = arguments.stored_priority(priority)
+        if retries is not None:
+            chosen["retries"] = arguments.whole("retries", retries)
+        if must_exist:
+            self.job(jid)
+
+        self.log_event("put", jid=jid, queue=queue)
+        job = self.hash("j", jid)
+        if job:
+            self._leave_everything(jid, putting=worker or "")
+        if wanted:
+            self.unlink(jid, self.dependencies(jid) - set(wanted))
+        kept = {field: job[field] for field in ("priority", "retries", "tags") if field in job}
+        job.update({"priority": 0.0, "retries": DEFAULT_RETRIES, "tags": []} | kept | chosen)
+        job.update(jid=jid, klass=klass, data=data, worker="", expires=0, queue=queue, time=time)
+        job["remaining"] = job["retries"]
+        job.pop("grace", None)
+        job.pop("scheduled", None)
+        job.pop("x-lost", None)
+        self.append_history(jid, time, "put", {"q": queue})
+        self.attach(jid, job["tags"], time)
+        self.link(jid, wanted)
+        if wanted:
+            job["x-after"] = wanted
+        self.file(jid, queue, time, after)
+        self.register_queue(queue, time)
+        self.tell_trackers("put", jid)
+        return jid
+
+    def _leave_everything(self, jid: str, putting: str) -> None:
+        """Take a job that is about to be put again from wherever it is, whoever holds it."""
+        job = self.job(jid)
+        self.detach(jid, job["tags"])
+        self.leave(jid, job["queue"], "work", "locks", "depends", "scheduled")
+        self.leave_worker(jid, job["worker"])
+        if job["worker"] and job["worker"] != putting:
+            self.lock_lost(jid, job["worker"])
+        self.scores("completed").pop(jid, None)
+        if job["state"] == "failed":
+            self.leave_failures(jid)

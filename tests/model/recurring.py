@@ -1,0 +1,144 @@
+"""Recurring jobs: templates, and the instances that they put."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from . import arguments
+from .arguments import Number, Refusal, created, document, present, refuse_unless
+from .namespace import Hash, ascending
+from .views import Views
+
+DEFAULT_RETRIES = 5
+
+
+class Recurring(Views):
+    """What `recur` does, and what comes of it when a queue is popped."""
+
+    def recur_on(
+        self,
+        *,
+        queue: str,
+        jid: str,
+        klass: str,
+        data: str,
+        now: Number,
+        interval: Number,
+        offset: Number,
+        priority: Number | None = None,
+        tags: str | None = None,
+        retries: Number | None = None,
+        backlog: Number | None = None,
+    ) -> str:
+        """A template that is put again keeps its count and starts its clock anew."""
+        created("queue", queue)
+        arguments.created_jid(jid)
+        created("klass", klass)
+        document("data", data)
+        time = arguments.time(now)
+        every, first = arguments.interval(interval), arguments.delay(offset)
+        chosen = {
+            "priority": arguments.stored_priority(priority or 0),
+            "tags": arguments.json_tags(tags),
+            "retries": DEFAULT_RETRIES if retries is None else arguments.whole("retries", retries),
+            "backlog": 0 if backlog is None else arguments.whole("backlog", backlog),
+        }
+        template = self.hash("r", jid)
+        if template:
+            self.leave(jid, template["queue"], "recur")
+        template.setdefault("count", 0)
+        template.update(jid=jid, klass=klass, data=data, state="recur", queue=queue, type="interval", interval=every)
+        template.update(chosen)
+        template.pop("x-coalesce", None)
+        if backlog is None:
+            template["x-coalesce"] = 1
+        self.place(queue, "recur")[jid] = time + first
+        self.register_queue(queue, time)
+        return jid
+
+    def recur_off(self, *, jid: str) -> int:
+        template = self.hash("r", present("jid", jid))
+        if template:
+            self.leave(jid, template["queue"], "recur")
+            self.delete("r", jid)
+        return 1
+
+    def _template(self, jid: str) -> Hash:
+        template = self.hash("r", present("jid", jid))
+        if not template:
+            raise Refusal("NOJOB", jid)
+        return template
+
+    def recur_update(self, *, jid: str, pairs: Sequence[Any]) -> int:
+        """All pairs are looked at before the first counts."""
+        refuse_unless(len(pairs) > 0 and len(pairs) % 2 == 0, "pairs", pairs)
+        changes = [(key, self._template_value(key, value)) for key, value in zip(pairs[::2], pairs[1::2], strict=True)]
+        template = self._template(jid)
+        for key, value in changes:
+            due = self.place(template["queue"], "recur")
+            if key == "interval":
+                due[jid] += value - template["interval"]
+            elif key == "queue":
+                self.place(value, "recur")[jid] = due.pop(jid)
+                self.register_queue(value, self.clock)
+            elif key == "backlog":
+                template.pop("x-coalesce", None)
+            template[key] = value
+        return 1
+
+    def _template_value(self, key: str, value: Any) -> Any:
+        match key:
+            case "priority":
+                return arguments.stored_priority(value)
+            case "interval":
+                return arguments.interval(value)
+            case "retries" | "backlog":
+                return arguments.whole(key, value)
+            case "data":
+                return document(key, value)
+            case "klass" | "queue":
+                return created(key, value)
+        raise Refusal("BADARG", key)
+
+    def recur_tag(self, *, jid: str, tags: Sequence[str]) -> list[str]:
+        added = [created("tags", tag) for tag in arguments.words("tags", tags)]
+        template = self._template(jid)
+        template["tags"] = list(dict.fromkeys(template["tags"] + added))
+        return list(template["tags"])
+
+    def recur_untag(self, *, jid: str, tags: Sequence[str]) -> list[str]:
+        removed = arguments.words("tags", tags)
+        template = self._template(jid)
+        template["tags"] = [tag for tag in template["tags"] if tag not in removed]
+        return list(template["tags"])
+
+    def _spawn(self, queue: str, now: float, wanted: int) -> None:
+        """Make up to `wanted` instances of the templates that are due, the longest due first."""
+        due = self.place(queue, "recur")
+        spawned = 0
+        for jid in [jid for jid in ascending(due) if due[jid] <= now][:wanted]:
+            template = self.hash("r", jid)
+            tick, interval, backlog = math.floor(due[jid]), template["interval"], template["backlog"]
+            missed = (now - tick) / interval
+            if "x-coalesce" in template:
+                tick += math.floor(missed) * interval
+            elif backlog and missed > backlog:
+                tick += math.ceil(missed - backlog) * interval
+            while tick <= now and spawned < wanted:
+                self._make_instance(template, tick, now)
+                spawned += 1
+                tick += interval
+                due[jid] = tick
+
+    def _make_instance(self, template: Hash, tick: float, now: float) -> None:
+        """The next instance; its number is one whose jid nobody has."""
+        template["count"] += 1
+        while self.exists(f"{template['jid']}-{template['count']}"):
+            template["count"] += 1
+        jid, queue = f"{template['jid']}-{template['count']}", template["queue"]
+        shared = {field: template[field] for field in ("klass", "data", "priority", "tags", "queue", "retries")}
+        self.hash("j", jid).update(shared, jid=jid, worker="", expires=0, time=tick, remaining=template["retries"])
+        self.job(jid)["spawned_from_jid"] = template["jid"]
+        self.attach(jid, template["tags"], now)
+        self.append_history(jid, tick, "put", {"q": queue})
+        self.file_as_waiting(jid, queue, tick)
