@@ -7,6 +7,23 @@ from typing import Any
 from aioqless import names
 from aioqless.scripts import Scripts
 
+ABOUT = {  # what each option is for, in a few words
+    "archive": "on: what ends is appended to a stream, from which it is taken into files",
+    "archive-data": "bytes up to which jobs' data are archived, too",
+    "archive-length": "entries that the archive's stream keeps, with count",
+    "archive-when-full": "hold: what nobody has read yet stays; count: it is cut, and counted",
+    "application": "a name for this namespace",
+    "heartbeat": "seconds for which a pop locks a job",
+    "grace-period": "seconds of courtesy after a lock has expired",
+    "jobs-history": "seconds that completed jobs are kept",
+    "jobs-history-count": "how many completed jobs are kept at most",
+    "max-worker-age": "seconds of silence after which a worker is forgotten",
+    "max-job-history": "events kept of a job",
+    "max-lost": "how often a job may lose its lock",
+    "stats-history": "days that statistics are kept",
+    "histogram-history": "days that histograms are kept",
+}
+
 
 class Config:
     """qless' options: heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`, `<queue>-max-length`, `<queue>-rate-limit` (`100/60`: 100

@@ -12,6 +12,7 @@ from aioqless.cli.completing import option_names
 from aioqless.cli.printing import say, show, table
 from aioqless.cli.words import plain
 from aioqless.client import Client
+from aioqless.config import ABOUT
 
 
 @app.command(epilog="Examples: aioqless config; aioqless config mail-max-concurrency 10; aioqless config heartbeat --unset")
@@ -49,4 +50,4 @@ async def _all(client: Client, json: bool) -> None:
     if json:
         show(options)
         return
-    table(["option", "value"], [(name, str(value)) for name, value in options.items()], empty="No options.")
+    table(["option", "value", "about"], [(name, str(value), ABOUT.get(name, "")) for name, value in options.items()], empty="No options.")

@@ -94,7 +94,7 @@ def _tell(job: Job) -> None:
 
     when = f"  {ago(job.failure.when)}" if job.failure else ""
     console().print(Text.assemble((plain(job.jid), "bold"), "  ", plain(job.klass), (when, "dim"), "  ", brief(text_of(job), 120)))
-    lines = [line for line in (job.failure.message if job.failure else "").splitlines() if line.strip()]
+    lines = [line for line in (job.failure.message if job.failure else "").splitlines() if line.strip(" ^~")]
     for line in lines[-3:]:
         console().print(Text(f"  {brief(line, 200)}", style="red"))
 

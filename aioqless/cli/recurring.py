@@ -12,7 +12,7 @@ from aioqless.cli.app import Json, Namespace, QueueName, Url, app, run
 from aioqless.cli.asking import Yes, confirm
 from aioqless.cli.given import checked, text_of
 from aioqless.cli.printing import show, table
-from aioqless.cli.words import plain
+from aioqless.cli.words import plain, span
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.recurring import RecurOptions, RecurringJob
@@ -42,7 +42,7 @@ def listed(context: typer.Context, json: Json = False, url: Url = None, namespac
 
 
 def _row(job: RecurringJob) -> tuple[str, ...]:
-    when = f"every {job.interval:g} s" if job.cron is None else f"{job.cron} {job.timezone}"
+    when = f"every {span(job.interval or 0)}" if job.cron is None else f"{job.cron} {job.timezone}"
     due = "paused" if job.paused else "-" if job.next is None else f"{datetime.fromtimestamp(job.next, UTC):%Y-%m-%d %H:%M:%S}"
     return due, job.jid, job.queue, when, job.klass, "" if job.declared is None else "declared"
 

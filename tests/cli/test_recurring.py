@@ -23,8 +23,8 @@ async def test_recurring_jobs_are_listed_with_when_they_are_due(client: Client, 
     assert (ended.code, ended.err) == (0, "")
     _, report, sweep, digest = ended.out.splitlines()
     assert report[11:].split()[:3] == ["00:00:00", "report", "mail"] and "0 9 * * mon-fri Asia/Tokyo" in report
-    assert sweep.split() == ["paused", "sweep", "mail", "every", "60", "s", "Sweep", "-"]
-    assert digest.split()[2:] == ["digest", "mail", "every", "90", "s", "Digest", "-"]
+    assert sweep.split() == ["paused", "sweep", "mail", "every", "1", "min", "Sweep", "-"]
+    assert digest.split()[2:] == ["digest", "mail", "every", "1", "min", "30", "s", "Digest", "-"]
 
 
 async def test_a_recurring_job_is_paused_resumed_run_and_cancelled(client: Client, here: Aioqless) -> None:

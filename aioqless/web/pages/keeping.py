@@ -7,27 +7,11 @@ from functools import cache
 from typing import Any
 
 import aioqless.web.trail as trail_
+from aioqless.config import ABOUT
 from aioqless.scripts.compose import compose
 from aioqless.scripts.header import command_names
 from aioqless.web.access import Role
 from aioqless.web.asked import SIZE, Asked, Page
-
-ABOUT = {
-    "archive": "on: what ends is appended to a stream, from which it is taken into files",
-    "archive-data": "bytes up to which jobs' data are archived, too",
-    "archive-length": "entries that the archive's stream keeps, with count",
-    "archive-when-full": "hold: what nobody has read yet stays; count: it is cut, and counted",
-    "application": "a name for this namespace",
-    "heartbeat": "seconds for which a pop locks a job",
-    "grace-period": "seconds of courtesy after a lock has expired",
-    "jobs-history": "seconds that completed jobs are kept",
-    "jobs-history-count": "how many completed jobs are kept at most",
-    "max-worker-age": "seconds of silence after which a worker is forgotten",
-    "max-job-history": "events kept of a job",
-    "max-lost": "how often a job may lose its lock",
-    "stats-history": "days that statistics are kept",
-    "histogram-history": "days that histograms are kept",
-}
 
 
 async def config(asked: Asked) -> Page:
