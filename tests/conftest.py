@@ -85,16 +85,17 @@ def until() -> Until:
     """Wait until a condition holds, and return what it gave; a test that waits for more than `patience` seconds fails."""
 
     async def wait(condition: Callable[[], Any], patience: float = 10.0) -> Any:
-        deadline = time.monotonic() + patience
+        begun = time.monotonic()
         while True:
             found = condition()
             if inspect.isawaitable(found):
                 found = await found
             if found:
                 return found
-            if time.monotonic() > deadline:
+            passed = time.monotonic() - begun
+            if passed > patience:
                 raise AssertionError(f"waited for {patience} s in vain")
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.005 if passed < 1 else 0.05)  # what takes long mustn't be kept from it by looking
 
     return wait
 

@@ -23,6 +23,7 @@ from aioqless.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0  # seconds: much here waits for processes that start, of which a busy machine has several at once
 MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
 
 JOBS = """
@@ -98,7 +99,7 @@ class Running:
 
     async def ended(self) -> int:
         """Its exit code, when it has ended."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
     async def read(self) -> None:
@@ -110,6 +111,12 @@ class Running:
 
 Aioqless: TypeAlias = Callable[..., Awaitable[Ended]]
 Start: TypeAlias = Callable[..., AbstractAsyncContextManager[Running]]
+
+
+@pytest.fixture
+def until(until: Until) -> Until:
+    """The same as elsewhere, with more patience."""
+    return lambda condition, patience=PATIENCE: until(condition, patience)
 
 
 @pytest.fixture
@@ -186,7 +193,7 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
         running = Running(process)
         reading = asyncio.create_task(running.read())
         try:
-            await until(lambda: running.logged(begun), 60)  # a busy machine takes long to start one
+            await until(lambda: running.logged(begun))
             yield running
         finally:
             with suppress(ProcessLookupError):

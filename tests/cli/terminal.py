@@ -14,6 +14,8 @@ from typing import Any
 import pexpect
 import pyte
 
+PATIENCE = 60.0  # seconds, on a busy machine
+
 
 class Terminal:
     """A process on a terminal of so many columns and lines. `text` is what one would see now."""
@@ -62,7 +64,7 @@ class Terminal:
             self.raw += data
             self._stream.feed(data)
 
-    async def shows(self, *texts: str, patience: float = 15.0) -> str:
+    async def shows(self, *texts: str, patience: float = PATIENCE) -> str:
         """Wait until all of these are seen. Raises AssertionError with what is seen instead."""
         try:
             async with asyncio.timeout(patience):
@@ -74,7 +76,7 @@ class Terminal:
         except TimeoutError:
             raise AssertionError(f"{texts} not seen in {patience} s, but:\n{self.text}") from None
 
-    async def ended(self, patience: float = 15.0) -> int:
+    async def ended(self, patience: float = PATIENCE) -> int:
         """Its exit code, when it has ended; 128 + n for a signal."""
         try:
             async with asyncio.timeout(patience):

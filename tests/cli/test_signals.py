@@ -12,10 +12,8 @@ import pytest
 from aioqless import Client
 from tests.conftest import Until
 
-from .conftest import Start
+from .conftest import PATIENCE, Start
 from .test_processes import pid_of
-
-PATIENCE = 30.0  # seconds: each is a process that starts
 
 
 @pytest.mark.parametrize(
@@ -25,17 +23,17 @@ PATIENCE = 30.0  # seconds: each is a process that starts
 async def test_usr1_tells_the_line_that_every_job_has_come_to(client: Client, start: Start, until: Until, klass: str, where: str) -> None:
     await client.queue("mail").put(klass, 600, jid="a")
     async with start() as worker:
-        await until(lambda: worker.logged("job.started"), PATIENCE)
+        await until(lambda: worker.logged("job.started"))
 
         async def asked() -> dict[str, Any]:
             """The log tells of the start before the handler's first line: so it may be asked again."""
             before = len(worker.logged("worker.told"))
             worker.process.send_signal(signal.SIGUSR1)
-            await until(lambda: len(worker.logged("worker.told")) > before, PATIENCE)
+            await until(lambda: len(worker.logged("worker.told")) > before)
             told = worker.logged("worker.running")[-1:]
             return told[0] if told and where in told[0]["stack"] else {}
 
-        told = await until(asked, PATIENCE)
+        told = await until(asked)
         assert (told["jid"], told["klass"], told["queue"]) == ("a", klass, "mail") and told["seconds"] < PATIENCE
         assert told["stack"].startswith('  File "') and "jobs.py" in told["stack"].splitlines()[0]
 
@@ -43,42 +41,42 @@ async def test_usr1_tells_the_line_that_every_job_has_come_to(client: Client, st
 async def test_usr2_lets_a_worker_pop_no_more_until_cont(client: Client, start: Start, until: Until) -> None:
     async with start() as worker:
         worker.process.send_signal(signal.SIGUSR2)
-        await until(lambda: worker.logged("worker.paused"), PATIENCE)
+        await until(lambda: worker.logged("worker.paused"))
         await client.queue("mail").put("Slow")
         worker.process.send_signal(signal.SIGUSR1)
-        await until(lambda: worker.logged("worker.told"), PATIENCE)
+        await until(lambda: worker.logged("worker.told"))
         assert not worker.logged("job.started")
         worker.process.send_signal(signal.SIGCONT)
-        await until(lambda: worker.logged("job.completed"), PATIENCE)
+        await until(lambda: worker.logged("job.completed"))
 
 
 async def test_a_process_that_is_started_during_a_pause_is_paused(client: Client, start: Start, until: Until) -> None:
     async with start("-w", "1") as worker:
-        await until(lambda: worker.logged("process.ready"), PATIENCE)
+        await until(lambda: worker.logged("process.ready"))
         worker.process.send_signal(signal.SIGUSR2)
-        await until(lambda: worker.logged("worker.paused"), PATIENCE)
+        await until(lambda: worker.logged("worker.paused"))
         os.kill(pid_of(worker, 1), signal.SIGKILL)
-        await until(lambda: len(worker.logged("process.ready")) == 2, PATIENCE)
+        await until(lambda: len(worker.logged("process.ready")) == 2)
         await client.queue("mail").put("Slow")
         worker.process.send_signal(signal.SIGUSR1)
-        await until(lambda: worker.logged("worker.told"), PATIENCE)
+        await until(lambda: worker.logged("worker.told"))
         assert not worker.logged("job.started")
         worker.process.send_signal(signal.SIGCONT)
-        await until(lambda: worker.logged("job.completed"), PATIENCE)
+        await until(lambda: worker.logged("job.completed"))
 
 
 async def test_hup_without_processes_is_answered_and_changes_nothing(client: Client, start: Start, until: Until) -> None:
     async with start() as worker:
         worker.process.send_signal(signal.SIGHUP)
-        await until(lambda: worker.logged("worker.not_rolled"), PATIENCE)
+        await until(lambda: worker.logged("worker.not_rolled"))
         await client.queue("mail").put("Slow")
-        await until(lambda: worker.logged("job.completed"), PATIENCE)
+        await until(lambda: worker.logged("job.completed"))
 
 
 async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(client: Client, start: Start, until: Until) -> None:
     await client.queue("mail").put("Hold", 600)
     async with start() as worker:
-        await until(lambda: worker.logged("job.started"), PATIENCE)
+        await until(lambda: worker.logged("job.started"))
         ended = asyncio.create_task(worker.process.wait())
         while not ended.done():  # two signals that come at once are one
             worker.process.terminate()
