@@ -16,10 +16,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +32,7 @@ from tests.pipeline import proof_jobs
 from tests.server import OwnServer
 
 KLASSES = {0: "staged", 1: "shaky", 2: "bad"}  # by the last digit; the others are quick
+Finish: TypeAlias = Callable[[str, Path, int], list[int]]  # of a URL, a lake, and the most entries of a batch: the batches told of
 ENDS = {"staged": ["advance", "complete"], "bad": ["fail"]}
 
 
@@ -46,6 +48,11 @@ class Proof:
     batches_told: int = 0  # by all archivers together
     batches: int = 0
     seconds: float = 0.0
+
+
+def batches_in(lines: Iterable[str]) -> list[int]:
+    """The numbers of the batches that an archiver's lines tell of."""
+    return [int(found[1]) for line in lines if (found := re.match(r"batch (\d+):", line))]
 
 
 class Killed:
@@ -65,7 +72,7 @@ class Killed:
 
     def batches(self) -> list[int]:
         """The numbers of the batches that it told of."""
-        return [int(found[1]) for line in self.lines if (found := re.match(r"batch (\d+):", line))]
+        return batches_in(self.lines)
 
     def kill(self) -> None:
         self.process.kill()
@@ -92,10 +99,17 @@ def working(url: str) -> Iterator[None]:
         process.wait(60)
 
 
-def prove(folder: Path, jobs: int, kills: int, *, entries: int, seed: int, tell: Callable[[str], object] = print) -> Proof:
-    """Raises AssertionError where the lake isn't what it must be."""
+def by_process(url: str, lake: Path, entries: int) -> list[int]:
+    """Archive all that there is, by another process; returns the batches that it told of."""
+    archiver = Killed(url, lake, "--entries", str(entries))
+    assert archiver.wait(3600) == 0, archiver.lines
+    return archiver.batches()
+
+
+def prove(folder: Path, jobs: int, kills: int, *, seed: int, finish: Finish = by_process, tell: Callable[[str], object] = print) -> Proof:
+    """Raises AssertionError where the lake isn't what it must be. `finish` archives what the killed ones left."""
     proof, chance, began = Proof(jobs), random.Random(seed), time.monotonic()
-    server, lake = OwnServer(folder), folder / "lake"
+    server, lake, entries = OwnServer(folder), folder / "lake", max(100, jobs // 40)
     server.start()
     told: list[int] = []
     try:
@@ -120,16 +134,12 @@ def prove(folder: Path, jobs: int, kills: int, *, entries: int, seed: int, tell:
                 tell(f"kill -9 no. {proof.kills} behind batch {archiver.batches()[-1]}")
             _put(server.url, next(portions))
             _until(lambda: _state(server.url).added >= _expected(jobs), None, 3600)
-        last = Killed(server.url, lake, "--entries", str(entries))
-        assert last.wait(3600) == 0, last.lines
-        told += last.batches()
+        told += finish(server.url, lake, entries)
         proof.entries = _state(server.url).added
         proof.batches_told, proof.batches = len(told), len(set(told))
-        if kills > 1:  # the short form leaves it to the archiver's own tests, which start no process for it
-            before = digest(lake)
-            again = Killed(server.url, lake)
-            assert again.wait() == 0, again.lines
-            assert digest(lake) == before, "archiving again changed something"
+        before = digest(lake)
+        finish(server.url, lake, entries)
+        assert digest(lake) == before, "archiving again changed something"
         _check(proof, lake)
         assert _state(server.url).length == 0, "what is in the lake is trimmed"
     finally:
@@ -230,12 +240,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="nox -s proof --", description=__doc__)
     parser.add_argument("--jobs", type=int, default=200_000)
     parser.add_argument("--kills", type=int, default=6)
-    parser.add_argument("--entries", type=int, default=5_000, help="of a batch")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     options = parser.parse_args()
     _aloud(f"seed {options.seed}")
     with tempfile.TemporaryDirectory(prefix="aioqless-proof-") as folder:
-        proof = prove(Path(folder), options.jobs, options.kills, entries=options.entries, seed=options.seed, tell=_aloud)
+        proof = prove(Path(folder), options.jobs, options.kills, seed=options.seed, tell=_aloud)
     print(asdict(proof))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless.pipeline.report import page
-from aioqless.pipeline.report.gathered import Gathered
+from aioqless.pipeline.report.gathered import Gathered, without_gaps
 from aioqless.pipeline.statistics import NUMBERS, OF_TIMES
 
 KINDS = ("wait", "run")
@@ -53,25 +53,38 @@ def test_jobs_that_never_ran_have_a_page_without_times() -> None:
     assert headings(text) == ["Throughput and concurrency"] and "<svg" not in text
 
 
-@pytest.mark.parametrize("name", [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥", "a\nb\x01"])
-def test_any_name_is_shown_as_it_is(name: str) -> None:
-    times = dict.fromkeys(OF_TIMES, 0.5) | {"count": 1}
+def named(name: str) -> dict[str, Any]:
+    """A klass, a failure and a step of a path with this name."""
     failed = {
         "group": name, "count": 2, "retried": 1, "first_seen": MIDNIGHT, "last_seen": MIDNIGHT, "klasses": [name],
         "days": [{"date": TODAY, "by_hour": [2] + [0] * 23}], "samples": [{"ended": MIDNIGHT, "jid": name, "message": None}],
     }  # fmt: skip
-    step = {"jid": name, "klass": name, "popped": MIDNIGHT, "ended": MIDNIGHT}
-    path = {"namespace": name, "jid": name, "klass": name, "began": MIDNIGHT, "steps": [step], "depth": 1}
+    row = dict.fromkeys(NUMBERS, 0) | {"klass": name, "run": dict.fromkeys(OF_TIMES, 0.5) | {"count": 1}}
+    return {"klasses": row, "failures": failed, "steps": {"jid": name, "klass": name, "popped": MIDNIGHT, "ended": MIDNIGHT}}
+
+
+def test_any_name_is_shown_as_it_is() -> None:
+    names = [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥"]
+    klasses, failed, steps = ([named(name)[what] for name in names] for what in ("klasses", "failures", "steps"))
+    path = {"namespace": "ql", "jid": names[0], "klass": names[1], "began": MIDNIGHT, "steps": steps, "depth": 1}
     path |= dict.fromkeys(("seconds", "running", "waiting"), 0.0)
-    text = page(of_one_run(klasses=[dict.fromkeys(NUMBERS, 0) | {"klass": name, "run": times}], failures=[failed], paths=[path]))
-    end = (name if name.isprintable() else "a b ")[-30:]
+    text = page(of_one_run(klasses=klasses, failures=failed, paths=[path]))
     charts = [re.findall(r"<text[^>]*>(.*?)</text>", each) for each in re.findall("<svg.*?</svg>", text, re.DOTALL)]
-    naming = [any(html.unescape(line).endswith(end) for line in lines) for lines in charts]
-    assert naming.count(True) == 4, "classes, failures, their trend, the path"
-    assert html.unescape(text).count(name) >= 5 and "<b>&" not in text
+    for name in names:
+        naming = [any(html.unescape(line).endswith(name[-30:]) for line in lines) for lines in charts]
+        assert naming.count(True) == 4, f"{name} is in classes, failures, their trend, the path"
+        assert html.unescape(text).count(name) >= 4
+    assert "<b>&" not in text
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e12])
+def test_between_two_busy_times_nothing_waited() -> None:
+    busy = {"put": 1, "completed": 1, "failed": 0, "retried": 0, "waiting": 9.0, "running": 1.0}
+    flow = without_gaps([busy | {"at": 600.0}, busy | {"at": 60.0}, busy | {"at": 540.0}], 60)
+    assert [row["waiting"] for row in flow] == [9, 0, 0, 0, 0, 0, 0, 0, 9, 9] and [flow[0]["at"], flow[-1]["at"]] == [60, 600]
+    assert without_gaps([], 60) == []
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e12])
 def test_times_of_any_length_have_a_page(seconds: float) -> None:
     times = dict.fromkeys(OF_TIMES, seconds) | {"count": 1}
     row = dict.fromkeys(NUMBERS, 0) | {"runs": 1, "klass": "Send", "queue": "mail", "wait": times, "run": times}

@@ -128,7 +128,7 @@ def klasses(rows: Sequence[dict[str, Any]]) -> str:
         axes.margins(x=0.12)
         _round(axes.xaxis)
         axes.set(yticks=range(len(rows)), ylim=(-0.6, len(rows) - 0.4))
-        axes.set_yticklabels([_short(row["klass"]) for row in rows], color=INK)
+        axes.set_yticklabels([_short(row["klass"], 60) for row in rows], color=INK)
         axes.grid(True, axis="x")
         axes.grid(False, axis="y")
     return drawn.svg
@@ -207,10 +207,10 @@ def _counted(row: dict[str, Any]) -> str:
     return ", ".join(filter(None, [f"{row['count']:,}" if row["count"] else "", retried]))
 
 
-def _short(name: str) -> str:
+def _short(name: str, most: int = 34) -> str:
     """The end of a name, where most differ, on one line."""
     line = "".join(each if each.isprintable() else " " for each in name)
-    return line if len(line) <= 34 else f"…{line[-33:]}"
+    return line if len(line) <= most else f"…{line[1 - most :]}"
 
 
 def _round(axis: Axis) -> None:

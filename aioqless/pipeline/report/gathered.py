@@ -123,7 +123,13 @@ def _flow(flow: DataFrame, width: int) -> list[dict[str, Any]]:
         *(F.sum(name).alias(name) for name in ("put", "completed", "failed", "retried")),
         *(F.sum(F.col(name) * share).alias(name) for name in ("waiting", "running")),
     )
-    return sorted((row.asDict() for row in slots.collect()), key=lambda row: row["at"])
+    return without_gaps([row.asDict() for row in slots.collect()], width)
+
+
+def without_gaps(slots: list[dict[str, Any]], width: int) -> list[dict[str, Any]]:
+    """The slots by time, with those between in which nothing was done, waited or ran."""
+    known = {round(slot["at"]): slot for slot in slots}
+    return [known.get(at) or dict.fromkeys(slots[0], 0) | {"at": at} for at in range(min(known), max(known) + 1, width)] if known else []
 
 
 def _week(flow: DataFrame) -> list[list[int]]:
