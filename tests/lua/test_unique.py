@@ -89,6 +89,28 @@ async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_too
     assert await story.put("b", 4, **UNIQUE) == "a"
 
 
+@pytest.mark.parametrize("way", ["put", "revive", "unfail"])
+async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(story: Story, way: str) -> None:
+    if way == "put":
+        await story.completed("a", 0, 1, 2, **UNIQUE)
+        await story.put("a", 5)
+    else:
+        await story.failed("a", 0, 1, 2, **UNIQUE)
+        await story.put("other", 3, **UNIQUE)
+        await story.cancel("other")
+        again = {"revive": (("revive", "job"), {"jid": "a"}), "unfail": (("unfail",), {"queue": "mail", "group": "typo"})}
+        words, given = again[way]
+        await story.scripts(*words, now=5, **given)
+    assert await story.put("b", 6, **UNIQUE) == "a"
+
+
+async def test_a_job_that_is_put_again_does_not_take_its_key_from_another(story: Story) -> None:
+    await story.completed("a", 0, 1, 2, **UNIQUE)
+    await story.put("b", 3, **UNIQUE)
+    await story.put("a", 4)
+    assert await story.put("c", 5, **UNIQUE) == "b"
+
+
 async def test_a_retry_keeps_the_key(story: Story) -> None:
     await story.running("a", **UNIQUE)
     await story.retry("a", 2, delay=50)

@@ -54,12 +54,14 @@ function clauses.must_be_free(text, jid, now)
   if own.unique then claimed[own.unique] = jid end
 end
 
--- A job is put on these terms; `former` are those it had.
+-- A job is put on these terms; `former` are those it had. Without a text it has them already, and is to run again: what it alone had
+-- is its again, unless another has it by now.
 -- @seldom
 function clauses.take(jid, text, own, former, now)
   local before = clauses.read(former)
   if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
-  if own.unique then uniqueness.claim(own, jid, now) end
+  if own.unique and (text or not own['for'] and not uniqueness.holder(own.unique, now)) then uniqueness.claim(own, jid, now) end
+  if not text then return end
   if own.unique or own.key then record.set(jid, 'x-terms', text) elseif former then record.clear(jid, 'x-terms') end
 end
 

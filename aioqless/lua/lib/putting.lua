@@ -44,7 +44,8 @@ function putting.put(put)
     record.clear(put.jid, 'x-start-by')
   end
   if put.context then record.set(put.jid, 'x-context', put.context) end
-  if terms then clauses.take(put.jid, put.terms, terms, job and job.terms, put.now) end
+  local former = job and job.terms
+  if terms or former then clauses.take(put.jid, put.terms, terms or clauses.read(former), former, put.now) end
   place.register(put.queue, put.now)
   events.tracked('put', put.jid)
   return put.jid

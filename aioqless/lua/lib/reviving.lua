@@ -6,4 +6,5 @@ function reviving.place(job, queue, now)
   record.clear(job.jid, 'x-lost', 'x-start-by')
   local state = putting.place(job.jid, queue, job.priority, 0, now, false)
   record.set(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.time(now))
+  if job.terms then clauses.take(job.jid, nil, clauses.read(job.terms), job.terms, now) end
 end
