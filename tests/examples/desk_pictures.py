@@ -25,7 +25,7 @@ def main() -> None:
                 person.judge(key)
         ada = people["Ada"]
         ada.judge("s")
-        ada.page.locator("#note").fill("Which formats are these? An example would say it all.")
+        ada.page.locator("#note").fill("It says what it does, but not when one would want it.")
         ada.page.wait_for_timeout(9000)
         ada.page.screenshot(path=DOCS / "desk.png")
         ada.page.emulate_media(color_scheme="dark")
