@@ -59,6 +59,7 @@ class NewJob:
 
     `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel with it, such as those of a trace. It
     fails in `<queue>-too-late` unless it begins `start_within` seconds from now. `on_failed` is what becomes of it when one that it
+    depends on fails. The other options are those of `docs/jobs.md`, "Options of put".
     """
 
     klass: str | Klass
