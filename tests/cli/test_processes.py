@@ -80,7 +80,11 @@ async def test_a_process_that_dies_again_and_again_is_replaced_after_growing_pau
 async def test_processes_are_told_apart_by_their_number_and_by_their_names(client: Client, start: Start, until: Until) -> None:
     async with start("-w", "2", "--name", "mailer") as worker:
         await until(lambda: len(worker.logged("process.ready")) == 2)
-        assert {each["name"] for each in await client.workers.counts()} == {"mailer-1", "mailer-2"}
+
+        async def both_have_popped() -> bool:
+            return {each["name"] for each in await client.workers.counts()} == {"mailer-1", "mailer-2"}
+
+        await until(both_have_popped)
         assert {(line["process"], line["worker"]) for line in worker.logged("worker.started")} == {(1, "mailer-1"), (2, "mailer-2")}
 
 
