@@ -57,8 +57,11 @@ async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
     stay.end.set()
     async with Proxy(redis_url) as proxy, Client(proxy.url, namespace=client.namespace) as slow, work(stay.handler, using=slow) as worker:
         await idle(worker)
+        worker.pause()
+        await until(lambda: lines.of("worker.paused"))  # so that the next pop is the one whose answer is delayed
         proxy.delay, proxy.seconds = 1, 4 if taken else 1.5
         jid = await client.queue("mail").put(stay.handler)
+        worker.resume()
 
         async def handed_out() -> bool:
             return bool((await client.queue("mail").counts())["running"])
