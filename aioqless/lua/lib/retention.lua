@@ -45,15 +45,19 @@ function retention.prune(now, most)
 end
 
 function retention.delete(jids)
+  if #jids == 0 then return end
+  local gone = {}
   for _, jid in ipairs(jids) do
     local job = redis.call('HMGET', keys.job(jid), 'state', 'tags')
-    redis.call('ZREM', keys.completed(), jid)
     if job[1] == 'complete' then
       if archive.is_on() then missed.append(record.read(jid)) end
-      tagging.detach(jid, json.parsed_list(job[2]))
-      redis.call('UNLINK', keys.job(jid), keys.history(jid))
+      if job[2] ~= '[]' then tagging.detach(jid, json.parsed_list(job[2])) end
+      gone[#gone + 1] = keys.job(jid)
+      gone[#gone + 1] = keys.history(jid)
     end
   end
+  redis.call('ZREM', keys.completed(), unpack(jids))
+  if #gone > 0 then redis.call('UNLINK', unpack(gone)) end
 end
 
 -- Delete failed jobs that have been kept for long enough, but for those that others wait for.
