@@ -18,7 +18,7 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from aioqless import Client
-from examples.review_desk import app
+from examples.review_desk import app, jobs
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20_000  # milliseconds, for machines that are busy with other tests
@@ -46,11 +46,13 @@ def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
 
 
 def put_all(redis_url: str) -> None:
-    """Let everything be still to do. In a thread of its own, since Playwright's loop is this one's."""
+    """Let everything be still to do, and read by the machine, for people. In a thread of its own, since Playwright's loop is this one's."""
 
     async def put() -> None:
-        async with Client(redis_url) as client:
+        async with Client(redis_url) as client, asyncio.timeout(60):
             await app.put_all(client)
+            while await client.queue(jobs.READ).length():
+                await asyncio.sleep(0.02)
 
     thread = threading.Thread(target=lambda: asyncio.run(put()))
     thread.start()
