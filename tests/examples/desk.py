@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from redis import Redis
 
 from aioqless import Client
 from examples.review_desk import app, jobs
@@ -49,14 +50,17 @@ def put_all(redis_url: str) -> None:
     """Let everything be still to do, and read by the machine, for people. In a thread of its own, since Playwright's loop is this one's."""
 
     async def put() -> None:
-        async with Client(redis_url) as client, asyncio.timeout(60):
+        async with Client(redis_url) as client:
             await app.put_all(client)
-            while await client.queue(jobs.READ).length():
-                await asyncio.sleep(0.02)
 
     thread = threading.Thread(target=lambda: asyncio.run(put()))
     thread.start()
     thread.join()
+    deadline = time.monotonic() + 60
+    with Redis.from_url(redis_url) as connection:
+        while connection.exists(f"ql:q:{jobs.READ}-work", f"ql:q:{jobs.READ}-locks"):
+            assert time.monotonic() < deadline, "the machine reads no more"
+            time.sleep(0.02)
 
 
 @contextmanager
