@@ -57,7 +57,7 @@ def _lines(name: str, looks_back: bool) -> list[Line]:
     tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
     body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
     usual, stubs, late = reached("\n".join([*arguments, *tail, *(text for _, text in body)]))
-    names = [f"{block.library}_{block.name}" for block in [*usual, *stubs] if not block.shared]
+    names = [f"{block.lib}_{block.name}" for block in [*usual, *stubs] if not block.shared]
     lines: list[Line] = [(f"local lib = {{{', '.join(f'{name} = 0' for name in names)}}}", None)]
     if stubs:
         lines += [("local function late()", None), *_definitions(late), ("end", None)]
@@ -73,7 +73,7 @@ def _lines(name: str, looks_back: bool) -> list[Line]:
 
 def _definitions(blocks: list[Block]) -> Iterator[Line]:
     """Those of a library share its locals."""
-    for library, of_library in groupby(blocks, lambda block: block.library):
+    for library, of_library in groupby(blocks, lambda block: block.lib):
         yield "do", None
         yield from ((text, (f"lib/{library}.lua", number)) for block in of_library for number, text in block.lines)
         yield "end", None

@@ -17,7 +17,7 @@ MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 class Block:
     """A top-level piece of a library: one function, or lines that several functions share."""
 
-    library: str
+    lib: str
     name: str
     shared: bool  # a local, known by its bare name to the functions of its library
     lines: tuple[tuple[int, str], ...]
@@ -25,7 +25,7 @@ class Block:
 
     @property
     def path(self) -> str:
-        return f"{self.library}.{self.name}"
+        return f"{self.lib}.{self.name}"
 
     @property
     def has_state(self) -> bool:
@@ -78,7 +78,7 @@ def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
     late -= {block for block in usual if not block.shared}
     for block in late & usual:
         if block.has_state:
-            file, why = f"lib/{block.library}.lua", "is kept for functions that are @seldom and for others; it can't be both"
+            file, why = f"lib/{block.lib}.lua", "is kept for functions that are @seldom and for others; it can't be both"
             raise HeaderError(f"{file}: {block.name} {why}")
     return _in_order(usual), _in_order(stubs), _in_order(late)
 
@@ -91,13 +91,13 @@ def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[B
         if block not in found:
             found.add(block)
             if goes_on(block):
-                todo += _mentions(block.library, block.text)
+                todo += _mentions(block.lib, block.text)
     return found
 
 
 def _in_order(blocks: set[Block]) -> list[Block]:
     """By library, and as its file has them."""
-    return sorted(blocks, key=lambda block: (block.library, block.lines[0][0]))
+    return sorted(blocks, key=lambda block: (block.lib, block.lines[0][0]))
 
 
 def _mentions(home: str | None, text: str) -> Iterator[Block]:
