@@ -14,7 +14,6 @@ import pytest
 
 from aioqless import Client, Job, job
 from aioqless.worker import pulse
-from aioqless.worker.heart import Heart
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 
@@ -395,61 +394,3 @@ async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_
 
         monkeypatch.setattr(connection, "aclose", cancelled_meanwhile)
     assert not worker.healthy
-
-
-# Its end
-
-
-async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(client: Client) -> None:
-    class Ending(tuple[Any, ...]):
-        """What the heart's thread takes away while the worker's looks at it."""
-
-        def __bool__(self) -> bool:
-            heart._beating = None
-            return True
-
-    heart = Heart(client.scripts, "ann", {}, pulse.Pulse(), 600)
-    loop = asyncio.get_running_loop()
-    stopped = loop.create_future()
-    heart._beating = Ending((loop, stopped))  # type: ignore[assignment]
-    heart.stop()
-    assert heart._beating is None
-    heart._beating = Ending((loop, None))  # type: ignore[assignment]
-    heart.doubt(["a"])
-    assert heart._beating is None
-
-
-# Redis' clock
-
-
-@pytest.mark.parametrize("offset", [-600, 600], ids=["behind", "ahead"])
-async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_become_another(
-    redis_url: str, namespace: str, work: Work, until: Until, lines: Lines, offset: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As when another server has taken over."""
-    beats: list[float] = []
-    renew = Heart._renew
-
-    async def noted(heart: Heart, *arguments: Any) -> None:
-        await renew(heart, *arguments)
-        beats.append(time.monotonic())
-
-    monkeypatch.setattr(Heart, "_renew", noted)
-    off = 0.0
-    end = asyncio.Event()
-
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        await end.wait()
-
-    async with Client(redis_url, namespace=namespace, clock=lambda: time.time() + off) as client:
-        await client.config.set("heartbeat", 3)
-        await client.queue("mail").put(stay, jid="a")
-        async with work(stay, using=client):
-            await until(lambda: len(beats) == 1)
-            off = offset
-            await until(lambda: len(beats) >= 6, 30)
-            held = await client.jobs.get("a")
-            end.set()
-    assert held and held.worker and held.expires > time.time() + off and not lines.of("job.lock_lost")
-    assert beats[5] - beats[0] > 3.0
