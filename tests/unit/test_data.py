@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import json
 import math
@@ -15,6 +14,8 @@ from hypothesis import strategies as st
 
 from aioqless import InvalidData
 from aioqless.data import DEEPEST, LIMIT, decoded, encoded
+
+from .typed import Box, Point
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 values = st.recursive(
@@ -42,16 +43,6 @@ def test_any_json_but_false_comes_back_as_it_was(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, True, 0, "", [], {}, "false", [False], {"a": False}, "ä€𝄞", "\x00", 2**64 - 1, 1e300, -0.0])
 def test_what_looks_odd_is_data_too(value: Any) -> None:
     assert decoded(encoded(value).decode()) == value
-
-
-@dataclasses.dataclass
-class Point:
-    x: int
-    y: int = 0
-
-
-class Box(msgspec.Struct):
-    points: list[Point]
 
 
 def test_objects_that_say_what_they_hold_become_objects_of_json() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
@@ -11,6 +10,7 @@ import pytest
 from aioqless import GIVEN, InvalidData, Job, NewJob, job
 
 from .records import performed
+from .typed import Box, Point
 
 if TYPE_CHECKING:
     from decimal import Decimal as TypeOfTheTypeCheckerAlone
@@ -165,16 +165,6 @@ async def test_the_job_may_be_called_anything() -> None:
 
 
 # All data as one type
-
-
-@dataclasses.dataclass
-class Point:
-    x: int
-    y: int = 0
-
-
-class Box(msgspec.Struct):
-    points: list[Point]
 
 
 class Person(TypedDict):

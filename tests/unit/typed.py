@@ -1,0 +1,17 @@
+"""Types that data may have."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Box(msgspec.Struct):
+    points: list[Point]
