@@ -186,14 +186,10 @@ class Client:
         return Queue(self.scripts, self._open.puts, name, worker=self.name, max_data=self.max_data)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
-        """The counts of all known queues, by when each was first seen: {name, waiting, running, stalled, scheduled, ...}."""
-        counts: list[dict[str, Any]] = await self.scripts("queues", offset=offset, count=count)
+        """The counts of all known queues, by when each was first seen: {name, waiting, running, stalled, scheduled, depends, recurring,
+        paused}, and what today (UTC) came to so far in each: popped, completed, failures, retries."""
+        counts: list[dict[str, Any]] = await self.scripts("queues", offset=offset, count=count, totals="today")
         return counts
-
-    async def totals(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
-        """What today (UTC) came to so far in all known queues: {name, popped, completed, failures, retries}."""
-        totals: list[dict[str, Any]] = await self.scripts("totals", offset=offset, count=count)
-        return totals
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """All recurring jobs, those of other qless clients too: `async for each in client.recurring(): ...`

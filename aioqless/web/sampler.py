@@ -93,9 +93,7 @@ class Sampler:
         return list(self._rates.get(queue, ()))
 
     async def _look(self, client: Client) -> Sample:
-        counts = await _all(client.queues)
-        totals = {each.pop("name"): each for each in await _all(client.totals)}
-        queues = tuple(QueueNow(**each, **totals.get(each["name"], {})) for each in counts)
+        queues = msgspec.convert(await _all(client.queues), tuple[QueueNow, ...])
         failed = await client.jobs.failed()
         workers = tuple(await client.workers.counts())
         unread = (await Archive(client.scripts).state()).trouble(now := time.time())

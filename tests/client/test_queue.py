@@ -302,7 +302,8 @@ async def test_a_queue_counts_its_jobs_by_state(client: Client) -> None:
     await queue.pop(2)
     expected = {"waiting": 3, "running": 2, "stalled": 0, "scheduled": 1, "depends": 1, "recurring": 1, "paused": False, "name": "mail"}
     assert await queue.counts() == expected
-    assert await client.queues() == [expected]
+    today = {"popped": 2, "completed": 0, "failures": 0, "retries": 0}
+    assert await client.queues() == [{**expected, **today}]
     assert await queue.length() == 6
     jids = {state: await queue.jobs(state) for state in ("waiting", "running", "scheduled", "depends", "recurring", "stalled")}
     assert jids == {

@@ -101,7 +101,9 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
     await story.completed("a")
     await story.failed("b", 3, 4, 5)
     await story.completed("c", 86400, 86401, 86402)
-    assert await story.scripts("totals", date=10) == [{"name": "mail", "popped": 2, "completed": 1, "failures": 1, "retries": 0}]
+    counts = await story.scripts("queues", queue="mail", now=10)
+    today = {"popped": 2, "completed": 1, "failures": 1, "retries": 0}
+    assert await story.scripts("queues", now=10, totals="today") == [{**counts, **today}]
     assert [(day["day"], day["completed"]) for day in await story.scripts("days", queue="mail", date=90000, count=3)] == [
         (0, 1),
         (86400, 1),

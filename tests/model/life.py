@@ -110,7 +110,7 @@ class Life(Acting):
             self.do("queues", now=self.now, queue=queue)
             self.do("length", queue=queue)
             self.do("stats", queue=queue, date=date)
-        self.do("queues", now=self.now)
+        self.do("queues", now=self.now, totals="today")
         self.do("queues", now=self.now, queue="", offset=1, count=1)
         self.do("workers", now=self.now)
         for worker in [*WORKERS, "unknown"]:

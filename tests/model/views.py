@@ -84,7 +84,7 @@ class Views(Namespace):
         present("queue", queue)
         return sum(len(self.place(queue, place)) for place in ("locks", "work", "scheduled"))
 
-    def counts(self, queue: str, now: float) -> dict[str, Any]:
+    def counts(self, queue: str, now: float, totals: str | None) -> dict[str, Any]:
         lapsed = sum(0 <= score <= now for score in self.place(queue, "locks").values())
         due = sum(score <= now for score in self.place(queue, "scheduled").values())
         return {
@@ -96,13 +96,20 @@ class Views(Namespace):
             "depends": len(self.place(queue, "depends")),
             "recurring": len(self.place(queue, "recur")),
             "paused": queue in self.members("paused_queues"),
-        }
+        } | (self.totals(queue, now) if totals else {})
 
-    def queues(self, *, now: Number, queue: str | None = None, offset: Number | None = None, count: Number | None = None) -> Any:
+    def totals(self, queue: str, now: float) -> dict[str, Any]:
+        wait, run, counted = (self.hash("s", kind, str(day(now)), queue) for kind in ("wait", "run", "stats"))
+        rest = {what: counted.get(what, 0) for what in ("failures", "retries")}
+        return {"popped": wait.get("total", 0), "completed": run.get("total", 0), **rest}
+
+    def queues(
+        self, *, now: Number, queue: str | None = None, offset: Number | None = None, count: Number | None = None, totals: str | None = None
+    ) -> Any:
         time, wanted = arguments.time(now), page(offset, count, usual=1000)
         if queue:
-            return self.counts(queue, time)
-        return [self.counts(name, time) for name in ascending(self.scores("queues"))[wanted]]
+            return self.counts(queue, time, totals)
+        return [self.counts(name, time, totals) for name in ascending(self.scores("queues"))[wanted]]
 
     def stats(self, *, queue: str, date: Number) -> dict[str, Any]:
         present("queue", queue)

@@ -45,7 +45,7 @@ class Seen:
 
 
 class Looking:
-    """Owns what was seen before, from which rates are made. A look is five calls, however much there is: of 1,000 queues at most."""
+    """Owns what was seen before, from which rates are made. A look is four calls, however much there is: of 1,000 queues at most."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -55,17 +55,16 @@ class Looking:
 
     async def look(self) -> Seen:
         """What there is now. Raises what the client does."""
-        queues, totals, failed, workers, redis = await asyncio.gather(
+        queues, failed, workers, redis = await asyncio.gather(
             self._client.queues(),
-            self._client.totals(),
             self._client.jobs.failed(),
             self._client.workers.counts(),
-            self._client.redis.info(),
+            self._info(),
         )
         now = time.monotonic()
         passed = now - self._looked if self._looked is not None else None
         self._looked = now
-        rates = {told["name"]: self._rate(told, passed) for told in totals}
+        rates = {told["name"]: self._rate(told, passed) for told in queues}
         return Seen(
             when=time.time(),
             queues=tuple(

@@ -1,19 +1,16 @@
 -- listing: which jobs are where, and how many. Nothing is written: a job that has become due counts as waiting,
 -- although it is some pop that will move it.
 
-function listing.counts(queue, now)
+local COUNTS = '{"name":%s,"waiting":%d,"running":%d,"stalled":%d,"scheduled":%d,"depends":%d,"recurring":%d,"paused":%s%s}'
+
+function listing.counts(queue, now, paused, day)
   local locked = redis.call('ZCARD', keys.locks(queue))
   local scheduled = redis.call('ZCARD', keys.scheduled(queue))
   local stalled = locked > 0 and redis.call('ZCOUNT', keys.locks(queue), 0, now) or 0
   local due = scheduled > 0 and place.due(queue, now) or 0
-  return '{"name":' .. cjson.encode(queue)
-    .. ',"waiting":' .. redis.call('ZCARD', keys.work(queue)) + due
-    .. ',"running":' .. locked - stalled
-    .. ',"stalled":' .. stalled
-    .. ',"scheduled":' .. scheduled - due
-    .. ',"depends":' .. redis.call('ZCARD', keys.depends(queue))
-    .. ',"recurring":' .. redis.call('ZCARD', keys.recur(queue))
-    .. ',"paused":' .. tostring(redis.call('SISMEMBER', keys.paused(), queue) == 1) .. '}'
+  return string.format(COUNTS, cjson.encode(queue), redis.call('ZCARD', keys.work(queue)) + due, locked - stalled, stalled,
+    scheduled - due, redis.call('ZCARD', keys.depends(queue)), redis.call('ZCARD', keys.recur(queue)), tostring(paused),
+    day and ',' .. stats.totals(day, queue) or '')
 end
 
 -- Since when the first in line, waiting or due, could have been running.
