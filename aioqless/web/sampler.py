@@ -21,7 +21,7 @@ FRESH = 2.0  # seconds
 PATIENCE = 30  # seconds for which jobs wait, while none runs, before one wonders whether their queue is served
 
 
-class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
+class QueueNow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A queue's counts, and today's totals."""
 
     name: str

@@ -27,7 +27,7 @@ PATIENCE = 60.0  # seconds: much here waits for processes that start, of which a
 MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
 
 JOBS = """
-import asyncio, os, signal, structlog, tempfile, time, aioqless
+import asyncio, gc, os, signal, structlog, tempfile, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -70,6 +70,11 @@ async def litter(job):
     async with job.scratch() as scratch:
         (scratch / "large").write_bytes(b"0")
         await asyncio.Event().wait()
+
+@aioqless.job(klass="Collect")
+async def collect(job):
+    gc.collect()
+    job.data = {"left alone": gc.get_freeze_count(), "walked through": len(gc.get_objects())}
 
 @aioqless.job(klass="Once")
 async def once(job):

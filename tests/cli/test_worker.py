@@ -39,6 +39,14 @@ async def test_a_signal_lets_what_runs_finish_and_begins_nothing_more(
     assert worker.lines[2]["jid"] == "a" and worker.lines[0]["url"] == client.url
 
 
+async def test_a_full_collection_of_garbage_walks_through_little_of_what_a_worker_is_made_of(client: Client, start: Start) -> None:
+    await client.queue("mail").put("Collect", {}, jid="a")
+    async with start("--burst") as worker:
+        assert await worker.ended() == 0
+    job = await client.jobs.get("a")
+    assert job and job.data["left alone"] > 10 * job.data["walked through"]
+
+
 async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(client: Client, start: Start, until: Until) -> None:
     await client.queue("mail").put("Stay", jid="a")
     async with start("--grace", "0.1") as worker:
