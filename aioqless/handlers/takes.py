@@ -83,7 +83,7 @@ class Takes:
 
 
 def takes(fn: Callable[..., Any]) -> Takes:
-    """What a function takes. Raises TypeError for one that takes no job."""
+    """What a function takes. Raises TypeError for one that takes no job, or what has no name."""
     parameters = list(inspect.signature(fn).parameters.values())
     if not parameters or parameters[0].kind not in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
         raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
@@ -92,7 +92,10 @@ def takes(fn: Callable[..., Any]) -> Takes:
     if (said := get_origin(types.get(first.name)) or types.get(first.name)) in DATA:
         raise TypeError(f"{fn.__qualname__} must take the job as its first parameter, data behind it; {first.name} is a {said.__name__}")
     whole = get_args(types.get(first.name)) if get_origin(types.get(first.name)) is Job else ()
-    others = [each for each in others if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) and each.name not in resources]
+    if nameless := [each for each in others if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]:
+        what = nameless[0].replace(annotation=inspect.Parameter.empty)
+        raise TypeError(f"{fn.__qualname__} takes {what}, which nothing fills: data come by name, and all of them in job.data")
+    others = [each for each in others if each.name not in resources]
     if others:
         fields = [
             (each.name, types.get(each.name, Any)) if each.default is each.empty else (each.name, types.get(each.name, Any), each.default)

@@ -69,6 +69,11 @@ async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(sc
     assert await client.jobs.failed() == {}
 
 
+async def test_a_worker_is_shown_with_when_it_was_heard_of(screen: Terminal, client: Client) -> None:
+    await client.redis.zadd(f"{client.namespace}:workers", {"ann": (await client.scripts.now()) - 3600})
+    await screen.shows("jobs   stalled         heard of worker", "0         0          1 h ago ann")
+
+
 async def test_rates_are_seen_while_jobs_are_done(screen: Terminal, client: Client, until: Until) -> None:
     await screen.shows("billing")
 

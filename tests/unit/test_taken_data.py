@@ -148,12 +148,14 @@ async def test_beside_such_a_type_the_others_are_checked_all_the_same() -> None:
     assert await performed(plot, '{"x": 1}') == Point(1, 0)
 
 
-async def test_what_a_function_gathers_by_stars_is_not_filled() -> None:
-    @job
-    async def vary(job: Job[Any], *args: Any, **kwargs: Any) -> Any:
-        return args, kwargs
+def test_a_function_that_takes_what_has_no_name_is_refused_since_nothing_would_fill_it() -> None:
+    async def args(job: Job[Any], *args: Any) -> None: ...
+    async def kwargs(job: Job[Any], path: str, **kwargs: Any) -> None: ...
+    async def place(job: Job[Any], path: str, /) -> None: ...
 
-    assert await performed(vary, '{"args": 1, "kwargs": 2, "x": 3}') == ((), {})
+    for fn, what in ((args, r"\*args"), (kwargs, r"\*\*kwargs"), (place, "path")):
+        with pytest.raises(TypeError, match=f"{fn.__name__} takes {what}, which nothing fills: data come by name, and all of them"):
+            job(fn)
 
 
 async def test_the_job_may_be_called_anything() -> None:

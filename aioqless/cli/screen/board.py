@@ -46,7 +46,7 @@ class Board:
         """What the lines of a pane are about."""
         if pane == "queues":
             return [queue.name for queue in self.queues()]
-        return list(self.seen.failed) if pane == "failures" else [worker["name"] for worker in self.seen.workers]
+        return list(self.seen.failed) if pane == "failures" else [worker.name for worker in self.seen.workers]
 
     def at(self, pane: str) -> int:
         """Which line of a pane is chosen: the first where what was chosen is gone."""

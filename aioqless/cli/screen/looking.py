@@ -12,8 +12,10 @@ from typing import Any
 from redis import exceptions
 
 from aioqless.client import Client
+from aioqless.jobs.glance import WorkerGlance
 
 KEPT = 60  # looks
+A_CALL = 100  # workers
 COUNTS = ("waiting", "running", "stalled", "scheduled", "depends")
 
 
@@ -36,7 +38,7 @@ class Seen:
     when: float = 0
     queues: tuple[QueueSeen, ...] = ()
     failed: Mapping[str, int] = field(default_factory=dict)
-    workers: tuple[Mapping[str, Any], ...] = ()
+    workers: tuple[WorkerGlance, ...] = ()
     redis: Mapping[str, Any] = field(default_factory=dict)
     away: str = ""
 
@@ -45,7 +47,8 @@ class Seen:
 
 
 class Looking:
-    """Owns what was seen before, from which rates are made. A look is four calls, however much there is: of 1,000 queues at most."""
+    """Owns what was seen before, from which rates are made. A look is four calls, however much there is, and one for each
+    hundred workers: of 1,000 queues and 1,000 workers at most."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -64,16 +67,17 @@ class Looking:
         now = time.monotonic()
         passed = now - self._looked if self._looked is not None else None
         self._looked = now
-        rates = {told["name"]: self._rate(told, passed) for told in queues}
         return Seen(
             when=time.time(),
-            queues=tuple(
-                self._queue(counts, rates.get(counts["name"], (0, 0))) for counts in sorted(queues, key=lambda each: each["name"])
-            ),
+            queues=tuple(self._queue(counts, passed) for counts in sorted(queues, key=lambda each: each["name"])),
             failed=dict(sorted(failed.items(), key=lambda each: (-each[1], each[0]))),
-            workers=tuple(workers),
+            workers=await self._working([worker["name"] for worker in workers]),
             redis=redis,
         )
+
+    async def _working(self, names: list[str]) -> tuple[WorkerGlance, ...]:
+        calls = (self._client.workers.working(*names[first : first + A_CALL], most=1) for first in range(0, len(names), A_CALL))
+        return tuple(worker for some in await asyncio.gather(*calls) for worker in some)
 
     async def _info(self) -> Mapping[str, Any]:
         try:
@@ -92,7 +96,8 @@ class Looking:
         done, failed = ((now[each] - before[each]) / passed for each in (0, 1))
         return done, failed
 
-    def _queue(self, counts: Mapping[str, Any], rate: tuple[float, float]) -> QueueSeen:
+    def _queue(self, counts: Mapping[str, Any], passed: float | None) -> QueueSeen:
+        rate = self._rate(counts, passed)
         done = self._rates.setdefault(counts["name"], deque(maxlen=KEPT))
         done.append(rate[0])
         numbers = {count: int(counts[count]) for count in COUNTS}
