@@ -8,6 +8,7 @@
 -- @flags   no-writes
 -- @returns json                   {name, waiting, running, stalled, scheduled, depends, recurring, paused}, or a list by when each was first seen
 
+if totals and totals ~= 'today' then refusal.argument('totals', totals, 'must be today, or left out') end
 local day = totals and stats.day(now)
 if queue then return listing.counts(queue, now, redis.call('SISMEMBER', keys.paused(), queue) == 1, day) end
 count = math.min(count or 1000, 1000)

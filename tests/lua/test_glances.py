@@ -104,6 +104,8 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
     counts = await story.scripts("queues", queue="mail", now=10)
     today = {"popped": 2, "completed": 1, "failures": 1, "retries": 0}
     assert await story.scripts("queues", now=10, totals="today") == [{**counts, **today}]
+    async with story.refused(InvalidArgument, argument="totals", value="yesterday"):
+        await story.scripts("queues", now=10, totals="yesterday")
     assert [(day["day"], day["completed"]) for day in await story.scripts("days", queue="mail", date=90000, count=3)] == [
         (0, 1),
         (86400, 1),
