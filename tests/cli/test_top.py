@@ -71,7 +71,9 @@ async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(sc
 
 async def test_a_worker_is_shown_with_when_it_was_heard_of(screen: Terminal, client: Client) -> None:
     await client.redis.zadd(f"{client.namespace}:workers", {"ann": (await client.scripts.now()) - 3600})
-    await screen.shows("jobs   stalled         heard of worker", "0         0          1 h ago ann")
+    await client.queue("billing").pop(worker="bob")
+    text = await screen.shows("jobs   stalled worker", "0         0 ann", "0         0 bob", "heard of", "1 h ago")
+    assert text.index(" bob ") < text.index(" ann "), "who is silent comes last"
 
 
 async def test_rates_are_seen_while_jobs_are_done(screen: Terminal, client: Client, until: Until) -> None:

@@ -38,7 +38,7 @@ def drawn(board: Board, width: int, height: int, where: str) -> RenderableType:
         *_head(board, where),
         _pane(board, "queues", _queue_columns(width), _queue_rows(board, width), queues),
         _pane(board, "failures", [("failed", 9), ("group", None)], [(f"{n:,}", name) for name, n in board.seen.failed.items()], failures),
-        _pane(board, "workers", [("jobs", 9), ("stalled", 9), ("heard of", 16), ("worker", None)], _worker_rows(board), workers),
+        _pane(board, "workers", [("jobs", 9), ("stalled", 9), ("worker", None), ("heard of", 16)], _worker_rows(board), workers),
         *_blank(rest - queues - failures - workers),
         _foot(board),
     )
@@ -112,8 +112,8 @@ def _worker_rows(board: Board) -> list[tuple[Any, ...]]:
         (
             f"{worker.jobs:,}",
             Text(f"{worker.stalled:,}", style=STYLES["stalled"] if worker.stalled else "dim"),
-            ago(min(worker.seen, board.seen.when), board.seen.when),
             worker.name,
+            ago(min(worker.seen, board.seen.when), board.seen.when),
         )
         for worker in board.seen.workers
     ]

@@ -16,6 +16,7 @@ from aioqless.jobs.glance import WorkerGlance
 
 KEPT = 60  # looks
 A_CALL = 100  # workers
+SILENCE = 60  # seconds after which a worker comes behind those that are there
 COUNTS = ("waiting", "running", "stalled", "scheduled", "depends")
 
 
@@ -77,7 +78,8 @@ class Looking:
 
     async def _working(self, names: list[str]) -> tuple[WorkerGlance, ...]:
         calls = (self._client.workers.working(*names[first : first + A_CALL], most=1) for first in range(0, len(names), A_CALL))
-        return tuple(worker for some in await asyncio.gather(*calls) for worker in some)
+        found = [worker for some in await asyncio.gather(*calls) for worker in some]
+        return tuple(sorted(found, key=lambda each: (each.seen < time.time() - SILENCE, each.name)))
 
     async def _info(self) -> Mapping[str, Any]:
         try:
