@@ -15,7 +15,10 @@ def is_from_this_machine(request: Request) -> bool:
     passes on may come from anywhere."""
     client = request.client.host if request.client else ""
     server = (request.scope.get("server") or ("",))[0] or ""
-    name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    try:
+        name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    except ValueError:  # no address at all, such as [
+        return False
     return all(map(is_loopback, (client, server, name))) and not any(each in request.headers for each in FORWARDED)
 
 
@@ -24,7 +27,10 @@ def is_of_same_origin(request: Request) -> bool | None:
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         return False
     origin = request.headers.get("origin", request.headers.get("referer"))
-    return None if origin is None else urlsplit(origin).netloc == request.headers.get("host", "")
+    try:
+        return None if origin is None else urlsplit(origin).netloc == request.headers.get("host", "")
+    except ValueError:  # the same
+        return False
 
 
 async def body_of(request: Request, largest: int) -> bytes | None:

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 import aioqless.web.trail as trail
 from aioqless.browsers import Session
@@ -54,7 +55,7 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | No
         Route("/do/{act}", shows.do, methods=["POST"]),
         Route("/login", login.enter, methods=["GET", "POST"]),
         Route("/logout", login.leave, methods=["POST"]),
-        Mount("/static", StaticFiles(directory=HERE / "static")),
+        Mount("/static", _Files(directory=HERE / "static")),
     ]
     missing = {404: shows.missing}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=missing, middleware=[Middleware(_guarded, dashboard=dashboard)])
@@ -64,6 +65,16 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | No
 
 def _guarded(app: ASGIApp, dashboard: Dashboard) -> ASGIApp:
     return Guard(app, dashboard)
+
+
+class _Files(StaticFiles):
+    """Files for everybody: of one that isn't there a plain word tells, no page, which is for those who are known."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        try:
+            return await super().get_response(path, scope)
+        except HTTPException as missing:
+            return PlainTextResponse(f"{missing.detail}\n", missing.status_code, missing.headers)
 
 
 class Shows:

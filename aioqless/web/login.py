@@ -35,25 +35,29 @@ class Login:
         root = request.scope.get("root_path", "")
         if not self._dashboard.access.users:
             return RedirectResponse(f"{root}/", 303)
-        if request.method == "GET":
+        if request.method != "POST":
             return self._form(request, "", request.query_params.get("to", ""))
         form = await change_of(request)
         name = form.get("name", "")[:64]
-        vain, until = self._vain.get(name, (0, 0.0))
-        if time.monotonic() < until:
-            return self._form(request, f"Too many guesses: wait {PAUSE:.0f} seconds.", form.get("to", ""), 429)
         user = self._dashboard.access.users.get(name)
-        async with self._guessing:
+        async with self._guessing:  # in here, since many guesses may come at once
+            if time.monotonic() < self._vain.get(name, (0, 0.0))[1]:
+                return self._form(request, f"Too many guesses: wait {PAUSE:.0f} seconds.", form.get("to", ""), 429)
             right = await asyncio.to_thread(passwords.is_right, form.get("password", "")[:1000], user.password if user else nobody())
+            if not right:
+                self._guessed(name)
         if not user or not right:
-            self._vain[name] = vain + 1, time.monotonic() + PAUSE if vain + 1 >= FREE_GUESSES else 0.0
-            self._vain.move_to_end(name)
-            while len(self._vain) > MOST_NAMES:
-                self._vain.popitem(last=False)
             log.warning("web.refused", why="wrong name or password", client=request.client.host if request.client else "", path="/login")
             return self._form(request, "Name or password is wrong.", form.get("to", ""), 403)
         self._vain.pop(name, None)
         return self._let_in(request, user.name, form.get("to", ""))
+
+    def _guessed(self, name: str) -> None:
+        vain = self._vain.get(name, (0, 0.0))[0] + 1
+        self._vain[name] = vain, time.monotonic() + PAUSE if vain >= FREE_GUESSES else 0.0
+        self._vain.move_to_end(name)
+        while len(self._vain) > MOST_NAMES:
+            self._vain.popitem(last=False)
 
     async def leave(self, request: Request) -> Response:
         """End this session."""
@@ -85,4 +89,4 @@ def nobody() -> str:
 
 def inside(to: str) -> str:
     """An address within the dashboard; its first page for any other."""
-    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and "\n" not in to and "\r" not in to else "/"
+    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable() else "/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from starlette.routing import Mount, Route, request_response
 from aioqless import Client, Seal
 from aioqless.web import Access, Identity, Role, User, create_app, passwords
 from aioqless.web.acts import ACTS
+from aioqless.web.login import AT_ONCE, FREE_GUESSES
 from aioqless.web.pages import VIEWS
 
 from .asking import do, token
@@ -55,6 +57,7 @@ async def test_every_answer_keeps_scripts_of_others_out(http: httpx.AsyncClient)
     [
         {"Host": "evil.example"},
         {"Host": "localhost.evil.example"},
+        {"Host": "["},
         {"X-Forwarded-For": "1.2.3.4"},
         {"Forwarded": "for=1.2.3.4"},
     ],
@@ -70,6 +73,7 @@ async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: htt
     for headers, form, status in (
         ({"Origin": "http://evil.example"}, right, 403),
         ({"Origin": ""}, right, 403),
+        ({"Origin": "http://["}, right, 403),
         ({"Sec-Fetch-Site": "cross-site"}, right, 403),
         ({}, right | {"token": "0" * 64}, 403),
         ({}, right | {"token": "é"}, 403),
@@ -144,6 +148,22 @@ async def test_who_guesses_has_to_wait(client: Client) -> None:
         assert statuses == [403] * 5 + [429]
         assert (await log_in(http, "ada")).status_code == 429
         assert (await log_in(http, "otto")).status_code == 303
+
+
+async def test_who_guesses_many_times_at_once_has_to_wait_as_well(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        form = {"token": await token(http, "/login"), "name": "ada", "password": "wrong one"}
+        answers = await asyncio.gather(*(http.post("/login", data=form) for _ in range(12)))
+        assert sum(answer.status_code == 403 for answer in answers) <= FREE_GUESSES + AT_ONCE - 1
+        assert {answer.status_code for answer in answers} == {403, 429}
+
+
+async def test_who_is_not_known_gets_files_and_the_form_but_no_page_by_whatever_method(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        missing = await http.get("/static/nowhere")
+        assert (missing.status_code, missing.text) == (404, "Not Found\n")
+        assert (await http.head("/login")).status_code == (await http.head("/static/page.js")).status_code == 200
+        assert (await http.head("/queues")).status_code == 401
 
 
 @pytest.mark.parametrize(("name", "may"), [("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN)])
@@ -257,9 +277,12 @@ async def test_mounted_in_an_app_it_takes_the_apps_word_for_who_somebody_is(clie
 
 
 async def test_nobody_is_sent_elsewhere(http: httpx.AsyncClient) -> None:
-    for to in ("//evil.example", "https://evil.example", "/\\evil.example", "\r\nX: y"):
+    for to in ("//evil.example", "https://evil.example", "/\\evil.example", "\r\nX: y", "/\r\nX: y"):
         answer = await http.post("/do/pause", data={"token": await token(http), "back": to, "queue": "mail"})
         assert answer.headers["location"] == "/"
+    odd = f"token={await token(http)}&queue=mail&back=/%FF"
+    answer = await http.post("/do/pause", content=odd, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert answer.headers["location"] == "/"
 
 
 @pytest.mark.parametrize(
