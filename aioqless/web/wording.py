@@ -20,6 +20,9 @@ EVENTS = {
     "moved": "Moved",
     "released": "Handed back",
     "advanced": "Went on to {q}",
+    "abandoned": "Time ran out for {worker}",
+    "skipped": "Skipped by {worker}",
+    "handed-over": "Handed over by {worker} to {to}",
 }
 
 

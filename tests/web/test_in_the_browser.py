@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from aioqless import Client, Job
 from tests.conftest import Until
@@ -148,6 +148,29 @@ async def test_dependencies_are_a_picture_to_walk_through(page: Page, client: Cl
     await expect(page.locator("h1")).to_contain_text("Report")
     await page.get_by_role("button", name="Wait for none of them").click()
     await expect(page.locator("h1")).to_contain_text("waiting")
+
+
+async def test_an_act_whose_answer_is_lost_is_not_said_to_be_undone(browser: Browser, site: str, client: Client) -> None:
+    async with await browser.new_context(base_url=site) as context:
+        page = await context.new_page()
+        await client.queue("mail").put("Greet", {})
+
+        async def lose(route: Route) -> None:
+            await route.fetch(max_redirects=0)  # it is done, but the browser is never told
+            await route.abort()
+
+        await page.route("**/do/pause", lose)
+        await page.goto("/queue?name=mail")
+        await page.get_by_role("button", name="Pause").click()
+        await says(page, "It may have been done or not")
+        await page.reload()
+        await says(page, "Queue mail is paused")
+        await page.get_by_role("button", name="Unpause").click()
+        await says(page, "Queue mail goes on")
+        await page.evaluate("document.querySelector('[name=token]').value = 'old'")
+        await page.unroute("**/do/pause")
+        await page.get_by_role("button", name="Pause").click()
+        await says(page, "Not done: The page was too old")
 
 
 async def test_a_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client) -> None:

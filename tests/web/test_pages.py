@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from aioqless import Client
+from aioqless.people import Desk
 from aioqless.web import create_app
 from aioqless.web.pages import VIEWS
 from tests.conftest import Until
@@ -86,6 +87,18 @@ async def test_a_queue_leads_to_what_failed_of_it(http: httpx.AsyncClient, clien
     for job in await client.queue("mail").pop():
         await job.fail("mail-ValueError", "no")
     assert re.search(r'href="/failures\?q=mail">failed <span class="bad">1<', (await http.get("/queue?name=mail")).text)
+
+
+async def test_a_jobs_page_says_what_people_did_with_it(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("review").put("Review", {})
+    desk = Desk(client, "review")
+    if mine := await desk.reserve("ada"):
+        await mine.hand_over("bob")
+    if his := await desk.reserve("bob"):
+        await his.skip()
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert "Handed over by ada to bob" in page and "Skipped by bob" in page
+    assert re.search(r'aria-label="waited [^",]*, ran [^",]*, waited [^",]*"', page)
 
 
 async def test_one_is_not_called_many(http: httpx.AsyncClient, client: Client) -> None:

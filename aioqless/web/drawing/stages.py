@@ -20,6 +20,8 @@ AFTER = {
     "released": "waited",
     "timed-out": "waited",
     "lock-lost": "waited",
+    "abandoned": "waited",
+    "skipped": "waited",
     "failed": "lay failed",
 }
 KINDS = {"waited": "wait", "ran": "run", "lay failed": "bad"}

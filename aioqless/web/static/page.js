@@ -103,8 +103,10 @@ document.addEventListener("submit", async event => {
   event.preventDefault()
   const body = new URLSearchParams(new FormData(form, button))
   if (button) button.disabled = true
+  let refused = false
   try {
     const answer = await fetch(button?.getAttribute("formaction") || form.action, { method: "POST", body, credentials: "same-origin" })
+    refused = !answer.redirected && answer.status < 500
     if (!answer.headers.get("content-type")?.startsWith("text/html")) throw new Error(await answer.text())
     const html = await answer.text()
     if (!parse(html).querySelector("#notes .refused")) form.reset() // else what was typed is still to be mended
@@ -114,7 +116,7 @@ document.addEventListener("submit", async event => {
   } catch (error) {
     const told = document.createElement("p")
     told.className = "note refused"
-    told.textContent = `Not done: ${error.message}`
+    told.textContent = `${refused ? "Not done" : "It may have been done or not"}: ${error.message}`
     notes.replaceChildren(told)
   } finally {
     if (button) button.disabled = false
