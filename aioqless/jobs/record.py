@@ -92,6 +92,8 @@ def stages(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 stage.update(q=event.get("q"), put=event["when"])
             case "popped":
                 stage.update(popped=event["when"], worker=event.get("worker"))
+            case "handed-over":
+                stage["worker"] = event.get("to")
             case "done" | "failed" as what:
                 stage[what] = event["when"]
     return found

@@ -22,7 +22,7 @@ class Fate:
 
 def had_by(job: Job, person: Person) -> bool:
     """Whether this session of the person had the job at some time that its history still tells of."""
-    return any(event["what"] == "popped" and event.get("worker") == person.worker for event in job.events)
+    return any({"popped": event.get("worker"), "handed-over": event.get("to")}.get(event["what"]) == person.worker for event in job.events)
 
 
 def fate_of(job: Job, person: Person, queue: str, now: float) -> Fate:

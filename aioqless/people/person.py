@@ -12,7 +12,8 @@ LONGEST = 64
 @dataclass(frozen=True)
 class Person:
     """Somebody who works: a name that colleagues know, and a session (a browser's tab, a program). What a session reserved is that
-    session's alone. Raises ValueError for a name of more than 64 characters or with an `@`, and for a session that can't be a name."""
+    session's alone; what a name has without one, as what was handed over to it, goes to the first of its sessions that asks. Raises
+    ValueError for a name of more than 64 characters or with an `@`, and for a session that can't be a name."""
 
     name: str
     session: str = ""

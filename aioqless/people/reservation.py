@@ -62,10 +62,11 @@ class Reservation:
         return self.job.expires
 
     async def extend(self, limit: float | None = None, *, request: str | None = None) -> float:
-        """Have it for so many seconds from now, or for the desk's limit; returns when it then expires."""
+        """Have it for so many seconds from now, or for the desk's limit; returns when it then expires. Repeated, it doesn't begin anew."""
         seconds = self.terms.chosen(limit)
         expires: float = await self._do("extend", request, limit=seconds)
-        self.job.expires, self.left = expires, seconds
+        self.job.expires = expires
+        self.left = seconds if request is None else max(0.0, expires - await self.scripts.now())  # it may be an earlier answer
         return expires
 
     async def hand_over(self, to: str, limit: float | None = None, *, request: str | None = None) -> None:

@@ -195,6 +195,22 @@ async def test_an_extended_reservation_lasts_longer_but_no_longer_than_the_desk_
     assert round((await have(desk, "ada")).left) == 60
 
 
+async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(redis_url: str, namespace: str) -> None:
+    now = 1000.0
+    async with Client(redis_url, namespace=namespace, clock=lambda: now) as client:
+        desk = Desk(client, "review")
+        await put(client, "a")
+        reservation = await have(desk, "ada")
+        await reservation.extend(100, request="click-1")
+        assert reservation.left == 100
+        now += 30
+        assert await reservation.extend(100, request="click-1") == 1100
+        assert reservation.left == 70
+        now += 80
+        await reservation.extend(100, request="click-1")
+        assert reservation.left == 0
+
+
 async def test_what_is_handed_over_waits_for_that_person(client: Client, desk: Desk) -> None:
     await put(client, "a")
     reservation = await have(desk, Person("ada", "1"))
@@ -204,6 +220,15 @@ async def test_what_is_handed_over_waits_for_that_person(client: Client, desk: D
     assert await desk.reserve("eve") is None
     assert await desk.fate(Person("ada", "1"), "a") == Fate("taken", "bob")
     assert (await have(desk, Person("bob", "9"))).job.jid == "a"
+
+
+async def test_who_has_no_session_is_told_what_became_of_what_was_handed_over(client: Client, desk: Desk) -> None:
+    await put(client, "a")
+    await (await have(desk, "ada")).hand_over("bob")
+    assert await desk.fate("bob", "a") == Fate("yours")
+    await (await have(desk, "bob")).finish("cat")
+    assert await desk.fate("bob", "a") == Fate("finished", "bob")
+    assert await desk.fate("eve", "a") is None
 
 
 async def test_what_is_skipped_comes_again_only_if_asked_for(client: Client, desk: Desk) -> None:

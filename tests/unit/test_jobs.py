@@ -102,6 +102,11 @@ def test_a_history_whose_beginning_was_cut_off_still_has_stages() -> None:
     assert stages([]) == []
 
 
+def test_a_stage_is_of_whoever_it_was_handed_over_to() -> None:
+    (stage,) = stages([{"what": "popped", "when": 2, "worker": "ann"}, {"what": "handed-over", "when": 3, "worker": "ann", "to": "bob"}])
+    assert stage == {"popped": 2, "worker": "bob"}
+
+
 # Data
 
 

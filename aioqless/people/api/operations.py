@@ -80,7 +80,7 @@ async def extend(asked: Asked) -> Extended:
     body: Extend = asked.body
     reservation = await _claimed(asked)
     await reservation.extend(body.limit, request=asked.request("extend", body.fence))
-    return Extended(reservation.left)
+    return Extended(round(reservation.left, 3))
 
 
 async def finish(asked: Asked) -> Done:

@@ -172,7 +172,10 @@ const TOLD = { over: "time ran out; nobody has it", taken: "time ran out; now wi
 
 async function ranOut() {
   const about = task;
-  const lot = await people.fate(about.jid).catch(() => ({ what: "gone", by: null }));
+  const lot = await people.fate(about.jid).catch((error) => {
+    if (error.status !== 404) throw error;
+    return { what: "gone", by: null };
+  });
   if (task !== about) return;
   if (lot.what === "yours") {
     const offer = await people.current();
@@ -203,7 +206,7 @@ function tick() {
   }
   if (left <= -0.2 && over === null) {
     over = "asked";
-    ranOut();
+    look();
   }
 }
 
@@ -235,10 +238,11 @@ async function look() {
 }
 
 async function lookAround() {
+  if (task && over === "asked") await ranOut();
   if (document.hidden) return;
   await progress();
   if (!me) return;
-  if (task && over && over !== "asked" && !busy) await ranOut();
+  if (task && over && !busy) await ranOut();
   for (const entry of entries.filter((each) => each.kind === "over" && (!task || each.jid !== task.jid)).slice(0, 3)) {
     const lot = await people.fate(entry.jid).catch(() => null);
     if (lot && TOLD[lot.what]) list({ ...entry, told: [TOLD[lot.what], lot.by].filter(Boolean).join(" "), kind: ["finished", "failed", "gone"].includes(lot.what) ? "past" : "over" });
