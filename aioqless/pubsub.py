@@ -64,6 +64,6 @@ def told_by(payload: bytes) -> dict[str, Any]:
     """The event in a message; nothing for a message that says none, for anybody may publish anything."""
     try:
         told = from_json(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return told if isinstance(told, dict) and "event" in told else {}

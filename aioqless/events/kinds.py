@@ -185,9 +185,9 @@ _TOLD = {kind: tuple(each.name for each in fields(of) if each.name != "when") fo
 def event_of(told: Mapping[str, Any], when: float) -> AnyEvent | None:
     """The event that a message tells; None for one that tells none. Peers tell of cancelled jobs that never were, with false for texts."""
     kind = told.get("event")
+    if not isinstance(kind, str):
+        return None
     if kind not in _TYPES:
-        if not isinstance(kind, str):
-            return None
         more = {name: value for name, value in told.items() if name not in ("event", "jid", "queue")}
         return Other(kind=kind, when=when, jid=_text(told.get("jid")), queue=_text(told.get("queue")), more=more)
     values = {name: _number(told.get(name)) if name == "progress" else _text(told.get(name)) for name in _TOLD[kind]}
@@ -202,4 +202,7 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None

@@ -145,16 +145,19 @@ async def test_what_strangers_publish_does_no_harm(client: Client) -> None:
             "nonsense",
             "[]",
             '{"event": 7}',
+            '{"event": ["put"], "jid": "x"}',
+            "[" * 100_000,
             '{"event": "put"}',
             '{"event": "canceled", "jid": "x", "queue": false, "worker": false}',
             '{"event": "failed", "jid": "x", "message": {"a": 1}}',
             '{"event": "moon", "jid": "x", "phase": 3}',
             '{"event": "progress", "jid": "x", "progress": true}',
+            f'{{"event": "progress", "jid": "x", "progress": 1{"0" * 400}}}',
         ):
             await client.redis.publish(f"{client.namespace}:log", text)
         await client.redis.publish(f"{client.namespace}:track", b"\xff")
-    assert [type(event) for event in found] == [Canceled, Failed, Other, Progressed, Tracked]
-    assert (found[0].queue, found[1].message, found[3].progress) == (None, None, None)  # type: ignore[union-attr]
+    assert [type(event) for event in found] == [Canceled, Failed, Other, Progressed, Progressed, Tracked]
+    assert (found[0].queue, found[1].message, found[3].progress, found[4].progress) == (None, None, None, None)  # type: ignore[union-attr]
     assert isinstance(found[2], Other) and (found[2].kind, found[2].jid, found[2].more) == ("moon", "x", {"phase": 3})
 
 
