@@ -184,8 +184,12 @@ def test_who_is_not_known_any_more_when_time_runs_out_is_asked_and_not_told_that
     ada = sit("Ada")
     ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("a thought")
+    ada.page.get_by_role("button", name="Hand over").click()
+    ada.sees("#ask")
     ada.context.clear_cookies()  # as when the desk was started anew, with another secret
     ada.sees("#door")
+    expect(ada.page.locator("#ask")).to_be_hidden()
+    expect(ada.page.get_by_label("Your name")).to_be_focused()
     assert ada.mine() == []
     ada.complaints.clear()  # a browser notes each request that is refused
 

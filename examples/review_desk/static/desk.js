@@ -40,6 +40,7 @@ function enter(name) {
   element("my-name").textContent = me || "";
   if (me) return;
   task = null;
+  element("ask").close();
   show.view("door");
   element("name").focus();
 }
@@ -120,7 +121,8 @@ const verbs = {
   },
   async "hand-over"() {
     const to = await show.ask("Hand over", "To whom?");
-    if (to && task) await settle("hand-over", { to }, `handed over to ${to}`, "waiting");
+    if (!to || !task) return;
+    await settle("hand-over", { to }, `handed over to ${to}`, "waiting");
     if (!task) await idle("Handed over. Take the next when you are ready.");
   },
   async "give-back"() {
