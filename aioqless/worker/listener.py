@@ -81,7 +81,8 @@ class Listener:
     def _hear_of_put(self, payload: bytes) -> None:
         if b'"put"' in payload or b'"advanced"' in payload:
             event = told_by(payload)
-            self._poller.wake(event.get("to") or event.get("queue"))
+            queue = event.get("to") or event.get("queue")
+            self._poller.wake(queue if isinstance(queue, str) else None)
 
     async def _told(self, payload: bytes) -> None:
         match told := told_by(payload):

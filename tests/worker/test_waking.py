@@ -213,7 +213,12 @@ async def test_a_subscription_that_breaks_is_made_again(client: Client, work: Wo
 
 
 @pytest.mark.parametrize(
-    "payload", ["", "put", '{"put"}', '"put"', '["put"]', '{"event":"put"}', '{"event":"put","queue":7}', b'"put"\xff']
+    "payload",
+    [
+        *("", "put", '{"put"}', '"put"', '["put"]', '{"event":"put"}', '{"event":"put","queue":7}', b'"put"\xff'),
+        *('{"event":"put","queue":["mail"]}', "[" * 100_000 + '"put"'),
+    ],
+    ids=lambda payload: str(payload[:40]),
 )
 async def test_whatever_is_published_it_goes_on(client: Client, work: Work, until: Until, idle: Idle, payload: str | bytes) -> None:
     async with work(note) as worker:
