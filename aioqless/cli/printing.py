@@ -61,7 +61,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) 
         grid.add_column(
             column,
             justify="right" if numbers else "left",
-            overflow="fold" if column in ("jid", "worker", "name") else "ellipsis",
+            overflow="fold" if column in ("jid", "worker", "name", "group") else "ellipsis",
             min_width=min(WHOLE, max(len(str(row[index])) for row in shown)) if column == "jid" else None,
         )
     for row in shown:

@@ -30,7 +30,12 @@ def line_of(event: AnyEvent) -> str:
         return f"what happened in {span(event.until - event.since)} was not heard: {brief(event.why, 100)}"
     told = [(name, value) for name, value in vars(event).items() if name not in ("kind", "when", "jid") and value not in (None, {})]
     jid = getattr(event, "jid", None)
-    return "  ".join([*([plain(jid)] if jid else []), *(f"{name}={brief(str(value), 100)}" for name, value in told)])
+    return "  ".join([*([plain(jid)] if jid else []), *(f"{name}={brief(_said(name, value), 100)}" for name, value in told)])
+
+
+def _said(name: str, value: object) -> str:
+    """A traceback says in its last line what happened."""
+    return (str(value).strip().splitlines() or [""])[-1] if name == "message" else str(value)
 
 
 def tell(event: AnyEvent, *, errors: bool = False) -> None:
