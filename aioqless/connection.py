@@ -100,6 +100,8 @@ class Connection:
                         self._wire = await self._connect()
                 except (OSError, TimeoutError) as error:
                     raise exceptions.ConnectionError(f"can't connect to Redis at {self._place.address}: {error or 'no answer'}") from None
+                except (exceptions.AuthenticationError, exceptions.ResponseError) as refused:
+                    raise type(refused)(f"Redis at {self._place.address} refused this client: {refused}") from None
             return self._wire
 
     async def _connect(self) -> Wire:

@@ -10,6 +10,7 @@ given.py      data as given
 asking.py     dry runs, confirmation, progress
 watching.py   events as lines; jobs until they are through
 completing.py what the shell completes
+meant.py      names that there aren't, and which ones were meant
 worker.py     worker
 jobs.py       put, get, jobs
 again.py      retry, edit, unfail

@@ -9,6 +9,7 @@ import typer
 from aioqless.cli.app import Json, Namespace, Url, app, run
 from aioqless.cli.asking import DryRun
 from aioqless.cli.completing import option_names
+from aioqless.cli.meant import instead
 from aioqless.cli.printing import say, show, table
 from aioqless.cli.words import plain
 from aioqless.client import Client
@@ -35,14 +36,20 @@ def config(
             return
         before = await client.config.get(option)
         if value is None and not unset:
-            show(before) if json else say("not set" if before is None else plain(str(before)))
+            show(before) if json else say("not set" + await _instead(client, option) if before is None else plain(str(before)))
             return
         if not dry_run:
             await (client.config.unset(option) if unset else client.config.set(option, value or ""))
         after = value if value is not None else "its default" if dry_run else await client.config.get(option)
-        say(f"{plain(option)}: {plain(str(before))} → {plain(str(after))}" + (" (not done)" if dry_run else ""))
+        changed = " → ".join("not set" if each is None else plain(str(each)) for each in (before, after))
+        say(f"{plain(option)}: {changed}" + (" (not done)" if dry_run else "") + (await _instead(client, option) if before is None else ""))
 
     run(url, namespace, act)
+
+
+async def _instead(client: Client, option: str) -> str:
+    """An option that nobody set may be one of a queue, or somebody's own; or it is misspelled."""
+    return instead(option, {*ABOUT, *await client.config.all()} - {option})
 
 
 async def _all(client: Client, json: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 from aioqless.cli.app import Count, Json, Namespace, Offset, QueueName, Url, app, run
 from aioqless.cli.completing import failed_jids, group_names, queue_names, tag_names
 from aioqless.cli.given import checked, text_of
+from aioqless.cli.meant import unheard_of
 from aioqless.cli.portrait import next_steps, portray
 from aioqless.cli.printing import hint, show, table
 from aioqless.cli.shapes import found, listed, states_of, whole
@@ -104,7 +105,8 @@ def jobs(
             page = await client.jobs.multiget(*jids)
         else:
             of, page = None, await client.jobs.multiget(*await _jids(client, queue, state, offset, count))
-        _list(page, json, of, offset)
+        unheard = await unheard_of(client, queue) if queue is not None and not page else ""
+        _list(page, json, of, offset, unheard or NONE)
 
     run(url, namespace, act)
 
@@ -128,7 +130,7 @@ async def _jids(client: Client, queue: str | None, state: str | None, offset: in
     return found
 
 
-def _list(page: list[Job], json: bool, total: int | None, offset: int) -> None:
+def _list(page: list[Job], json: bool, total: int | None, offset: int, empty: str) -> None:
     if json:
         show([listed(job) for job in page])
         return
@@ -137,6 +139,6 @@ def _list(page: list[Job], json: bool, total: int | None, offset: int) -> None:
     if any(job.priority for job in page):
         columns.insert(4, "priority")
         rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
-    table(columns, rows, empty=NONE)
+    table(columns, rows, empty=empty)
     if total is not None and total > offset + len(page):
         hint(f"{offset + len(page):,} of {total:,}; --offset {offset + len(page)} goes on")

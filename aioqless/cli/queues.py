@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
 from aioqless.cli.app import Count, Json, Namespace, Offset, Url, app, run
 from aioqless.cli.completing import group_names, queue_names
+from aioqless.cli.meant import instead, unheard_of
 from aioqless.cli.printing import console, hint, say, show, table
 from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, many, plain
@@ -55,8 +55,7 @@ def failed(
             return
         total, found = await client.jobs.failed_in(group, start=offset, limit=count)
         if not total and not json:
-            alike = get_close_matches(group, await client.jobs.failed(), 1)
-            say(f"nothing has failed in {plain(group)}" + (f"; is it {plain(alike[0])} that you mean?" if alike else ""))
+            say(f"nothing has failed in {plain(group)}{instead(group, await client.jobs.failed())}")
             return
         if json:
             show({"total": total, "jobs": [listed(job) for job in found]})
@@ -114,8 +113,8 @@ def unpause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
 def _each(names: list[str], url: str | None, namespace: str, done: str, act: Callable[[Queue], Awaitable[None]]) -> None:
     async def all_of_them(client: Client) -> None:
         await asyncio.gather(*(act(client.queue(name)) for name in names))
-        known = {counts["name"] for counts in await client.queues()}
         for name in names:
-            say(f"{plain(name)} {done}" + ("" if name in known else "; no job was ever put there"))
+            unheard = await unheard_of(client, name)
+            say(f"{plain(name)} {done}" + (f"; {unheard}" if unheard else ""))
 
     run(url, namespace, all_of_them)

@@ -11,6 +11,7 @@ import typer
 from aioqless.cli.app import Json, Namespace, Url, app, run
 from aioqless.cli.bars import bar, gathered, quantile
 from aioqless.cli.completing import queue_names
+from aioqless.cli.meant import unheard_of
 from aioqless.cli.printing import console, say, show, table
 from aioqless.cli.words import many, plain, span
 from aioqless.client import Client
@@ -32,6 +33,9 @@ def stats(queue: Queue = None, date: Date = None, json: Json = False, url: Url =
         told = _numbers(await client.queue(queue).stats(day))
         if json:
             show({"queue": queue, "day": _name(day), **told})
+            return
+        if unheard := await unheard_of(client, queue):
+            say(unheard)
             return
         say(f"{plain(queue)} on {_name(day)} (UTC)", style="bold")
         failures, retries = many(told["failures"], "failure"), many(told["retries"], "retry", "retries")

@@ -9,10 +9,12 @@ import typer
 
 from aioqless.cli.app import Json, Namespace, Url, app, run
 from aioqless.cli.completing import queue_names, worker_names
+from aioqless.cli.meant import instead
 from aioqless.cli.printing import say, show, table
 from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, plain
 from aioqless.client import Client
+from aioqless.errors import AioqlessError, NoSuchWorker
 from aioqless.jobs.glance import WorkerGlance
 from aioqless.worker import Subscription
 
@@ -62,7 +64,13 @@ async def _one(client: Client, worker: str, json: bool) -> None:
         (job.jid, job.klass, job.queue, "stalled" if job.jid in stalled else "running", ago(job.expires), brief(text_of(job), 60))
         for job in jobs
     ]
-    table(["jid", "klass", "queue", "state", "lock expires", "data"], rows, empty=f"{plain(worker)} holds no job.")
+    known = [each["name"] for each in await client.workers.counts()]
+    unseen = f"no worker named {plain(worker)} was seen{instead(worker, known)}"
+    table(
+        ["jid", "klass", "queue", "state", "lock expires", "data"],
+        rows,
+        empty=f"{plain(worker)} holds no job." if worker in known else unseen,
+    )
 
 
 @app.command()
@@ -76,7 +84,7 @@ def subscribe(
     """Let a running worker serve a queue from now on, or under these terms."""
     asked = Subscription.read(queue)
     weight = None if asked.weight == 1 else asked.weight
-    _order(url, namespace, json, lambda client: client.workers.subscribe(worker, asked.queue, limit=asked.limit, weight=weight))
+    _order(worker, url, namespace, json, lambda client: client.workers.subscribe(worker, asked.queue, limit=asked.limit, weight=weight))
 
 
 @app.command()
@@ -88,26 +96,30 @@ def unsubscribe(
     namespace: Namespace = "ql",
 ) -> None:
     """Let a running worker serve a queue no longer; what runs of it goes on."""
-    _order(url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
+    _order(worker, url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
 
 
 @app.command()
 def quiet(worker: Name, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
     """Let a running worker begin nothing more until it is told to resume."""
-    _order(url, namespace, json, lambda client: client.workers.quiet(worker))
+    _order(worker, url, namespace, json, lambda client: client.workers.quiet(worker))
 
 
 @app.command()
 def resume(worker: Name, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
     """Let a worker that was told to be quiet go on."""
-    _order(url, namespace, json, lambda client: client.workers.resume(worker))
+    _order(worker, url, namespace, json, lambda client: client.workers.resume(worker))
 
 
-def _order(url: str | None, namespace: str, json: bool, order: Callable[[Client], Awaitable[dict[str, Any]]]) -> None:
+def _order(worker: str, url: str | None, namespace: str, json: bool, order: Callable[[Client], Awaitable[dict[str, Any]]]) -> None:
     """Give an order, and print what the worker does from then on."""
 
     async def act(client: Client) -> None:
-        told = await order(client)
+        try:
+            told = await order(client)
+        except NoSuchWorker:
+            known = [each["name"] for each in await client.workers.counts()]
+            raise AioqlessError(f"no worker {plain(worker)} listens{instead(worker, known)}") from None
         if json:
             show({"queues": told["queues"], "paused": told["paused"]})
         else:

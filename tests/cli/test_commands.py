@@ -61,7 +61,7 @@ async def test_workers_are_shown_with_what_they_hold(client: Client, here: Aioql
 
 async def test_an_order_to_a_worker_that_is_not_there_is_refused(here: Aioqless) -> None:
     ended = await here("quiet", "ann")
-    assert (ended.code, ended.err) == (1, "aioqless: order: no worker of this name is listening (worker 'ann')\n")
+    assert (ended.code, ended.err) == (1, "aioqless: no worker ann listens\n")
 
 
 async def test_failures_are_shown_by_group_and_run_again(client: Client, here: Aioqless) -> None:

@@ -83,7 +83,7 @@ async def test_configuration_is_shown_set_and_unset(client: Client, here: Aioqle
 
 async def test_queues_are_paused_together(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet")
-    assert (await here("pause", "mail", "nowhere")).out == "mail paused\nnowhere paused; no job was ever put there\n"
+    assert (await here("pause", "mail", "nowhere")).out == "mail paused\nnowhere paused; no job was ever put in nowhere\n"
     assert (await client.queue("mail").counts())["paused"]
     assert (await here("unpause", "mail")).out == "mail unpaused\n"
 

@@ -58,7 +58,7 @@ async def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 async def test_a_database_that_is_not_there_is_told(own_server: OwnServer) -> None:
     async with Client(f"{own_server.url}/99") as client:
-        with pytest.raises(exceptions.ResponseError, match="DB index is out of range"):
+        with pytest.raises(exceptions.ResponseError, match=r"Redis at .* refused this client: ERR DB index is out of range"):
             await client.queue("mail").put("Greet")
 
 
@@ -69,7 +69,7 @@ async def test_a_wrong_password_is_told_at_once(own_server: OwnServer) -> None:
         with pytest.raises(exceptions.AuthenticationError):
             await client.queue("mail").put("Greet")
     async with Client(own_server.url.replace("redis://", "redis://:wrong@")) as client:
-        with pytest.raises(exceptions.AuthenticationError):
+        with pytest.raises(exceptions.AuthenticationError, match=r"Redis at redis://:\*\*\*@.* refused this client: WRONGPASS"):
             await client.queue("mail").put("Greet")
     async with Client(own_server.url.replace("redis://", "redis://:secret@")) as client:
         assert await client.queue("mail").put("Greet")
