@@ -52,7 +52,7 @@ WORKER = [
 CLI = [
     {"words", "completing", "signals", "given"},
     {"app", "bars", "printing", "shapes"},
-    {"asking", "portrait", "process", "processes", "serving", "pipeline"},
+    {"asking", "meant", "portrait", "process", "processes", "serving", "pipeline"},
     {"watching"},
     {"again", "worker", "workers", "jobs", "queues", "recurring", "keep", "intake", "outbox", "acl"},
     {
