@@ -88,7 +88,7 @@ class Guard:
             return
         request = Request(scope)
         path = within(request)
-        known = self._dashboard.sessions.read(request.cookies.get(COOKIE))
+        known = self._dashboard.sessions.read(request.cookies.get(_name(request)))
         session = known or self._dashboard.sessions.begin()
         keep = self._cookie(request, session) if not known and not path.startswith("/static/") else None
         try:
@@ -137,8 +137,15 @@ class Guard:
 
 def cookie(value: str, request: Request, lasts: float = LASTS) -> str:
     """The header that lets a browser keep a session, out of scripts' reach and for this dashboard alone."""
-    kept = [f"{COOKIE}={value}", f"Path={request.scope.get('root_path', '') or '/'}", f"Max-Age={lasts:.0f}", "HttpOnly", "SameSite=Lax"]
+    path = request.scope.get("root_path", "") or "/"
+    kept = [f"{_name(request)}={value}", f"Path={path}", f"Max-Age={lasts:.0f}", "HttpOnly", "SameSite=Lax"]
     return "; ".join([*kept, "Secure"] if request.url.scheme == "https" else kept)
+
+
+def _name(request: Request) -> str:
+    """A cookie is sent to all ports of a host; so that dashboards there don't end each other's sessions, its name has the port."""
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"{COOKIE}-{port}" if port.isascii() and port.isdigit() else COOKIE
 
 
 def within(request: Request) -> str:

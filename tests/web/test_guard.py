@@ -37,6 +37,10 @@ async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncCli
         yield http
 
 
+def cookie_of(http: httpx.AsyncClient) -> str:
+    return f"aioqless-{http.base_url.port}"
+
+
 async def log_in(http: httpx.AsyncClient, name: str, password: str = PASSWORD) -> httpx.Response:
     form = {"token": await token(http, "/login"), "name": name, "password": password, "to": "/queues"}
     return await http.post("/login", data=form)
@@ -79,7 +83,7 @@ async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: htt
         ({}, right | {"token": "é"}, 403),
         ({}, {"queue": "mail"}, 403),
         ({"Content-Type": "text/plain"}, right, 415),
-        ({"Cookie": "aioqless=forged.x"}, right, 403),
+        ({"Cookie": f"{cookie_of(http)}=forged.x"}, right, 403),
     ):
         assert (await http.post("/do/pause", data=form, headers=headers)).status_code == status, (headers, form)
     assert (
@@ -228,14 +232,21 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(ht
     assert read and (read.state, read.data) == ("failed", {"name": "Bob"})
 
 
+async def test_dashboards_on_two_ports_of_a_host_leave_each_other_their_sessions(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http, served(create_app(client)) as other:
+        await log_in(http, "otto")
+        assert (await http.get(f"{other}/queues")).status_code == 200  # as a browser asks, for whom a host is one whatever its port
+        assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
+
+
 async def test_processes_that_share_a_secret_know_each_others_sessions_and_their_end_is_one_ones_own(client: Client) -> None:
     secret = "a secret of several processes"
     apps = [create_app(client, access=Access(users=USERS), secret=each) for each in (secret, secret, None)]
     async with asked(apps[0]) as first, asked(apps[1]) as second, asked(apps[2]) as stranger:
         await log_in(first, "otto")
-        cookie = first.cookies["aioqless"]
+        cookie = first.cookies[cookie_of(first)]
         for http, knows in ((second, True), (stranger, False)):
-            http.cookies.set("aioqless", cookie)
+            http.cookies.set(cookie_of(http), cookie)
             assert (await http.get("/queues")).status_code == (200 if knows else 303)
         form = {"token": await token(first, "/queue?name=mail"), "queue": "mail", "back": "/queue?name=mail"}
         assert (await second.post("/do/pause", data=form)).status_code == 303
