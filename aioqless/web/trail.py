@@ -29,7 +29,7 @@ class Act:
 
 async def add(client: Client, who: Identity, act: str, about: Mapping[str, str], outcome: str) -> None:
     """Note an act. Jobs' data never go into the trail, only that they were changed."""
-    noted = {readable(name[:LONGEST]): readable(value[:LONGEST]) for name, value in about.items() if value and name != "data"}
+    noted = {readable(name[:LONGEST]): readable(value[:LONGEST]) for name, value in about.items() if value and name not in ("data", "was")}
     if about.get("data"):
         noted["data"] = f"{len(about['data'])} characters"
     log.info("web.acted", who=who.name, act=act, about=noted, outcome=outcome)

@@ -7,7 +7,11 @@ from axe_playwright_python.base import AXE_FILE_PATH
 from playwright.async_api import Browser, Page, expect
 
 from aioqless import Client
+from aioqless.web import create_app
+from aioqless.web.access import Access
 
+from .conftest import served
+from .test_guard import PASSWORD, USERS
 from .test_pages import EVERY_PAGE
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -80,3 +84,32 @@ async def test_everything_is_reached_by_keys(page: Page, client: Client) -> None
     await expect(page.locator("dialog")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.locator("dialog")).not_to_be_visible()
+
+
+async def test_what_a_picture_says_of_a_job_stays_in_its_box(page: Page, client: Client) -> None:
+    first = await client.queue("mail").put("shop.jobs.send_the_newsletter_to_everybody", {}, delay=100)
+    await client.queue("mail").put("Report", {}, depends=[first])
+    await page.goto(f"/job?jid={first}")
+    beyond = """boxes => boxes.map(box => {
+      const edge = box.querySelector('rect').getBBox()
+      return [...box.querySelectorAll('text')].map(text => text.getBBox()).some(text => text.x + text.width > edge.x + edge.width - 4)
+    })"""
+    assert await page.locator(".graph a").evaluate_all(beyond) == [False, False]
+
+
+async def test_the_frame_stands_still_from_one_page_to_the_next(browser: Browser, client: Client) -> None:
+    async with served(create_app(client, access=Access(users=USERS))) as address, await browser.new_context(base_url=address) as context:
+        page = await context.new_page()
+        await page.goto("/login")
+        form = "form => [form.getBoundingClientRect().x, document.body.clientWidth - form.getBoundingClientRect().right]"
+        left, right = await page.locator(".login").evaluate(form)
+        assert left == pytest.approx(right, abs=1), "it isn't in the middle"
+        await page.get_by_label("Name").fill("otto")
+        await page.get_by_label("Password").fill(PASSWORD)
+        await page.get_by_role("button", name="Log in").click()
+        await expect(page.locator("#live")).to_be_visible()
+        place = "who => document.body.clientWidth - who.getBoundingClientRect().right"
+        there = await page.locator(".who").evaluate(place)
+        for path in ("/config", "/search?q=mail", "/nowhere"):  # none of them is live
+            await page.goto(path)
+            assert await page.locator(".who").evaluate(place) == there, path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 COLUMN, ROW, BOX, TALL, EDGE = 250, 58, 200, 44, 8
-LONGEST = 27  # characters
+NAME, SMALL = 20, 24  # characters that fit into a box, however wide the browser's letters are
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
     ).format(
         href=link("/job", jid=node.jid), here=Markup(' aria-current="true"') if node.column == 0 else "", klass=node.klass,
         state=node.state, jid=node.jid, mine=" self" if node.column == 0 else "", x=x, y=y, w=BOX, h=TALL, tx=x + 12, t1=y + 18, t2=y + 34,
-        name=_cut(klass, LONGEST), short=_cut(node.jid, LONGEST - len(node.state)),
+        name=_cut(klass, NAME), short=_cut(node.jid, SMALL - len(f"{node.state} · ")),
     )  # fmt: skip
 
 
