@@ -23,7 +23,7 @@ Date = Annotated[str | None, typer.Option("--date", help="YYYY-MM-DD, a day of U
 
 @app.command(epilog="Example: aioqless stats mail --date 2030-01-31")
 def stats(queue: Queue = None, date: Date = None, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Show how long jobs of a queue waited and ran on a day, how many failed, and were retried."""
+    """Show how long jobs of a queue waited and ran on a day, how many failed, or lost their lock."""
     day = _day(date)
 
     async def act(client: Client) -> None:
@@ -38,8 +38,8 @@ def stats(queue: Queue = None, date: Date = None, json: Json = False, url: Url =
             say(unheard)
             return
         say(f"{plain(queue)} on {_name(day)} (UTC)", style="bold")
-        failures, retries = many(told["failures"], "failure"), many(told["retries"], "retry", "retries")
-        say(f"{failures}, of which {told['failed']:,} are failed still; {retries}")
+        failures, lost = many(told["failures"], "failure"), many(told["retries"], "lock lost", "locks lost")
+        say(f"{failures}, of which {told['failed']:,} are failed still; {lost}")
         for kind, title in (("wait", "Waited before they ran"), ("run", "Ran")):
             _draw(title, told[kind])
 
@@ -89,7 +89,7 @@ async def _all(client: Client, day: float, json: bool) -> None:
     if json:
         show([{"queue": name, "day": _name(day), **each} for name, each in told])
         return
-    columns = ["queue", "popped", "waited", "completed", "ran", "failures", "retries"]
+    columns = ["queue", "popped", "waited", "completed", "ran", "failures", "locks lost"]
     rows = [
         (name, each["wait"]["count"], _mean(each["wait"]), each["run"]["count"], _mean(each["run"]), each["failures"], each["retries"])
         for name, each in told

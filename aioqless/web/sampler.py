@@ -145,19 +145,27 @@ async def _all(read: Any) -> list[dict[str, Any]]:
 async def health(client: Client) -> Health:
     """What Redis says of itself."""
     said = parsed((await client.scripts.connection.execute("INFO")).decode("utf-8", "replace"))
-    aof, saves = said.get("aof_enabled") == "1", said.get("rdb_last_save_time", "0") != "0"
+    aof = said.get("aof_enabled") == "1"
     return Health(
         version=said.get("valkey_version") or said.get("redis_version", ""),
         memory=int(said.get("used_memory", 0)),
         memory_limit=int(said.get("maxmemory", 0)),
         policy=said.get("maxmemory_policy", ""),
-        durable="append-only file" if aof else "snapshots" if saves else "none",
+        durable=kept_by(said),
         saved=(said.get("aof_last_write_status", "ok") if aof else said.get("rdb_last_bgsave_status", "ok")) == "ok",
         clients=int(said.get("connected_clients", 0)),
         commands=int(said.get("instantaneous_ops_per_sec", 0)),
         uptime=int(said.get("uptime_in_seconds", 0)),
         fragmentation=float(said.get("mem_fragmentation_ratio", 0)),
     )
+
+
+def kept_by(said: Mapping[str, str]) -> str:
+    """What would be left of the jobs if Redis ended now, from the fields of INFO."""
+    if said.get("aof_enabled") == "1":
+        return "append-only file"
+    # rdb_last_save_time doesn't tell: before the first snapshot it is the time of the start
+    return "snapshots" if int(said.get("rdb_last_bgsave_time_sec", -1)) >= 0 else "nothing since it started"
 
 
 def parsed(text: str) -> dict[str, str]:

@@ -11,7 +11,10 @@ import pytest
 from aioqless import Client
 from aioqless.people import Desk
 from aioqless.web import create_app
+from aioqless.web.drawing.stages import strip
 from aioqless.web.pages import VIEWS
+from aioqless.web.pages.overview import problems
+from aioqless.web.sampler import Sampler, kept_by
 from tests.conftest import Until
 
 from .asking import do
@@ -121,3 +124,23 @@ async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that
         page = (await http.get("/job?jid=poison")).text
         assert "Job exhausted retries" in page and "it may kill or block its workers" in page and "<dd>0 of 0</dd>" in page
         assert 's-stalled">stalled' in (await http.get("/worker?name=ann")).text
+        assert "in stuck, stalled, since" in (await http.get("/workers")).text
+        assert "Greet, stalled<" in (await http.get("/")).text
+        assert "Does one serve this queue?" in (await http.get("/queue?name=stuck")).text
+        await client.queue("stuck").pause()
+        assert "Unpause it, and the next pop" in (await http.get("/queue?name=stuck")).text
+        told = [what for what, _, _ in problems(await Sampler(client).fresh(), [])]
+        assert any(what.startswith("Paused, with jobs waiting: stuck") for what in told)
+
+
+def test_what_keeps_jobs_is_said_of_what_was_written() -> None:
+    fresh = {"aof_enabled": "0", "rdb_last_save_time": "1793900000", "rdb_last_bgsave_time_sec": "-1"}
+    assert kept_by(fresh) == "nothing since it started"
+    assert kept_by({**fresh, "rdb_last_bgsave_time_sec": "0"}) == "snapshots"
+    assert kept_by({**fresh, "aof_enabled": "1"}) == "append-only file"
+
+
+def test_a_strip_gives_a_tenth_to_the_time_that_a_job_lay_failed_however_fast_it_was() -> None:
+    events = [{"what": "put", "when": 1000.0}, {"what": "popped", "when": 1000.0}, {"what": "failed", "when": 1000.0}]
+    waited, ran, failed = map(float, re.findall(r'width="([0-9.]+)" height="22"', strip(events, "failed", 2000.0)))
+    assert failed < waited == ran and 50 < failed < 150

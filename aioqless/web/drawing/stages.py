@@ -12,6 +12,7 @@ import aioqless.web.wording as wording
 
 WIDTH, HEIGHT = 1000, 22
 LEAST = 6.0
+SHORTEST = 0.001  # seconds: a history may know of whole ones only, in which much can happen
 MOST = 200  # spans
 AFTER = {
     "put": "waited",
@@ -59,5 +60,6 @@ def _spans(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Itera
 
 def _weights(spans: Sequence[tuple[str, float]]) -> list[float]:
     """How wide spans are drawn: that in which a job lay failed tells nothing of its work, and takes a tenth at most."""
-    work = sum(length for what, length in spans if what != "lay failed")
-    return [min(length, max(work, 1.0) * 0.1) if what == "lay failed" else length for what, length in spans]
+    lengths = [max(length, SHORTEST) for _, length in spans]
+    work = sum(length for (what, _), length in zip(spans, lengths, strict=True) if what != "lay failed")
+    return [min(length, work * 0.1) if what == "lay failed" else length for (what, _), length in zip(spans, lengths, strict=True)]

@@ -66,8 +66,8 @@ def problems(sample: Sample, unserved: list[str]) -> list[tuple[str, str, str]]:
         found.append((f"Jobs wait, and nobody takes them: {_some(unserved)}.", "Does a worker serve these queues?", "/queues"))
     if stalled := [queue.name for queue in sample.queues if queue.stalled]:
         told = f"{sample.sum('stalled'):,} stalled in {_some(stalled)}: their workers were silent for too long."
-        found.append((told, "The next pop from there hands them to another worker.", "/queues"))
-    if paused := [queue.name for queue in sample.queues if queue.paused and queue.waiting]:
+        found.append((told, "The next pop from there hands them to another worker: is there one?", "/queues"))
+    if paused := [queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)]:
         found.append((f"Paused, with jobs waiting: {_some(paused)}.", "Unpause it to go on.", "/queues"))
     if health.memory_limit and health.memory > 0.9 * health.memory_limit:
         found.append(("Redis is nearly full.", "Put is refused when it is: raise maxmemory, or work jobs off.", "/redis"))
