@@ -123,7 +123,8 @@ async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that
             await client.queue("poison").pop(worker="bob")
         page = (await http.get("/job?jid=poison")).text
         assert "Job exhausted retries" in page and "it may kill or block its workers" in page and "<dd>0 of 0</dd>" in page
-        assert 's-stalled">stalled' in (await http.get("/worker?name=ann")).text
+        for path in ("/worker?name=ann", "/job?jid=stuck"):
+            assert 's-stalled">stalled' in (await http.get(path)).text, path
         assert "in stuck, stalled, since" in (await http.get("/workers")).text
         assert "Greet, stalled<" in (await http.get("/")).text
         assert "Does one serve this queue?" in (await http.get("/queue?name=stuck")).text
