@@ -61,7 +61,7 @@ EMPTY_IS_FINE = {"text", "time"}
 # Arguments whose names promise more than their types do.
 NAMED = {
     "order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600",
-    "side": "right", "on_failed": "fail", "result": "60 {}", "id": "1-0", "from": "0", "before": "1-0",
+    "side": "right", "on_failed": "fail", "result": "60 {}", "id": "1-0", "from": "0", "before": "1-0", "totals": "today",
 }  # fmt: skip
 
 # What is wrong although each argument alone is right: command, keys, arguments.
@@ -97,6 +97,7 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "pop_many: an order that there isn't": ("pop_many", [], ["ann", 1, 2, "random", 1, "mail", ""]),
     "intake: an end that a list doesn't have": ("intake", [], ["there:", "", 1, "queue", "mail", "up", 1]),
     "intake: a queue that can't be one here": ("intake", [], ["there:", "\n", 1, "queue", "mail", "left", 1]),
+    "queues: totals of another day": ("queues", [], [1, "", 0, 10, "yesterday"]),
     "sweep: a place of one's own": ("sweep", [], ["completed", "here"]),
     "archive_trim: no id": ("archive_trim", [], ["1", "lake", 1]),
     **{
