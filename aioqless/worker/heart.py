@@ -57,6 +57,7 @@ class Heart:
         self._hurry = asyncio.Event()
         self._beating: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
         self._stopping = False
+        self._timer: asyncio.TimerHandle | None = None
         self.beside: Callable[[Scripts], Awaitable[None]] | None = None  # done at each look, while locks are kept
 
     def doubt(self, jids: Iterable[str]) -> None:
@@ -83,6 +84,7 @@ class Heart:
     async def beat(self, told: Told) -> None:
         """Beat until told to stop."""
         self._beating = asyncio.get_running_loop(), asyncio.current_task()
+        self._tell_time(time.monotonic())
         try:
             while not self._stopping:
                 self._hurry.clear()
@@ -90,14 +92,21 @@ class Heart:
                 now = time.monotonic()
                 self._until = max(now + pause, min([now + LONGEST_PAUSE, *(self._next(run) for run in self._held())]))
                 await happens(self._hurry, self._until - now)
-                if (late := time.monotonic() - self._until) > LATE:
-                    log.warning("worker.heart_starved", seconds=round(late, 3), **self._pulse.at(self._held()))
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
         finally:
             self._beating = None
+            if self._timer is not None:
+                self._timer.cancel()
             await self._scripts.connection.aclose()
+
+    def _tell_time(self, due: float) -> None:
+        """Nothing blocks its loop: where a timer comes late, some code kept the interpreter to itself, whatever the heart waited for."""
+        now = time.monotonic()
+        if (late := now - due) > LATE:
+            log.warning("worker.heart_starved", seconds=round(late, 3), **self._pulse.at(self._held()))
+        self._timer = asyncio.get_running_loop().call_later(LONGEST_PAUSE, self._tell_time, now + LONGEST_PAUSE)
 
     async def _look(self, told: Told) -> float:
         """Renew what is due; returns the seconds to wait at least until the next time."""

@@ -155,7 +155,7 @@ async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_i
 
 
 async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
-    """The limit of a heart in a thread: while a regular expression holds the interpreter, it can't beat."""
+    """The limit of a heart in a thread: while a regular expression holds the interpreter, it can't beat, nor hear what Redis answered."""
 
     @job(klass="Catastrophe")
     async def catastrophe(job: Job[Any]) -> None:
@@ -166,7 +166,8 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(clie
             took = time.monotonic() - began
 
     jid = await client.queue("mail").put(catastrophe)
-    async with work(catastrophe):
+    async with work(catastrophe) as worker:
+        worker._heartbeater.do_beside(lambda scripts: asyncio.sleep(60))
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heart_starved", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > pulse.LATE
