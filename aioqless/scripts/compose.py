@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from aioqless.scripts.header import Arg, Command, Form, HeaderError, read_command
-from aioqless.scripts.libraries import MENTION, Block, library_names, reached
+from aioqless.scripts.libraries import MENTION, Block, known_libraries, reached
 from aioqless.scripts.spelling import quotable, spelled, within
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
@@ -51,7 +51,7 @@ def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
 def _lines(name: str, looks_back: bool) -> list[Line]:
     """All of a command's script that is the same in every namespace."""
     command = read_command(name)
-    for hidden in library_names().intersection(command.names()):
+    for hidden in known_libraries().intersection(command.names()):
         raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
     arguments = list(_arguments(command))
     tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
@@ -81,7 +81,7 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
 
 def _in_one_table(mention: re.Match[str]) -> str:
     """All functions are in one table: it costs a call less to fill than one for each library."""
-    return f"lib.{mention[1]}_{mention[2]}" if mention[1] in library_names() else mention[0]
+    return f"lib.{mention[1]}_{mention[2]}" if mention[1] in known_libraries() else mention[0]
 
 
 def _quoted(text: str) -> str:

@@ -63,7 +63,7 @@ def _blocks(library: str) -> tuple[Block, ...]:
 
 
 @cache
-def library_names() -> frozenset[str]:
+def known_libraries() -> frozenset[str]:
     return frozenset(f.name.removesuffix(".lua") for f in (LUA / "lib").iterdir() if f.name.endswith(".lua"))
 
 
@@ -103,7 +103,7 @@ def _in_order(blocks: set[Block]) -> list[Block]:
 def _mentions(home: str | None, text: str) -> Iterator[Block]:
     """Every `library.name` in `text`, and within a library the locals it shares."""
     for library, name in MENTION.findall(text):
-        if library in library_names():
+        if library in known_libraries():
             block = next((each for each in _blocks(library) if each.name == name and not each.shared), None)
             if block is None:
                 raise HeaderError(f"{library}.{name} is used but lib/{library}.lua doesn't define it")

@@ -18,7 +18,7 @@ from .source import LUA
 
 Write = Callable[..., None]
 
-CACHES = (header.command_names, header.read_command, composing.compose, composing._lines, libraries._blocks, libraries.library_names)
+CACHES = (header.command_names, header.read_command, composing.compose, composing._lines, libraries._blocks, libraries.known_libraries)
 
 
 def in_script(line: str) -> str:
@@ -49,7 +49,7 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
 def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
     text = "\n".join(file.read_text("utf-8") for file in LUA)
-    for library in libraries.library_names():
+    for library in libraries.known_libraries():
         for block in libraries._blocks(library):
             written_out = library == "keys" and text.count(f"keys.{block.name}(") > 1
             assert (f"lib/{library}.lua", block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
