@@ -19,7 +19,7 @@ ABOUT = {  # what each option is for, in a few words
     "jobs-history-count": "how many completed jobs are kept at most",
     "max-worker-age": "seconds of silence after which a worker is forgotten",
     "max-job-history": "events kept of a job",
-    "max-lost": "how often a job may lose its lock",
+    "max-lost": "maximum number of locks that a job may lose, whatever retries it has; 0 (default): no limit",
     "stats-history": "days that statistics are kept",
     "histogram-history": "days that histograms are kept",
 }

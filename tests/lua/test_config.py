@@ -16,7 +16,7 @@ _DEFAULTS = {
     "jobs-history": 604800,
     "max-worker-age": 86400,
     "max-job-history": 100,
-    "max-lost": 5,
+    "max-lost": 0,
     "archive": "off",
     "archive-length": 1000000,
     "archive-when-full": "hold",

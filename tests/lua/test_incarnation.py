@@ -104,6 +104,17 @@ async def test_a_job_that_ended_its_worker_too_often_fails_instead_of_ending_it_
     assert await story.where("a") == {} and await story.scores("w:ann:jobs") == {}
 
 
+async def test_job_fails_when_its_named_worker_died_more_often_than_the_job_has_retries(story: Story) -> None:
+    await story.put("a", 0, retries=2)
+    for start in (1, 11, 21):
+        assert await story.pop(start) == ["a"]
+        await _claim(story, start)
+        assert await _recover(story, start + 5, "1") == 1
+    job = await story.get("a")
+    assert (job["state"], job["remaining"], job["failure"]["group"]) == ("failed", 2, "failed-retries-mail")
+    assert await story.where("a") == {} and await story.scores("w:ann:jobs") == {}
+
+
 async def test_a_lock_that_ran_out_unnoticed_is_taken_back_too(story: Story) -> None:
     await story.running("a", 0, 1)
     await _claim(story, 500)

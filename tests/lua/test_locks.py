@@ -266,18 +266,12 @@ async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_wh
     assert await story.day() == {"retries": "3", "failures": "1", "failed": "1"}
 
 
-async def test_five_locks_may_be_lost_where_nobody_says_otherwise(story: Story) -> None:
-    await story.configure(grace_period=0)
-    await story.put("a", 0, retries=9)
-    end = await _lost(story, *"abcdef")
-    assert await story.pop(end) == []
-    assert (await story.get("a"))["failure"]["message"] == 'Lost its lock 6 times in queue "mail", lately by f, e, d'
-
-
-async def test_zero_lets_a_job_lose_its_lock_as_often_as_it_has_retries(story: Story) -> None:
-    await story.configure(grace_period=0, max_lost=0)
-    await story.put("a", 0, retries=7)
-    end = await _lost(story, *"abcdefgh")
+@pytest.mark.parametrize("option", [{}, {"max_lost": 0}], ids=["default", "zero"])
+async def test_job_fails_when_its_retries_are_used_up_and_not_before(story: Story, option: dict[str, int]) -> None:
+    await story.configure(grace_period=0, **option)
+    await story.put("a", 0, retries=20)
+    end = await _lost(story, *"abcdefghijklmnopqrstu")
+    assert (await story.get("a"))["remaining"] == 0
     assert await story.pop(end) == []
     assert (await story.get("a"))["failure"]["group"] == "failed-retries-mail"
 

@@ -21,7 +21,7 @@ DEFAULTS: dict[str, float | str] = {
     "histogram-history": 7,
     "max-worker-age": 86400,
     "max-job-history": 100,
-    "max-lost": 5,
+    "max-lost": 0,
     "archive": "off",
     "archive-length": 1000000,
     "archive-when-full": "hold",

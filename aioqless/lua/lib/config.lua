@@ -10,7 +10,7 @@ local DEFAULTS = {
   ['jobs-history'] = 604800,
   ['max-worker-age'] = 86400,
   ['max-job-history'] = 100,
-  ['max-lost'] = 5,
+  ['max-lost'] = 0,
 }
 
 -- What the commands go by is read in one call, when the first of it is asked for.

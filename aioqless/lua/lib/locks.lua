@@ -74,23 +74,29 @@ function locks.lapse(queue, jid, now)
   if job.terms then limits.leave(job, now) end
   job.remaining = job.remaining - 1
   record.set(jid, 'remaining', job.remaining)
-  if locks.lost_too_often(queue, job, now) then return nil end
-  if job.remaining < 0 then
-    locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
-    return nil
-  end
+  if locks.give_up_lost(queue, job, locks.count_lost(job), job.remaining < 0, now) then return nil end
   if archive.is_on() then archive.interrupted(job, now, 'lost') end
   return job
 end
 
--- A job whose worker is gone: counted, and failed when that has happened too often.  Returns whether it was.
-function locks.lost_too_often(queue, job, now)
+-- How many locks a job has lost, with the present one, since it came into its queue.
+function locks.count_lost(job)
   local lost = (tonumber(redis.call('HGET', keys.job(job.jid), 'x-lost')) or 0) + 1
   record.set(job.jid, 'x-lost', lost)
+  return lost
+end
+
+-- Fail a job that has lost more than `max-lost` locks, or has no retries left.  Returns whether it has.
+function locks.give_up_lost(queue, job, lost, exhausted, now)
   local most = config.number('max-lost')
-  if most <= 0 or lost <= most then return false end
-  local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
-  locks.give_up(queue, job, job.queue .. '-lost-locks', message, now)
+  if most > 0 and lost > most then
+    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
+    locks.give_up(queue, job, job.queue .. '-lost-locks', message, now)
+  elseif exhausted then
+    locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
+  else
+    return false
+  end
   return true
 end
 

@@ -26,15 +26,16 @@ function releasing.let_go(job, now)
   record.set(job.jid, 'worker', '', 'expires', 0)
 end
 
--- The next jobs that a worker which is gone holds, at most so many; returns how many.  One that was lost too often fails: it may be
--- what ended the worker.
+-- Release the next jobs that a dead worker holds, at most `most`; returns how many.  This costs no retry, but a job that was lost more
+-- often than it has retries, or than `max-lost`, fails: it may be what kills the worker.
 function releasing.release_held(worker, now, most)
   local jids = redis.call('ZRANGE', keys.held(worker), 0, most - 1)
   for _, jid in ipairs(jids) do
     local job = record.read(jid)
     redis.call('ZREM', keys.held(worker), jid)
-    if job and job.state == 'running' and job.worker == worker and not locks.lost_too_often(job.queue, job, now) then
-      releasing.release(job, now)
+    if job and job.state == 'running' and job.worker == worker then
+      local lost = locks.count_lost(job)
+      if not locks.give_up_lost(job.queue, job, lost, lost > job.retries, now) then releasing.release(job, now) end
     end
   end
   return #jids
