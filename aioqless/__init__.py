@@ -27,6 +27,7 @@ How jobs come in:
     puts/           NewJob: what is put, on which terms, and how it travels
     flows.py        chain, group: jobs that depend on each other
     recurring/      RecurringJob: intervals, cron expressions, templates
+    clearing.py     a queue is emptied
     queue.py        Queue
     config.py       configuration shared through Redis
     client/         Client, and its doors to all of these
@@ -57,6 +58,7 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
+    from aioqless.clearing import Cleared
     from aioqless.client import Client, redis_url
     from aioqless.durability import Durability
     from aioqless.errors import (
@@ -97,6 +99,7 @@ __all__ = [
     "AlreadyThere",
     "BrokenSeal",
     "Chain",
+    "Cleared",
     "Client",
     "DuplicateKlass",
     "Durability",
@@ -149,6 +152,7 @@ __version__ = "0.1.0"
 
 # Each part is imported when the first of its names is used: a command line waits for no more than it needs. The others are errors.
 _HOMES = {
+    "clearing": "Cleared",
     "client": "Client redis_url",
     "durability": "Durability",
     "flows": "Chain Flow Group Placed at chain group",

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from typing_extensions import Unpack
 
 from aioqless import client as async_
+from aioqless.clearing import QUEUED, Cleared, ClearState
 from aioqless.jobs import Job
 from aioqless.puts import Klass, NewJob, PutOptions
 
@@ -48,6 +49,10 @@ class Client:
     def cancel(self, *jids: str) -> list[str]:
         """Delete jobs; returns the jids of those that were. As `Jobs.cancel`."""
         return self.call(lambda client: client.jobs.cancel(*jids))
+
+    def clear(self, queue: str, states: Iterable[ClearState] = QUEUED, *, dry_run: bool = False) -> Cleared:
+        """Empty a queue; running jobs are not affected. As `Queue.clear`."""
+        return self.call(lambda client: client.queue(queue).clear(states, dry_run=dry_run))
 
     def call(self, act: Callable[[async_.Client], Awaitable[Answer]]) -> Answer:
         """Anything that the async client can do: `client.call(lambda client: client.queue("mail").counts())`."""

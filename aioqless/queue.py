@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from typing_extensions import Unpack
 
 from aioqless import names
+from aioqless.clearing import QUEUED, Cleared, Clearing, ClearState
 from aioqless.errors import QueueFull
 from aioqless.flows import Flow, Step, check_size, plan
 from aioqless.jobs import Job
@@ -137,6 +138,27 @@ class Queue:
     async def unpause(self) -> None:
         """Let everybody pop from here again."""
         await self._scripts("unpause", queues=[self.name])
+
+    async def clear(
+        self, states: Iterable[ClearState] = QUEUED, *, dry_run: bool = False, step: Callable[[int], object] = lambda _: None
+    ) -> Cleared:
+        """Empty the queue: cancel its jobs that wait, are scheduled (also by a limit) or are held by dependencies.
+
+        Running jobs and recurring jobs are not affected. A job stays if a job that isn't canceled depends on it. Jobs are canceled a few
+        hundred per call; those that are put meanwhile may be canceled, too.
+
+        Args:
+            states: What to cancel: "waiting", "scheduled", "depends", and also "failed" for jobs that failed in this queue.
+            dry_run: Cancel nothing, only count.
+            step: Called after each call with the number of jobs it dealt with, to show progress.
+
+        Returns:
+            How many jobs were canceled, and which stayed for which dependent.
+
+        Raises:
+            ValueError: A state that can't be cleared.
+        """
+        return await Clearing(self._scripts, names.checked("queue", self.name), states, dry_run=dry_run, step=step).run()
 
     async def forget(self) -> None:
         """Take it off the list of known queues; its jobs stay."""

@@ -18,7 +18,7 @@ acting.py     cancel, move, tag, track
 intake.py     intake
 outbox.py     outbox
 pipeline.py   what the commands of pipeline share; each pipeline_….py has some of them
-queues.py     queues, failed, pause, unpause
+queues.py     queues, failed, pause, unpause, clear
 stats.py      stats
 config.py     config
 tail.py       tail
@@ -60,7 +60,7 @@ _HOMES = {
     "pipeline_archive": "pipeline",
     "pipeline_put": "pipeline",
     "pipeline_tables": "pipeline",
-    "queues": "failed pause queues unpause",
+    "queues": "clear failed pause queues unpause",
     "recurring": "recur recurring",
     "redis": "redis",
     "stats": "stats",

@@ -20,7 +20,7 @@ When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edi
 SECTIONS = {
     "Look": "top queues jobs get failed workers stats tail",
     "Act on jobs": "put retry edit unfail cancel move tag track",
-    "Act on queues and workers": "pause unpause recur quiet resume subscribe unsubscribe",
+    "Act on queues and workers": "pause unpause clear recur quiet resume subscribe unsubscribe",
     "Serve": "worker web web-user intake outbox pipeline",
     "Keep": "redis config check acl lua",
 }

@@ -1,26 +1,35 @@
-"""Queues and what failed in them: queues, failed, pause, unpause."""
+"""Queues and what failed in them: queues, failed, pause, unpause, clear."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, get_args
 
 import typer
 
-from aioqless.cli.app import Count, Json, Namespace, Offset, Url, app, run
+from aioqless.clearing import QUEUED, Cleared, ClearState
+from aioqless.cli.app import Count, Json, Namespace, Offset, QueueName, Url, app, run
+from aioqless.cli.asking import DryRun, Yes, confirm, progress
 from aioqless.cli.completing import group_names, queue_names
 from aioqless.cli.meant import instead, unheard_of
 from aioqless.cli.printing import console, hint, say, show, table
 from aioqless.cli.shapes import listed, text_of
 from aioqless.cli.words import ago, brief, many, plain
 from aioqless.client import Client
+from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
 from aioqless.jobs.glance import Glance
 from aioqless.queue import Queue
 
 COLUMNS = ("name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused")
 MOST = 100  # groups of which more than their count is told
+STATES = (*get_args(ClearState), "all")
+State = Annotated[
+    list[str] | None,
+    typer.Option(help=f"{', '.join(STATES)}; repeatable. Default: all but failed.", autocompletion=lambda: list(STATES)),
+]
 Names = Annotated[list[str], typer.Argument(metavar="QUEUE...", help="Queues by name.", autocompletion=queue_names)]
 
 
@@ -108,6 +117,45 @@ def pause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
 def unpause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
     """Let everybody pop from queues again."""
     _each(queue, url, namespace, "unpaused", Queue.unpause)
+
+
+@app.command(epilog="Examples: aioqless clear mail --dry-run; aioqless clear mail --state failed; aioqless clear mail --state all --yes")
+def clear(
+    queue: QueueName,
+    state: State = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Empty a queue: delete its jobs for good. Running jobs stay, and so do jobs that others depend on."""
+    if unknown := [each for each in state or () if each not in STATES]:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(STATES)}", param_hint="--state")
+    states = [each for each in get_args(ClearState) if each in state or "all" in state] if state else list(QUEUED)
+
+    async def act(client: Client) -> None:
+        found = await _clear(client.queue(queue), states, dry_run=True) if dry_run or not yes else None
+        if found and not found.canceled + found.kept and (unheard := await unheard_of(client, queue)):
+            raise AioqlessError(unheard)
+        if found and found.canceled and not dry_run:
+            confirm(f"Delete {many(found.canceled, 'job')} of {plain(queue)} ({', '.join(states)})?", yes=yes)
+        cleared = found if found and (dry_run or not found.canceled) else await _clear(client.queue(queue), states, dry_run=False)
+        if json:
+            show({"queue": queue, "dry_run": dry_run, **asdict(cleared)})
+        else:
+            say(f"{many(cleared.canceled, 'job')} of {plain(queue)} {'would be ' if dry_run else ''}deleted")
+        if cleared.kept:
+            jid, dependent = next(iter(cleared.kept_for.items()))
+            stay = f"{many(cleared.kept, 'job')} {'would stay' if dry_run else 'stayed'}, since jobs that aren't deleted depend on them"
+            raise AioqlessError(f"{stay}: {plain(dependent)} on {plain(jid)}" + (", for one" if cleared.kept > 1 else ""))
+
+    run(url, namespace, act)
+
+
+async def _clear(queue: Queue, states: list[ClearState], *, dry_run: bool) -> Cleared:
+    with progress("looking" if dry_run else "deleting", None) as step:
+        return await queue.clear(states, dry_run=dry_run, step=step)
 
 
 def _each(names: list[str], url: str | None, namespace: str, done: str, act: Callable[[Queue], Awaitable[None]]) -> None:

@@ -33,7 +33,7 @@ FORGOTTEN = 100.0  # seconds after which a call isn't sent again: a first answer
 
 # What callers ask for and count on. The rest is what workers do by themselves: where that is lost, a job runs again.
 ASKED_FOR = {
-    *("put", "put_many", "put_flow", "requeue", "recur", "cancel", "depends", "priority", "tag", "track", "unfail", "timeout"),
+    *("put", "put_many", "put_flow", "requeue", "recur", "cancel", "clear", "depends", "priority", "tag", "track", "unfail", "timeout"),
     *("complete", "fail", "retry", "config", "pause", "unpause"),
 }
 

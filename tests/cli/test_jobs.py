@@ -208,3 +208,37 @@ async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(client: C
     assert "can't be read from" in (await here("put", "mail", "Greet", "@nowhere")).err
     refused = await here("put", "mail", "Greet", '{"a": }')
     assert refused.code == 1 and "the data is not JSON" in refused.err
+
+
+async def test_a_queue_is_emptied_after_a_yes_and_running_jobs_stay(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put("Greet", jid="running")
+    await client.queue("mail").pop(worker="ann")
+    await failing_in_post(client)
+    for jid, delay in (("a", 0), ("b", 0), ("later", 60)):
+        await client.queue("mail").put("Greet", jid=jid, delay=delay)
+    assert (await here("clear", "mail", "--dry-run")).out == "3 jobs of mail would be deleted\n"
+    refused = await here("clear", "mail")
+    assert refused.code == 1 and "Delete 3 jobs of mail (waiting, scheduled, depends)?" in refused.err and "say --yes" in refused.err
+    assert (await here("clear", "mail", "--state", "scheduled", "--yes")).out == "1 job of mail deleted\n"
+    shown = json.loads((await here("clear", "mail", "--yes", "--json")).out)
+    assert shown == {"queue": "mail", "dry_run": False, "canceled": 2, "kept": 0, "kept_for": {}}
+    assert (await here("clear", "mail")).out == "0 jobs of mail deleted\n", "there is nothing to ask for"
+    assert await states(client, "running", "a", "b", "later", "bad") == {"running": "running mail", "bad": "failed post"}
+    assert (await here("clear", "post", "--yes")).out == "0 jobs of post deleted\n"
+    assert (await here("clear", "post", "--state", "all", "--yes")).out == "1 job of post deleted\n"
+
+
+async def failing_in_post(client: Client) -> None:
+    await failing(client, "bad", queue="post")
+
+
+async def test_clearing_reports_jobs_that_stay_for_others_and_names_that_do_not_exist(client: Client, here: Aioqless) -> None:
+    await client.queue("mail").put_many(_news(count) for count in range(3))
+    await client.queue("post").put("Greet", jid="waits", depends=["n1"])
+    for option, verb, some in (("--dry-run", "would stay", "2 jobs of mail would be"), ("--yes", "stayed", "2 jobs of mail")):
+        ended = await here("clear", "mail", option)
+        assert (ended.code, ended.out) == (1, f"{some} deleted\n")
+        assert ended.err == f"aioqless: 1 job {verb}, since jobs that aren't deleted depend on them: waits on n1\n"
+    ended = await here("clear", "mial")
+    assert (ended.code, ended.err) == (1, "aioqless: no job was ever put in mial; is it mail that you mean?\n")
+    assert (await here("clear", "mail", "--state", "running")).code == 2

@@ -49,6 +49,12 @@ def test_many_jobs_are_put_in_order(blocking: Client) -> None:
     assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
 
 
+def test_a_queue_is_cleared_without_a_loop(blocking: Client) -> None:
+    blocking.put_many("mail", [NewJob("K", n) for n in range(3)])
+    assert blocking.clear("mail", dry_run=True).canceled == 3
+    assert blocking.clear("mail", ["waiting"]).canceled == 3
+
+
 def test_it_raises_what_the_async_client_raises(blocking: Client) -> None:
     with pytest.raises(InvalidData, match="Greet can't take these data"):
         blocking.put("mail", greet, {"name": 3})

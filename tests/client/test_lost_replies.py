@@ -125,6 +125,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("retry", "retry", of("a", lambda job: job.retry(3))),
     ("release", "release", of("a", lambda job: job.release())),
     ("cancel", "cancel", lambda client: client.jobs.cancel("idle", "nobody")),
+    ("clear", "clear", mail(lambda queue: queue.clear(["waiting", "depends", "failed"]))),
     ("cancel", "cancel one", of("idle", lambda job: job.cancel())),
     ("timeout", "time out", lambda client: client.jobs.timeout("a", "b")),
     ("depends", "depend", of("held", lambda job: job.depend("idle"))),

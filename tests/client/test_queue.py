@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless import Client, InvalidArgument, InvalidData, Job, NewJob, NoSuchJob, job
+from aioqless import Cleared, Client, InvalidArgument, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
 from tests.conftest import Until
 
 
@@ -372,3 +372,51 @@ def test_a_queue_tells_about_itself_and_a_new_job_does_not_change() -> None:
 
 async def test_a_queue_is_shown_by_its_name(client: Client) -> None:
     assert repr(client.queue("mail")) == "<Queue 'mail'>" and client.queue("mail").name == "mail"
+
+
+# Clear
+
+
+async def test_a_queue_is_cleared_of_all_that_does_not_run(client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet", jid="fails")
+    (fails,) = await mail.pop()
+    await fails.fail("typo", "no such word")
+    await mail.put("Greet", jid="running")
+    await mail.pop()
+    await mail.put_many(NewJob("Greet", jid=f"n{number}", delay=number % 2 * 60) for number in range(600))
+    await mail.put_flow(chain(NewJob("Greet", jid="first"), group(NewJob("Greet"), NewJob("Greet")), NewJob("Greet")))
+    await mail.put("Greet", jid="needed")
+    await client.queue("post").put("Greet", jid="elsewhere", depends=["needed"])
+    expected = Cleared(canceled=604, kept=1, kept_for={"needed": "elsewhere"})
+    seen: list[int] = []
+    assert await mail.clear(dry_run=True) == expected
+    assert await mail.clear(step=seen.append) == expected
+    assert sum(seen) == 605 and len(seen) > 3
+    counts = await mail.counts()
+    assert {state: counts[state] for state in ("waiting", "running", "scheduled", "depends")} == {
+        "waiting": 1, "running": 1, "scheduled": 0, "depends": 0,
+    }  # fmt: skip
+    assert (await mail.clear(["failed"])).canceled == 1 and await client.jobs.failed() == {}
+    assert await client.check() == []
+
+
+async def test_clearing_ends_although_jobs_are_put_all_the_time(client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet")
+
+    async def put_more(step: int) -> None:
+        await mail.put_many(NewJob("Greet", priority=-1) for _ in range(step))
+
+    puts: list[asyncio.Task[None]] = []
+    cleared = await mail.clear(step=lambda step: puts.append(asyncio.create_task(put_more(300))))
+    await asyncio.gather(*puts)
+    assert cleared.canceled >= 1
+
+
+@pytest.mark.parametrize("states", ["waiting", ["running"], ["waiting", "Failed"]])
+async def test_a_state_that_can_not_be_cleared_is_refused_before_anything_is_canceled(client: Client, states: Any) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    with pytest.raises(ValueError, match="states must be"):
+        await client.queue("mail").clear(states)
+    assert await client.jobs.get("a")

@@ -60,8 +60,9 @@ EMPTY_IS_FINE = {"text", "time"}
 
 # Arguments whose names promise more than their types do.
 NAMED = {
-    "order": "rotation", "state": "running", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600",
+    "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600",
     "side": "right", "on_failed": "fail", "result": "60 {}", "id": "1-0", "from": "0", "before": "1-0", "totals": "today",
+    "states": "waiting",
 }  # fmt: skip
 
 # What is wrong although each argument alone is right: command, keys, arguments.

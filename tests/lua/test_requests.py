@@ -42,6 +42,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("skip",), {"jid": "a", "person": "ann", "worker": "ann", "now": 10}),
     (("timeout",), {"jids": ["a", "b"], "now": 10}),
     (("cancel",), {"jids": ["idle", "ghost"]}),
+    (("clear",), {"queue": "mail", "state": "waiting", "offset": 0, "now": 10, "states": ["waiting"]}),
     (("depends", "on"), {"jid": "held", "jids": ["idle"], "now": 10}),
     (("depends", "off"), {"jid": "held", "jids": ["all"], "now": 10}),
     (("unfail",), {"queue": "mail", "group": "typo", "now": 10}),

@@ -90,6 +90,13 @@ class Acting(Working):
     def cancel_any(self, data: Data) -> None:
         self.change(data, "cancel", jids=self.some(data, [*JIDS, "r2-1", "unknown"], "jids"))
 
+    def clear(self, data: Data) -> None:
+        states = self.one(data, [QUEUED[:3], [*QUEUED[:3], "failed"], ["waiting"], ["depends", "failed"]], "states")
+        state, queue = self.one(data, states, "state"), self.one(data, QUEUES, "queue")
+        group = self.one(data, sorted(self.model.members("failures")) or GROUPS, "group") if state == "failed" else None
+        dry = self.one(data, [None, None, 1], "dry run")
+        self.change(data, "clear", queue=queue, state=state, offset=0, now=self.now, states=states, group=group, dry_run=dry)
+
     def fail_idle(self, data: Data) -> None:
         jid = self.jid(data, *QUEUED)
         self.change(data, "fail", jid=jid, worker="", group=GROUPS[1], message="not that one", now=self.now)

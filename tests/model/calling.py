@@ -49,6 +49,8 @@ class RealScripts:
             raise Refusal(refused.code, str(refused)) from None
         if command == "pop_many":
             return [as_text(row[0]) for row in reply[0]]  # of the rest, nothing is promised here
+        if command == "clear":
+            return {**reply, "kept": [jid for jid, _ in reply["kept"]]}
         if command == "heartbeat_many":  # lists carry numbers as text
             return [answer if answer in REFUSALS else float(answer) for answer in reply]
         return reply

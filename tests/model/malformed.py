@@ -66,6 +66,11 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
         (("revive", "job"), {"jid": jid, "now": now}, {"jid": NAME, "now": NOW, "data": DOCUMENT}),
         (("timeout",), {"now": now, "jids": [jid]}, {"now": NOW, "jids": WORDS}),
         (("cancel",), {}, {"jids": WORDS}),
+        (
+            ("clear",),
+            {"queue": queue, "state": "waiting", "offset": 0, "now": now, "states": ["waiting", "failed"]},
+            {"queue": NAME, "state": ["", "running", "depends", "failed"], "offset": WHOLE, "now": NOW, "states": [["x"], []]},
+        ),
         (("depends", "on"), a_dependent, {"jids": [*WORDS, [held]], "now": NOW}),
         (("depends", "off"), a_dependent, {"jids": WORDS, "now": NOW}),
         (

@@ -58,6 +58,41 @@ class Model(People):
         """A pop that is repeated late hands out only what its caller may still run."""
         return self.exists(jid) and self.job(jid)["state"] == "running" and self.job(jid)["worker"] == worker
 
+    def clear(
+        self, *, queue: str, state: str, offset: Number, now: Number, states: Sequence[str], group: str = "", dry_run: Number = 0
+    ) -> dict[str, Any]:
+        """Cancel the jobs of a state, each with all that depend on it; all in one call, since a life has few."""
+        known = ("waiting", "scheduled", "depends", "failed")
+        refuse_unless(state in states and set(states) <= set(known) and (state != "failed" or group != ""), "states", states)
+        first, dry = arguments.whole("offset", offset), arguments.whole("dry_run", dry_run) == 1
+        listed = self.items("f", group)[::-1] if state == "failed" else self.jobs(state=state, now=now, queue=queue, count=1000)
+        canceled, passed, kept = 0, 0, []
+        for jid in listed[first:]:
+            if not self.exists(jid):  # it went with one before it
+                continue
+            together = self._together(jid)
+            if self.job(jid)["queue"] != queue or (self.job(jid)["state"] == "failed") != (state == "failed"):
+                passed += 1
+            elif not all(self._may_go(each, queue, states) for each in together[1:]):
+                passed += 1
+                kept.append(jid)
+            else:
+                canceled += 1 if dry else len(together)
+                for each in [] if dry else together:
+                    self._cancel(each)
+        return {"canceled": canceled, "kept": kept, "offset": None}
+
+    def _together(self, jid: str) -> list[str]:
+        """A job and all that depend on it, the nearest first."""
+        found = [jid]
+        for each in found:
+            found += sorted(other for other in self.dependents(each) if other not in found and self.exists(other))
+        return found
+
+    def _may_go(self, jid: str, queue: str, states: Sequence[str]) -> bool:
+        state = self.job(jid)["state"]
+        return self.job(jid)["queue"] == queue and ("waiting" if state == "stalled" else state) in states
+
     # Many at once: one answer for each, as if they had been called one by one
 
     def _each(self, command: Callable[..., Any], batch: Sequence[Hash], shared: Hash) -> list[Any]:

@@ -19,19 +19,22 @@ class Operating(Holding):
                 raise Refusal("HELD", jid)
         canceled = [jid for jid in dict.fromkeys(jids) if self.exists(jid) and self.job(jid)["state"] != "complete"]
         for jid in canceled:
-            job = self.job(jid)
-            message = {"event": "canceled", "jid": jid, "worker": job["worker"], "queue": job["queue"]}
-            self.publish("log", message)
-            if job["worker"]:
-                self.leave_worker(jid, job["worker"])
-                self.publish(f"w:{job['worker']}", message)
-            self.leave(jid, job["queue"], "work", "locks", "scheduled", "depends")
-            self.unlink(jid, self.dependencies(jid))
-            if job["state"] == "failed":
-                self.leave_failures(jid)
-            self.tell_trackers("canceled", jid)
-            self.delete_job(jid)
+            self._cancel(jid)
         return canceled
+
+    def _cancel(self, jid: str) -> None:
+        job = self.job(jid)
+        message = {"event": "canceled", "jid": jid, "worker": job["worker"], "queue": job["queue"]}
+        self.publish("log", message)
+        if job["worker"]:
+            self.leave_worker(jid, job["worker"])
+            self.publish(f"w:{job['worker']}", message)
+        self.leave(jid, job["queue"], "work", "locks", "scheduled", "depends")
+        self.unlink(jid, self.dependencies(jid))
+        if job["state"] == "failed":
+            self.leave_failures(jid)
+        self.tell_trackers("canceled", jid)
+        self.delete_job(jid)
 
     def _depending(self, jid: str) -> Hash:
         job = self.job(present("jid", jid))

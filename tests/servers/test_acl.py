@@ -193,6 +193,7 @@ async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
         await client.config.set("heartbeat", 30)
         await client.config.unset("heartbeat")
         assert sorted(await client.jobs.cancel("c", "d")) == ["c", "d"]
+        assert (await mail.clear(["waiting", "depends", "failed"])).canceled == 2
         assert await client.check(resolve=True) == []
 
 

@@ -18,7 +18,7 @@ LAYERS = [
     {"data"},
     {"retrying", "scripts", "sealing"},
     {"pubsub", "config", "intake", "archive", "acl"},
-    {"events", "jobs", "puts"},
+    {"events", "jobs", "puts", "clearing"},
     {"recurring", "flows"},
     {"queue"},
     {"client"},

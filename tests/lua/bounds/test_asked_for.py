@@ -114,3 +114,39 @@ async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(story
     job = await gauge("get", jid="hub")
     assert (len(job["dependents"]), job["dependents_total"]) == (MOST, MANY)
     assert gauge.most <= 10
+
+
+async def test_a_queue_is_cleared_in_bounded_portions(story: Story, gauge: Gauge) -> None:
+    await crowd(story, MANY, "q:mail-work", "waiting", prefix="w", step=-1e-6)
+    await crowd(story, MANY, "q:mail-depends", "depends")
+    await story.put("hub", 0)
+    await bind(story, MANY, dependents=True)
+    await story.put("outside", 0, queue="post", depends=["j1"])
+    await crowd(story, MANY, "f:typo", "failed", prefix="f", failure=FAILURE)
+    given = {"queue": "mail", "now": 10, "states": ["waiting", "depends", "failed"]}
+    canceled = 0
+    for state, group in (("depends", None), ("waiting", None), ("failed", "typo")):
+        offset: int | None = 0
+        while offset is not None:
+            reply = await gauge("clear", **given, state=state, group=group, offset=offset)
+            assert reply["canceled"] <= 1_250
+            canceled, offset = canceled + reply["canceled"], reply["offset"]
+    assert canceled == 3 * MANY - 1, "all but j1, on which a job elsewhere depends, and the hub, on which j1 depends"
+    assert await story.get("hub") and await story.get("j1")
+    assert gauge.most <= 1_250 * 25
+
+
+async def test_a_long_line_of_dependents_costs_a_bounded_amount_of_looking(story: Story, gauge: Gauge) -> None:
+    await crowd(story, MANY, "q:mail-depends", "depends", step=1)
+    for number in range(1, MANY):  # each depends on the one before it, and a job elsewhere on the last
+        await story.change("SADD", f"j:j{number - 1}-dependents", f"j{number}")
+        await story.change("SADD", f"j:j{number}-dependencies", f"j{number - 1}")
+    await story.put("outside", 0, queue="post", depends=[f"j{MANY - 1}"])
+    offset: int | None = 0
+    kept: list[str] = []
+    while offset is not None:
+        reply = await gauge("clear", queue="mail", now=10, state="depends", states=["depends"], offset=offset)
+        assert reply["canceled"] == 0
+        kept, offset = kept + reply["kept"], reply["offset"]
+    assert len(kept) == MANY
+    assert gauge.most <= 3_000 * 5
