@@ -122,12 +122,28 @@ class Queue:
         return length
 
     async def stats(self, date: float | None = None) -> dict[str, Any]:
-        """A day's statistics: {failed, failures, retries, wait, run}; `date` is any time of it, by default now (UTC days)."""
+        """Return the statistics of a day.
+
+        Args:
+            date: Any time of the day, in seconds since 1970; default: now. Days are those of UTC.
+
+        Returns:
+            `failures`, of which `failed` are failed still; `retries`, the sum of `lost_locks` and `explicit_retries`;
+            `wait` and `run`: {count, total, mean, std, variance, histogram}.
+        """
         stats: dict[str, Any] = await self._scripts("stats", queue=self.name, date=date)
         return stats
 
     async def days(self, count: int = 14) -> list[dict[str, Any]]:
-        """What the latest days came to, today's last: {day, popped, completed, failures, retries}; `day` is when it began (UTC days)."""
+        """Return the totals of the latest days, today's last.
+
+        Args:
+            count: Number of days, at most 100.
+
+        Returns:
+            {day, popped, completed, failures, retries, lost_locks, explicit_retries} of each; `day` is when it began (UTC),
+            `retries` the sum of the two after it.
+        """
         days: list[dict[str, Any]] = await self._scripts("days", queue=self.name, count=count)
         return days
 

@@ -23,7 +23,7 @@ Date = Annotated[str | None, typer.Option("--date", help="YYYY-MM-DD, a day of U
 
 @app.command(epilog="Example: aioqless stats mail --date 2030-01-31")
 def stats(queue: Queue = None, date: Date = None, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Show how long jobs of a queue waited and ran on a day, how many failed, or lost their lock."""
+    """Show how long jobs of a queue waited and ran on a day, how many failed or were retried."""
     day = _day(date)
 
     async def act(client: Client) -> None:
@@ -38,8 +38,7 @@ def stats(queue: Queue = None, date: Date = None, json: Json = False, url: Url =
             say(unheard)
             return
         say(f"{plain(queue)} on {_name(day)} (UTC)", style="bold")
-        failures, lost = many(told["failures"], "failure"), many(told["retries"], "lock lost", "locks lost")
-        say(f"{failures}, of which {told['failed']:,} are failed still; {lost}")
+        say(f"{many(told['failures'], 'failure')}, of which {told['failed']:,} are failed still; {_retries(told)}")
         for kind, title in (("wait", "Waited before they ran"), ("run", "Ran")):
             _draw(title, told[kind])
 
@@ -67,6 +66,12 @@ def _numbers(told: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+def _retries(told: dict[str, Any]) -> str:
+    """The number of retries, with its parts when there are any."""
+    parts = f" ({told['explicit_retries']:,} explicit, {many(told['lost_locks'], 'lock lost', 'locks lost')})"
+    return many(told["retries"], "retry", "retries") + (parts if told["retries"] else "")
+
+
 def _draw(title: str, told: dict[str, Any]) -> None:
     from rich.text import Text
 
@@ -89,7 +94,7 @@ async def _all(client: Client, day: float, json: bool) -> None:
     if json:
         show([{"queue": name, "day": _name(day), **each} for name, each in told])
         return
-    columns = ["queue", "popped", "waited", "completed", "ran", "failures", "locks lost"]
+    columns = ["queue", "popped", "waited", "completed", "ran", "failures", "retries"]
     rows = [
         (name, each["wait"]["count"], _mean(each["wait"]), each["run"]["count"], _mean(each["run"]), each["failures"], each["retries"])
         for name, each in told

@@ -4,7 +4,8 @@
 -- @arg     date     time          any time of the last day
 -- @arg     count    count?        default 14; at most 100
 -- @flags   no-writes
--- @returns json                   [{day, popped, completed, failures, retries}], the oldest first; `day` is when it began
+-- @returns json                   [{day, popped, completed, failures, retries, lost_locks, explicit_retries}], the oldest first; `day` is when
+--                                 it began, `retries` the sum of the two after it
 
 local days, last = {}, stats.day(date)
 for ago = math.min(count or 14, 100) - 1, 0, -1 do

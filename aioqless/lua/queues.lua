@@ -4,7 +4,7 @@
 -- @arg     queue    string?       this one alone
 -- @arg     offset   count?
 -- @arg     count    count?        default and at most 1,000
--- @arg     totals   string?       `today`: with popped, completed, failures, retries
+-- @arg     totals   string?       `today`: with popped, completed, failures, retries, and their parts lost_locks and explicit_retries
 -- @flags   no-writes
 -- @returns json                   {name, waiting, running, stalled, scheduled, depends, recurring, paused}, or a list by when each was first seen
 

@@ -20,6 +20,7 @@ place.leave(queue, jid)
 if job.terms then limits.leave(job, now) end
 redis.call('ZREM', keys.held(worker), jid)
 if remaining >= 0 then
+  stats.count(queue, now, 'x-retries', 1)
   if archive.is_on() then archive.interrupted(job, now, 'retried', group, message) end
   if group and message then record.set(jid, 'failure', failing.failure(group, message, worker, now)) end
   local state = putting.place(jid, queue, job.priority, delay or 0, now, false)

@@ -35,7 +35,7 @@ class QueueNow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     popped: int = 0
     completed: int = 0
     failures: int = 0
-    retries: int = 0
+    retries: int = 0  # explicit ones and lost locks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,14 +33,21 @@ async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here:
     await a.complete()
     await b.complete()
     await c.fail("typo", "x")
+    await client.queue("retried").put("Greet")
+    for _ in range(2):
+        (job,) = await client.queue("retried").pop()
+        await job.retry()
+    assert "2 retries (2 explicit, 0 locks lost)" in (await here("stats", "retried")).out
     out = (await here("stats", "mail")).out
-    assert "1 failure, of which 1 are failed still" in out and "3 jobs  mean" in out and "2 jobs  mean" in out
+    assert "1 failure, of which 1 are failed still; 0 retries" in out and "3 jobs  mean" in out and "2 jobs  mean" in out
     assert [line.split()[-1] for line in out.splitlines() if "█" in line] == ["3", "2"]
     told = json.loads((await here("stats", "mail", "--json")).out)
     assert (told["queue"], told["failures"], told["wait"]["count"], told["wait"]["histogram"][0]) == ("mail", 1, 3, 3)
     assert len(told["run"]["histogram"]) == len(BEGINS) == 148
     (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("mail")]
     assert row.split()[1] == "3"
+    (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("retried")]
+    assert row.split()[-2:] == ["0", "2"]
     assert json.loads((await here("stats", "mail", "--date", "2001-02-03", "--json")).out)["day"] == "2001-02-03"
     assert (await here("stats", "mail", "--date", "yesterday")).code == 2
 

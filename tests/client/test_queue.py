@@ -302,7 +302,7 @@ async def test_a_queue_counts_its_jobs_by_state(client: Client) -> None:
     await queue.pop(2)
     expected = {"waiting": 3, "running": 2, "stalled": 0, "scheduled": 1, "depends": 1, "recurring": 1, "paused": False, "name": "mail"}
     assert await queue.counts() == expected
-    today = {"popped": 2, "completed": 0, "failures": 0, "retries": 0}
+    today = {"popped": 2, "completed": 0, "failures": 0, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
     assert await client.queues() == [{**expected, **today}]
     assert await queue.length() == 6
     jids = {state: await queue.jobs(state) for state in ("waiting", "running", "scheduled", "depends", "recurring", "stalled")}
@@ -347,9 +347,12 @@ async def test_a_days_statistics_are_counted(client: Client) -> None:
         await running.complete()
     await queue.put("Greet")
     (running,) = await queue.pop()
+    await running.retry()
+    (running,) = await queue.pop()
     await running.fail("typo", "x")
     stats = await queue.stats()
-    assert (stats["failed"], stats["failures"], stats["retries"], stats["wait"]["count"], stats["run"]["count"]) == (1, 1, 0, 3, 2)
+    assert (stats["failed"], stats["failures"], stats["wait"]["count"], stats["run"]["count"]) == (1, 1, 4, 2)
+    assert (stats["retries"], stats["lost_locks"], stats["explicit_retries"]) == (1, 0, 1)
     assert len(stats["run"]["histogram"]) == 148
     assert (await queue.stats(time.time() - 86400))["run"]["count"] == 0
 

@@ -102,7 +102,7 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
     await story.failed("b", 3, 4, 5)
     await story.completed("c", 86400, 86401, 86402)
     counts = await story.scripts("queues", queue="mail", now=10)
-    today = {"popped": 2, "completed": 1, "failures": 1, "retries": 0}
+    today = {"popped": 2, "completed": 1, "failures": 1, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
     assert await story.scripts("queues", now=10, totals="today") == [{**counts, **today}]
     async with story.refused(InvalidArgument, argument="totals", value="yesterday"):
         await story.scripts("queues", now=10, totals="yesterday")

@@ -41,10 +41,25 @@ async def test_a_retry_is_no_event_of_the_history(story: Story) -> None:
     assert await story.happened("a") == [(0, "put"), (1, "popped")]
 
 
-async def test_a_retry_is_not_counted_as_a_lapse(story: Story) -> None:
+async def test_explicit_retry_is_counted_in_a_field_of_ours_beside_lost_locks(story: Story) -> None:
+    await story.configure(grace_period=0)
     await story.running("a")
-    await story.retry("a", 5)
-    assert await story.day() == {}
+    assert await story.pop(61) == ["a"]
+    for at in (62, 63):
+        await story.retry("a", at)
+        assert await story.pop(at) == ["a"]
+    assert await story.day() == {"retries": "1", "x-retries": "2"}
+    parts = {"retries": 3, "lost_locks": 1, "explicit_retries": 2}
+    today = await story.scripts("queues", now=70, queue="mail", totals="today")
+    (day,) = await story.scripts("days", queue="mail", date=70, count=1)
+    for counted in (await story.scripts("stats", queue="mail", date=70), today, day):
+        assert {name: counted[name] for name in parts} == parts
+
+
+async def test_job_that_fails_for_lack_of_retries_is_not_counted_as_retried(story: Story) -> None:
+    await story.running("a", retries=0)
+    assert await story.retry("a", 5) == -1
+    assert await story.day() == {"failures": "1", "failed": "1"}
 
 
 async def test_a_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: Story) -> None:

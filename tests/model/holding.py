@@ -208,6 +208,8 @@ class Holding(HandingOut):
             self.log_event("failed", jid=jid, worker=worker, group=into, message=why)
         else:
             job.update(worker="", expires=0, time=time)
+            counted = self.stats_of(queue, time)
+            counted["x-retries"] = counted.get("x-retries", 0) + 1
             self.file(jid, queue, time, after)
             if group and message:
                 job["failure"] = {"group": group, "message": message, "when": math.floor(time), "worker": worker}

@@ -100,8 +100,17 @@ class Views(Namespace):
 
     def totals(self, queue: str, now: float) -> dict[str, Any]:
         wait, run, counted = (self.hash("s", kind, str(day(now)), queue) for kind in ("wait", "run", "stats"))
-        rest = {what: counted.get(what, 0) for what in ("failures", "retries")}
-        return {"popped": wait.get("total", 0), "completed": run.get("total", 0), **rest}
+        return {"popped": wait.get("total", 0), "completed": run.get("total", 0), **self.counters(counted)}
+
+    def counters(self, counted: dict[str, Any]) -> dict[str, Any]:
+        """Failures, and retries with their parts."""
+        lost, explicit = counted.get("retries", 0), counted.get("x-retries", 0)
+        return {
+            "failures": counted.get("failures", 0),
+            "retries": lost + explicit,
+            "lost_locks": lost,
+            "explicit_retries": explicit,
+        }
 
     def queues(
         self, *, now: Number, queue: str | None = None, offset: Number | None = None, count: Number | None = None, totals: str | None = None
@@ -115,7 +124,7 @@ class Views(Namespace):
         present("queue", queue)
         of = str(day(arguments.number("date", date, 0, arguments.LONGEST_TIME)))
         counted = self.hash("s", "stats", of, queue)
-        answer: dict[str, Any] = {name: counted.get(name, 0) for name in ("retries", "failed", "failures")}
+        answer: dict[str, Any] = {"failed": counted.get("failed", 0), **self.counters(counted)}
         for kind in ("wait", "run"):
             stats = self.hash("s", kind, of, queue)
             total = stats.get("total", 0)

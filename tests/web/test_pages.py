@@ -92,6 +92,16 @@ async def test_a_queue_leads_to_what_failed_of_it(http: httpx.AsyncClient, clien
     assert re.search(r'href="/failures\?q=mail">failed <span class="bad">1<', (await http.get("/queue?name=mail")).text)
 
 
+async def test_statistics_of_a_queue_show_retries_and_their_parts(http: httpx.AsyncClient, client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet")
+    for _ in range(2):
+        (job,) = await mail.pop()
+        await job.retry()
+    page = (await http.get("/queue?name=mail&tab=statistics")).text
+    assert "<dt>Retries</dt><dd>2 <small>2 explicit, 0 locks lost</small></dd>" in page
+
+
 async def test_a_jobs_page_says_what_people_did_with_it(http: httpx.AsyncClient, client: Client) -> None:
     jid = await client.queue("review").put("Review", {})
     desk = Desk(client, "review")

@@ -27,7 +27,7 @@ function keys.tag(tag) return ns .. ':t:' .. tag end                           -
 function keys.tags() return ns .. ':tags' end                                  -- Z tags by how many jobs have them
 function keys.config() return ns .. ':config' end                              -- H configuration that differs from the defaults
 function keys.stats(kind, day, queue) return ns .. ':s:' .. kind .. ':' .. string.format('%.14g', day) .. ':' .. queue end
--- H `wait` and `run`: total, mean, vk and the histogram; `stats`: retries, failures, failed
+-- H `wait` and `run`: total, mean, vk and the histogram; `stats`: retries (lost locks), failures, failed, and of ours x-retries (explicit ones)
 
 function keys.log() return ns .. ':log' end                                    -- channel: what happens, as JSON
 function keys.worker(worker) return ns .. ':w:' .. worker end                  -- channel: what a worker's runs must hear of

@@ -11,7 +11,7 @@ local days_left = 2 * MOST_DAYS
 
 function stats.day(time) return time - time % DAY end
 
--- retries, failures, failed: whole numbers.
+-- retries (lost locks), x-retries (explicit ones), failures, failed: whole numbers.
 function stats.count(queue, time, what, by) redis.call('HINCRBY', keys.stats('stats', stats.day(time), queue), what, by) end
 
 function stats.counted(queue, time, what) return tonumber(redis.call('HGET', keys.stats('stats', stats.day(time), queue), what)) or 0 end
@@ -131,8 +131,15 @@ end
 
 -- How often each thing happened in a queue on a day, as members of an object.
 function stats.totals(day, queue)
-  local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries')
   return '"popped":' .. json.number(tonumber(redis.call('HGET', keys.stats('wait', day, queue), 'total')) or 0)
     .. ',"completed":' .. json.number(tonumber(redis.call('HGET', keys.stats('run', day, queue), 'total')) or 0)
-    .. ',"failures":' .. (counters[1] or '0') .. ',"retries":' .. (counters[2] or '0')
+    .. ',' .. stats.counters(day, queue)
+end
+
+-- Failures and retries of a day, as members of an object. Live clients' `retries` are lost locks alone; explicit ones have a field of ours.
+function stats.counters(day, queue)
+  local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries', 'x-retries')
+  local lost, explicit = tonumber(counters[2]) or 0, tonumber(counters[3]) or 0
+  return '"failures":' .. (counters[1] or '0') .. ',"retries":' .. json.number(lost + explicit) .. ',"lost_locks":' .. json.number(lost)
+    .. ',"explicit_retries":' .. json.number(explicit)
 end

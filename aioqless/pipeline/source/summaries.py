@@ -84,7 +84,7 @@ SCHEMAS = {
     "stats": pa.schema(
         {
             "queue": pa.string(), "day": pa.date32(), "failed": pa.int64(), "failures": pa.int64(), "retries": pa.int64(),
-            "wait": SPENT, "run": SPENT,
+            "lost_locks": pa.int64(), "explicit_retries": pa.int64(), "wait": SPENT, "run": SPENT,
         }
     ),
     "recurring": pa.schema(
