@@ -15,6 +15,7 @@ The state machine, and the way to it:
     errors.py       what can go wrong
     log.py          what is logged
     happening.py    waiting for an event, but only so long
+    signals.py      signal handlers of our own processes, which what they fork doesn't inherit
     embedded/       a Redis when there is none
 
 What a job is:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 LONGEST = 512
 _TAKEN = ("-history", "-dependencies", "-dependents")
@@ -47,8 +47,20 @@ def fitted(name: str) -> str:
 
 
 def readable(text: object) -> str:
-    """Any text, with halves of surrogate pairs written out."""
-    return str(text).encode("utf-8", "backslashreplace").decode()
+    """Return the text of any object, also of an exception whose `__str__` raises, with halves of surrogate pairs written out."""
+    return _text_by(str, text)
+
+
+def describe(value: object) -> str:
+    """Return the `repr` of any object, also of one whose `__repr__` raises."""
+    return _text_by(repr, value)
+
+
+def _text_by(method: Callable[[object], str], value: object) -> str:
+    try:
+        return method(value).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # whatever a class of somebody else's raises
+        return f"<{type(value).__name__} without a readable text>"
 
 
 def checked_jid(jid: str) -> str:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from aioqless import signals
 from aioqless.log import log
 from aioqless.processes import Supervisor
 from aioqless.worker import Worker
@@ -21,7 +22,7 @@ def on(names: tuple[str, ...], act: Callable[[signal.Signals], object]) -> None:
     """Call `act` when one of these signals comes, in the midst of whatever runs on the main thread. Windows has SIGTERM and SIGINT only."""
     for name in names:
         if number := getattr(signal, name, None):
-            signal.signal(number, lambda got, _: act(signal.Signals(got)))
+            signals.handle(number, lambda got, _: act(signal.Signals(got)))
 
 
 def soon() -> Callable[[Callable[[], object]], object]:

@@ -72,4 +72,4 @@ async def _tell(fn: Callable[..., Any], queue: str, lag: float, resources: dict[
         if inspect.isawaitable(told):
             await told
     except Exception as error:
-        log.error("hook.failed", hook=f"{fn.__module__}.{fn.__qualname__}", end="queue.late", error=repr(error))
+        log.error("hook.failed", hook=f"{fn.__module__}.{fn.__qualname__}", end="queue.late", error=names.describe(error))

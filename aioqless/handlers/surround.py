@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from aioqless import names
 from aioqless.handlers.resources import Resources
 from aioqless.handlers.takes import given
 from aioqless.jobs import Job
@@ -82,4 +83,4 @@ class Surroundings:
                 if inspect.isawaitable(told):
                     await told
             except Exception as error:
-                log.error("hook.failed", hook=f"{hook.fn.__module__}.{hook.fn.__qualname__}", end=end, error=repr(error))
+                log.error("hook.failed", hook=f"{hook.fn.__module__}.{hook.fn.__qualname__}", end=end, error=names.describe(error))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
+from aioqless import names
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, Surroundings
 from aioqless.jobs import Job
@@ -76,7 +77,7 @@ class Runner:
             if outcome := self._outcome(run):
                 await self._store(run, outcome)
             elif run.job.settled:
-                await self._end(log.info, "job.settled", run, error=repr(run.error) if run.error else None)
+                await self._end(log.info, "job.settled", run, error=names.describe(run.error) if run.error else None)
             else:
                 await self._end(log.warning, "job.lock_lost", run, why="it was taken away while it ran")
             if run.task is not None:  # a slot is free when the code has stopped, not before

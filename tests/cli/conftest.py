@@ -27,7 +27,7 @@ PATIENCE = 60.0  # seconds: much here waits for processes that start, of which a
 MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
 
 JOBS = """
-import asyncio, gc, os, signal, structlog, tempfile, time, aioqless
+import asyncio, gc, multiprocessing, os, signal, structlog, tempfile, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -70,6 +70,13 @@ async def litter(job):
     async with job.scratch() as scratch:
         (scratch / "large").write_bytes(b"0")
         await asyncio.Event().wait()
+
+def _pooled(job):
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        job.data = pool.map(abs, [-1, -2])
+
+pool = aioqless.job(klass="Pool")(_pooled)
+pool_apart = aioqless.job(klass="PoolApart", executor="process")(_pooled)
 
 @aioqless.job(klass="Collect")
 async def collect(job):

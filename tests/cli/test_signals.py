@@ -82,3 +82,14 @@ async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(client: Clien
             worker.process.terminate()
             await asyncio.wait([ended], timeout=0.2)
         assert await ended == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("klass", ["Pool", "PoolApart"])
+async def test_processes_that_a_handler_forks_end_by_signals(client: Client, start: Start, until: Until, klass: str) -> None:
+    """Leaving the block of a `multiprocessing.Pool` sends SIGTERM to its processes and waits for their end."""
+    jids = [await client.queue("mail").put(klass) for _ in range(3)]
+    async with start() as worker:
+        await until(lambda: len(worker.logged("job.completed")) == 3)
+    for jid in jids:
+        job = await client.jobs.get(jid)
+        assert job and job.data == [1, 2]

@@ -11,7 +11,7 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"errors", "log", "names", "wire", "embedded", "happening", "browsers"},
+    {"errors", "log", "names", "wire", "embedded", "happening", "browsers", "signals"},
     {"servers"},
     {"connection"},
     {"durability"},
@@ -167,7 +167,7 @@ def test_only_the_command_line_knows_of_argv_signals_and_exit() -> None:
         if isinstance(node, ast.Attribute)
         and ast.unparse(node) in ("sys.argv", "sys.exit", "os._exit", "loop.add_signal_handler", "signal.signal")
     }
-    processes = {"worker.executors.inside"}  # what runs there has no host
+    processes = {"worker.executors.inside", "signals"}  # what runs there has no host
     assert {name.partition(".")[0] for name in knowing - processes} <= {"cli", "embedded"}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
+import socket
 import subprocess
 import threading
 import time
@@ -144,6 +146,52 @@ def raises(job: Job[Any], what: str) -> Any:
             raise ConnectionError("away")
         case "returned":
             return threading.Lock()
+
+
+class Unreadable(Exception):
+    """Can't say what it is about."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+@job(klass="Unreportable", executor="process")
+def unreportable(job: Job[Any], what: str) -> object:
+    match what:
+        case "no text":
+            raise Unreadable
+        case "no text of the result":
+            return Unpicklable()
+        case "descriptors closed":
+            os.closerange(3, 4096)
+        case "descriptors reused":
+            os.closerange(3, 4096)
+            for _ in range(64):
+                _kept.append(socket.socketpair())
+        case "memory":
+            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (size + (48 << 20), resource.RLIM_INFINITY))
+            held = []
+            while True:
+                held.append(bytes(1000))
+        case "memory of the result":
+            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (size + (96 << 20), resource.RLIM_INFINITY))
+            return bytes(80 << 20)
+        case "forked" if os.fork() == 0:
+            return None
+    job.data["pid"] = os.getpid()
+    return None
+
+
+_kept: list[Any] = []
+
+
+class Unpicklable:
+    def __reduce__(self) -> str:
+        raise Unreadable
 
 
 @job(klass="Context", executor="process")

@@ -361,6 +361,39 @@ async def test_a_process_that_dies_fails_its_own_job_alone(
     assert (await found(client, "other")).state == "waiting"
 
 
+@pytest.mark.parametrize(
+    ("what", "group"),
+    [
+        ("no text", "Unreadable"),
+        ("no text of the result", "TypeError"),
+        ("descriptors closed", "ProcessDied"),
+        ("descriptors reused", "ProcessDied"),
+        ("memory", "MemoryError"),
+        ("memory of the result", "MemoryError"),
+    ],
+)
+async def test_a_handler_whose_end_is_hard_to_report_fails_and_frees_its_slot(
+    client: Client, work: Work, until: Until, lines: Lines, what: str, group: str
+) -> None:
+    await client.queue("mail").put(in_processes.unreportable, {"what": what}, jid="a")
+    async with work(in_processes.unreportable, in_processes.pid, processes=1, max_jobs_per_process=1) as worker:
+        await until(lambda: lines.of("job.failed", jid="a"))
+        await client.queue("mail").put(in_processes.pid, {}, jid="next")
+        await until(lambda: lines.of("job.completed", jid="next"))
+        assert worker.healthy
+    failed, _ = await failure_of(client, "a")
+    assert failed in (f"mail-{group}", "mail-ProcessDied") if group == "MemoryError" else failed == f"mail-{group}"
+
+
+async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(client: Client, work: Work, until: Until, lines: Lines) -> None:
+    await client.queue("mail").put(in_processes.unreportable, {"what": "forked"}, jid="a")
+    await client.queue("mail").put(in_processes.pid, {}, jid="b")
+    async with work(in_processes.unreportable, in_processes.pid, processes=1):
+        await until(lambda: len(lines.of("job.completed")) == 2)
+    jobs = [await found(client, jid) for jid in "ab"]
+    assert jobs[0].data["pid"] == jobs[1].data["pid"]
+
+
 async def test_a_death_may_be_transient(client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path) -> None:
     jid = await client.queue("mail").put(in_processes.die_again, {"folder": str(tmp_path), "code": 3})
     async with work(in_processes.die_again):

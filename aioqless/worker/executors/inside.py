@@ -17,10 +17,11 @@ import queue
 import signal
 import socket
 import threading
+import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, NoReturn
 
-from aioqless import log
+from aioqless import log, signals
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
 from aioqless.jobs import Job
@@ -33,32 +34,46 @@ def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]
     # A service's stop may reach all of its processes: the worker decides what that means. Not SIG_IGN, which programs that handlers start
     # would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+        signals.handle(number, lambda *_: None)
     os.set_inheritable(descriptor, False)
     if logging is not None:
         log.write_to(**logging)
-    with socket.socket(fileno=descriptor) as worker, worker.makefile("rb") as parcels:
-        process = Process(worker)
-        threading.Thread(target=process.listen, args=(parcels,), name="aioqless listener", daemon=True).start()
+    process = Process(socket.socket(fileno=descriptor))
+    try:
+        threading.Thread(target=process.listen, name="aioqless listener", daemon=True).start()
         for module in modules:
             with contextlib.suppress(Exception):  # the job that needs it fails by it
                 importlib.import_module(module)
-        worker.sendall(result_of(None, None))  # ready
+        process.send(result_of(None, None))  # ready
         process.work()
+    except BaseException as error:
+        _exit(error)
+
+
+def _exit(error: BaseException) -> NoReturn:
+    """End the process at once, so that the worker notices: its job can't be reported. An orderly exit might wait for other threads."""
+    try:
+        if not isinstance(error, ConnectionError):  # else the worker is gone, and nobody reads it
+            traceback.print_exception(error)
+    finally:
+        os._exit(1)
 
 
 class Process:
     """Owns the socket and the job that runs."""
 
     def __init__(self, worker: socket.socket) -> None:
+        self._pid = os.getpid()
         self._worker = worker
+        self._socket = os.fstat(worker.fileno())
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._job: Job | None = None
         self._cancel: Callable[[], object] | None = None  # how to cancel a coroutine that runs
         self._runner = asyncio.Runner()
 
-    def listen(self, parcels: BinaryIO) -> None:
+    def listen(self) -> None:
         """Take what the worker sends, until it is gone."""
+        parcels = self._worker.makefile("rb")  # never closed by another thread, which would wait for this one to have read
         with self._until_gone():
             while length := parcels.read(LENGTH.size):
                 match pickle.loads(parcels.read(LENGTH.unpack(length)[0])):
@@ -85,9 +100,16 @@ class Process:
         with self._runner:
             while order := self._orders.get():
                 answer = contextvars.Context().run(self._answer, order)
+                if os.getpid() != self._pid:  # a copy that the handler forked and that came back from it: the job isn't its own
+                    os._exit(1)
                 self._job = None
-                with contextlib.suppress(OSError):  # the worker is gone
-                    self._worker.sendall(answer)
+                self.send(answer)
+
+    def send(self, answer: bytes) -> None:
+        """Send an answer to the worker. Raises OSError when the worker is gone or the handler has closed the socket."""
+        if not os.path.samestat(self._socket, os.fstat(self._worker.fileno())):
+            raise OSError("the handler closed the socket to the worker, whose number is another file's by now")
+        self._worker.sendall(answer)
 
     def _answer(self, order: Order) -> bytes:
         job = order.job

@@ -9,9 +9,11 @@ import importlib
 import pickle
 import socket
 import struct
+import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
+from aioqless import names
 from aioqless.handlers import Handler
 from aioqless.jobs import Job, Reason
 from aioqless.worker.executors.variables import Variables
@@ -31,8 +33,8 @@ class Place:
     def of(cls, handler: Handler[...]) -> Place:
         """The place of a handler's function. Raises ValueError when another process wouldn't find it there."""
         if handler.takes.given:
-            names = ", ".join(handler.takes.given)
-            raise ValueError(f"{handler.klass} is to run in a process, where resources of the worker can't be given to it: {names}")
+            given = ", ".join(handler.takes.given)
+            raise ValueError(f"{handler.klass} is to run in a process, where resources of the worker can't be given to it: {given}")
         if not hasattr(socket, "AF_UNIX"):
             raise ValueError(f"{handler.klass} is to run in a process, which needs Linux, macOS or another Unix")
         place = cls(handler.fn.__module__, handler.fn.__qualname__)
@@ -87,28 +89,43 @@ def frame(parcel: object) -> bytes:
 
 
 def result_of(result: Any, data: bytes | None) -> bytes:
-    """The answer of a handler that returned something, which must be able to travel."""
+    """The answer of a handler that returned something, which must be able to travel. Raises MemoryError."""
     try:
         return frame(Answer(result, data))
+    except MemoryError:
+        raise
     except Exception as error:
-        return failure_of(TypeError(f"what it returned can't be sent from its process to the worker's: {error}"))
+        return failure_of(TypeError(f"what it returned can't be sent from its process to the worker's: {names.readable(error)}"))
 
 
 def failure_of(error: BaseException) -> bytes:
-    """The answer of a handler that raised: the exception and its traceback.
+    """Pack the exception that a handler raised and its traceback.
+
+    If that fails, as it does when memory is used up, what the frames of the traceback hold is given up for a second attempt.
+    """
+    try:
+        return frame(Answer(error=_packed(error)))
+    except Exception:
+        traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        return frame(Answer(error=_packed(error)))
+
+
+def _packed(error: BaseException) -> tuple[bytes, str]:
+    """Pickle an exception, and format its traceback.
 
     An exception that can't be made anew by its class is made without it; one whose attributes can't be pickled, without those; one of a
     class that can't be found by its name, as one of some class of that name.
     """
-    kind, text = type(error), (str(error),)
+    kind, text = type(error), (names.readable(error),)
     for attempt in (error, _Bare(kind, error.args, vars(error)), _Bare(kind, text), _Bare(kind.__name__, text)):
         try:
             body = pickle.dumps(attempt)
             _made(pickle.loads(body))
-            break
-        except Exception:  # whatever an exception's own methods raise
-            continue
-    return frame(Answer(error=(body, brief(error))))
+            return body, brief(error)
+        except Exception as wrong:  # whatever an exception's own methods raise
+            refused = wrong
+    raise refused
 
 
 def error_of(error: tuple[bytes, str]) -> BaseException:

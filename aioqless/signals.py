@@ -1,0 +1,36 @@
+"""Signal handlers of a process that is aioqless' own. What it forks, as `multiprocessing` does, starts with the default handlers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+_handled: set[signal.Signals] = set()
+_former = threading.local()
+
+
+def handle(number: signal.Signals, act: Callable[[int, FrameType | None], object]) -> None:
+    """Call `act` for a signal in this process, but in none that it forks."""
+    if not _handled and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_restore_defaults)
+    _handled.add(number)
+    signal.signal(number, act)
+
+
+def _block() -> None:
+    """Hold signals until the child has its own handlers: one that came sooner would be the parent's, and lost."""
+    _former.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _handled)
+
+
+def _unblock() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _former.mask)
+
+
+def _restore_defaults() -> None:
+    signal.set_wakeup_fd(-1)  # it is the parent's loop that would be woken
+    for number in _handled:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    _unblock()
