@@ -26,7 +26,7 @@ What is shown and done:
     rendering.py   the three together: from what is asked to HTML
 
 How it stays up to date:
-    paced.py       a connection that sends only so many commands a second
+    throttle.py    a connection whose callers take at most a share of Redis' time
     live.py        pages made anew, and sent to all who look
 
 And the whole:

@@ -27,7 +27,7 @@ from aioqless.web.acts.act import Done
 from aioqless.web.asked import Asked, parameters
 from aioqless.web.dashboard import Dashboard
 from aioqless.web.guard import Guard, change_of, visit_of, within
-from aioqless.web.live import MOST, Stream
+from aioqless.web.live import Stream
 from aioqless.web.login import Login, inside
 from aioqless.web.pages import VIEWS
 
@@ -100,14 +100,13 @@ class Shows:
         return await self.page(request)
 
     async def live(self, request: Request) -> Response:
-        """The same page again whenever it changes."""
+        """Stream the contents of a page, now and after each change."""
         path, _, query = request.query_params.get("at", "/").partition("?")
         if path not in VIEWS:
             return PlainTextResponse("There is no such page.\n", 404)
-        if self._dashboard.live.browsers >= MOST:
-            return PlainTextResponse("Too many browsers look: this page isn't kept up to date.\n", 503)
-        stream = self._own(self._dashboard.live.follow(self._asked(request, path, query)), visit_of(request).session)
-        return Stream(stream)
+        asked, session = self._asked(request, path, query), visit_of(request).session
+        reader = session.nonce if self._dashboard.access.open else asked.who.name
+        return Stream(self._own(self._dashboard.live.follow(asked, reader), session))
 
     async def _own(self, stream: AsyncGenerator[str, None], session: Session) -> AsyncIterator[bytes]:
         token = self._dashboard.sessions.token(session)

@@ -19,7 +19,7 @@ MOST_FIELDS = 60
 
 @dataclass(frozen=True)
 class Asked:
-    """One look at one page of the dashboard that is mounted at `root`. `client` is the one to read with: that of a live page is paced."""
+    """A request for one page of the dashboard that is mounted at `root`. `client` reads for it: throttled where the page is live."""
 
     board: Board
     client: Client

@@ -80,7 +80,7 @@ PEOPLE = [
 ]  # fmt: skip
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WEB = [
-    {"passwords", "redaction", "wording", "paced", "sampler"},
+    {"passwords", "redaction", "wording", "throttle", "sampler"},
     {"access", "drawing.lines", "drawing.bars", "drawing.stages", "drawing.graph"},
     {"drawing", "trail"},
     {"bulk"},

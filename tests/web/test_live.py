@@ -1,20 +1,25 @@
-"""Pages stay up to date, and Redis is asked no more for many who look than for one."""
+"""Live pages: updates, their limits for each reader and for Redis, and the badge that says how old a page is."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
+from typing import Any
 
 import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
-from redis.asyncio import Redis
 from starlette.applications import Starlette
 
 from aioqless import Client
 from aioqless.web import Access, create_app
+from aioqless.web.live import MAX_STREAMS_PER_READER, Topic
+from aioqless.web.throttle import ThrottledConnection
 from tests.conftest import Until
 from tests.server import OwnServer
 
@@ -60,46 +65,115 @@ async def test_each_browser_gets_the_token_that_is_its_own(client: Client, site:
     assert {each for each in tokens for text in told if each in text} == tokens
 
 
-async def test_many_browsers_on_many_pages_cost_redis_five_commands_a_second_at_most(
-    app: Starlette, site: str, client: Client, redis_url: str
-) -> None:
-    jids = [await client.queue(f"q{number}").put("Greet", {}) for number in range(20)]
-    pages = [
-        "/",
-        "/queues",
-        "/failures",
-        "/workers",
-        "/completed",
-        *(f"/job?jid={jid}" for jid in jids),
-        *(f"/queue?name=q{n}" for n in range(15)),
-    ]
-    times: list[float] = []
-    async with AsyncExitStack() as stack, Redis.from_url(redis_url) as watching:
-        for _ in range(3):
+async def test_live_pages_take_at_most_a_share_of_redis_time() -> None:
+    class SlowRedis:
+        calls = 0
+
+        async def execute(self, *command: object) -> object: ...
+        async def aclose(self) -> None: ...
+
+        async def execute_many(self, commands: list[Any], *, raise_errors: bool = True) -> list[None]:
+            self.calls += 1
+            await asyncio.sleep(0.02)
+            return [None]
+
+    redis = SlowRedis()
+    throttled = ThrottledConnection(redis, share=0.2)
+    began = time.monotonic()
+    await asyncio.gather(*[throttled.execute("PING") for _ in range(6)])
+    assert redis.calls == 6 and time.monotonic() - began >= 5 * 0.1 + 0.02
+
+
+async def test_readers_of_200_pages_all_get_updates(app: Starlette, site: str, client: Client) -> None:
+    jids = [await client.queue("mail").put("Greet", {}) for _ in range(200)]
+    async with AsyncExitStack() as stack:
+        opened = []
+        for reader in range(20):
             http = await stack.enter_async_context(httpx.AsyncClient(base_url=site, trust_env=False))
-            for page in pages[: 40 if _ else 10]:
-                await stack.enter_async_context(stream(http, page))
-        assert app.state.dashboard.live.browsers == 90
-        async with watching.monitor() as monitor:
-            try:
-                async with asyncio.timeout(4):
-                    async for command in monitor.listen():
-                        if command["client_type"] != "lua":
-                            times.append(command["time"])
-            except TimeoutError:
-                pass
-    assert len(times) > 10
-    assert max(sum(first <= each < first + 1 for each in times) for first in times) <= 5
+            await http.get("/config")
+            for jid in jids[reader::20]:
+                opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
+        assert app.state.dashboard.live.streams == 200
+        async with asyncio.timeout(30):
+            await asyncio.gather(*[_shows(each, "waiting") for each in opened])
+            for jid in jids:
+                await client.jobs.cancel(jid)
+            await asyncio.gather(*[_shows(each, "There is no such job") for each in opened])
 
 
-async def test_nobody_looks_and_nothing_is_asked(app: Starlette, http: httpx.AsyncClient, client: Client, until: Until) -> None:
+async def _shows(contents: AsyncIterator[str], text: str) -> None:
+    async for html in contents:
+        if text in html:
+            return
+
+
+async def test_a_reader_with_many_pages_does_not_slow_down_another_reader(
+    app: Starlette, site: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered: list[str] = []
+
+    async def render_slowly(topic: Topic) -> str:
+        rendered.append(topic.asked.query["name"])
+        await asyncio.sleep(0.15)
+        return f"<h1>{len(rendered)}</h1>"
+
+    monkeypatch.setattr(app.state.dashboard.live, "_render", render_slowly)
+    async with AsyncExitStack() as stack:
+        for reader in ("greedy", "modest"):
+            http = await stack.enter_async_context(httpx.AsyncClient(base_url=site, trust_env=False))
+            await http.get("/config")
+            for number in range(MAX_STREAMS_PER_READER if reader == "greedy" else 1):
+                contents = await stack.enter_async_context(stream(http, f"/queue?name={reader}-{number}"))
+        async with asyncio.timeout(20):
+            for _ in range(4):
+                await anext(contents)
+    turns = [index for index, name in enumerate(rendered) if name == "modest-0"]
+    assert max(later - earlier for earlier, later in pairwise(turns[1:])) <= 10  # not once in 26 renderings
+
+
+async def test_a_live_page_beyond_a_readers_limit_is_refused_with_the_reason(http: httpx.AsyncClient, client: Client) -> None:
+    await http.get("/config")
+    async with AsyncExitStack() as stack:
+        for number in range(MAX_STREAMS_PER_READER):
+            await stack.enter_async_context(stream(http, f"/queue?name=q{number}"))
+        refused = await http.get("/live", params={"at": "/"})
+        assert "event: refused" in refused.text and f"{MAX_STREAMS_PER_READER} live pages open" in refused.text
+    async with stream(http, "/") as contents:
+        assert "Overview" in await anext(contents)
+
+
+async def test_redis_gets_no_commands_while_no_page_is_open(app: Starlette, http: httpx.AsyncClient, client: Client, until: Until) -> None:
     async with stream(http, "/") as contents:
         await anext(contents)
     live = app.state.dashboard.live
-    await until(lambda: live.browsers == 0 and live._making is None)
+    await until(lambda: live.streams == 0 and live._rendering_task is None)
     before = (await client.redis.info("stats"))["total_commands_processed"]
     await asyncio.sleep(0.3)
     assert (await client.redis.info("stats"))["total_commands_processed"] <= before + 1
+
+
+@pytest.mark.xdist_group("browser")
+async def test_badge_says_when_updates_are_late_or_refused(
+    page: Page, app: Starlette, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, badge, goes_on = app.state.dashboard.live, page.locator("#live"), asyncio.Event()
+    render = live._render
+
+    async def render_late(topic: Topic) -> str:
+        await goes_on.wait()
+        return await render(topic)
+
+    await page.goto("/queues")
+    await expect(badge).to_have_text("live")
+    await asyncio.sleep(6)  # longer than the badge waits for: nothing changes, and it stays live since the server says so
+    await expect(badge).to_have_text("live", timeout=1)
+    monkeypatch.setattr(live, "_render", render_late)
+    await expect(badge).to_have_text(re.compile("updated [0-9]+ s ago"), timeout=15_000)
+    goes_on.set()
+    await expect(badge).to_have_text("live")
+    monkeypatch.setattr("aioqless.web.live.MAX_STREAMS_PER_READER", 0)
+    await page.reload()
+    await expect(badge).to_have_text("not live: you have 0 live pages open, the most for one reader")
 
 
 async def test_a_stream_ends_when_its_user_logs_out(client: Client) -> None:

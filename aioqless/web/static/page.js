@@ -55,27 +55,50 @@ function update(old, fresh) {
 const changed = node => node.matches("form") && [...node.elements].some(each => each === document.activeElement && each.matches("input:not([type=hidden]), textarea, select")
   || each.matches("input:not([type=hidden]), textarea") && each.value !== each.defaultValue)
 
-// Stay up to date while the page is seen: browsers have but few connections to one server.
-let events
+// Stay up to date while the page is visible: browsers allow few connections to one server.
+let events, checked = 0, reason = ""
+const LATE = 5000 // ms without an update or a confirmation after which the page isn't called live
 const state = document.getElementById("live")
-function tell(kind, text) {
+function badge() {
+  if (!events) return
+  const closed = events.readyState === EventSource.CLOSED, age = Date.now() - checked
+  const live = events.readyState === EventSource.OPEN && checked && age < LATE
+  const text = live ? "live" : reason ? `not live: ${reason}` : closed ? "not live: load the page again"
+    : events.readyState === EventSource.CONNECTING || !checked ? "connecting …" : `updated ${told(-age / 1000)}`
   state.hidden = false
-  state.className = `state ${kind}`
-  state.textContent = text
+  state.className = `state ${live ? "on" : "off"}`
+  if (state.textContent !== text) state.textContent = text
+}
+function confirm() {
+  checked = Date.now()
+  reason = ""
+  badge()
 }
 function listen() {
   events?.close()
+  events = undefined
   const at = document.body.dataset.at
-  if (!at || document.hidden) return
+  if (!at || document.hidden) {
+    state.hidden = true
+    return
+  }
   events = new EventSource(`${root}/live?at=${encodeURIComponent(at)}`)
-  events.onopen = () => tell("on", "live")
-  events.onerror = () => tell("off", events.readyState === EventSource.CLOSED ? "not live: load the page again" : "connecting …")
+  checked = 0
+  reason = ""
+  events.onerror = badge
+  events.addEventListener("checked", confirm)
+  events.addEventListener("refused", message => {
+    reason = JSON.parse(message.data)
+    badge()
+  })
   events.onmessage = message => {
     morph(main, parse(`<main>${JSON.parse(message.data)}</main>`).querySelector("main"))
     times()
+    confirm()
   }
+  badge()
 }
-document.addEventListener("visibilitychange", () => document.hidden ? events?.close() : listen())
+document.addEventListener("visibilitychange", listen)
 window.addEventListener("pagehide", () => events?.close())
 
 // Show another page in place of this one: what was answered to a form.
@@ -169,5 +192,5 @@ document.addEventListener("click", event => {
 
 document.querySelector("body > nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
 times()
-setInterval(times, 1000)
+setInterval(() => (times(), badge()), 1000)
 listen()
