@@ -14,6 +14,7 @@ The state machine, and the way to it:
     events/         what happens to jobs, as it happens: typed, filtered, on and on
     errors.py       what can go wrong
     log.py          what is logged
+    output.py       standard output of a process that serves: writing never raises
     happening.py    waiting for an event, but only so long
     signals.py      signal handlers of our own processes, which what they fork doesn't inherit
     embedded/       a Redis when there is none

@@ -85,6 +85,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     process.replaced     info     process seconds
     process.died         error    process code seconds pause
     process.refused      error    process code
+    log.lines_dropped    warning  lines error
 """
 
 from __future__ import annotations
@@ -97,22 +98,70 @@ import structlog
 from structlog.contextvars import bind_contextvars as bind
 from structlog.contextvars import bound_contextvars as bound
 
+from aioqless import output
+
 __all__ = ["bind", "bound", "log", "write_to"]
 
 written: dict[str, Any] | None = None  # what `write_to` was told, for processes that are to write likewise
 
 LEVELS = ("debug", "info", "warning", "error")
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger("aioqless")
+
+class Log:
+    """Passes events to structlog, as its host or `write_to` configured it. Never raises: a line that can't be rendered or written is
+    dropped, and the number of such lines is logged when one can be written again."""
+
+    def __init__(self) -> None:
+        self._lines: Any = structlog.get_logger("aioqless")
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """Log what is periodic."""
+        self._write("debug", event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Log what happens to jobs and workers."""
+        self._write("info", event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Log what an operator may want to change."""
+        self._write("warning", event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Log what is wrong."""
+        self._write("error", event, fields)
+
+    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+        before = output.dropped.lines
+        try:
+            getattr(self._lines, level)(event, **fields)
+        except Exception as error:  # whatever a host's processors, a value's own methods or a closed stream raise
+            output.dropped.add(1, str(getattr(error, "strerror", None) or type(error).__name__))
+        if before and before == output.dropped.lines and event != "log.lines_dropped":
+            self._tell_of_dropped()
+
+    def _tell_of_dropped(self) -> None:
+        lines, error = output.dropped.take()
+        log.warning("log.lines_dropped", lines=lines, error=error)
+        if output.dropped.lines:  # it can't be written either, and is no event of the worker's
+            output.dropped.lines += lines - 1
 
 
-def write_to(stream: object = sys.stderr, *, level: str = "info", as_json: bool | None = None, process: int | None = None) -> None:
+log = Log()
+
+
+def write_to(stream: object = None, *, level: str = "info", as_json: bool | None = None, process: int | None = None) -> None:
     """Write events to a stream: for people on a terminal, as JSON when piped or asked. Lines of one of several processes say which.
-    For command lines; whoever embeds a worker configures structlog as they like."""
+
+    Without a stream they go to standard error, and from then on writing to standard output and error never raises. For command lines;
+    a host that embeds a worker configures structlog itself.
+    """
     if level not in LEVELS:
         raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
     global written
     written = {"level": level, "as_json": as_json, "process": process}
+    if stream is None:
+        output.protect()
+        stream = sys.stderr
     terminal = bool(getattr(stream, "isatty", lambda: False)())
     people = terminal if as_json is None else not as_json
     console = structlog.dev.ConsoleRenderer(pad_event_to=20) if terminal else structlog.dev.ConsoleRenderer(pad_event_to=20, colors=False)

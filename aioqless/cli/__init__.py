@@ -34,6 +34,8 @@ acl.py        acl
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
 from importlib import import_module
@@ -44,6 +46,7 @@ from aioqless.cli.app import REFUSED, UNREACHABLE, app
 from aioqless.cli.words import plain
 from aioqless.embedded import NoServer
 from aioqless.errors import AioqlessError
+from aioqless.output import discard_output, open_closed_descriptors
 
 __all__ = ["load", "main"]
 
@@ -71,6 +74,8 @@ _HOMES = {
     "workers": "quiet resume subscribe unsubscribe workers",
 }
 
+UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
+
 
 def load(command: str | None = None) -> None:
     """Make a command known to the app; without one, or for one that there isn't, all of them."""
@@ -80,17 +85,27 @@ def load(command: str | None = None) -> None:
 
 def main() -> None:
     """Run the command that argv names, and exit."""
+    open_closed_descriptors()
     completing = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     words = completing.split() if completing else sys.argv
     load(words[1] if len(words) > (2 if completing else 1) else None)
     try:
-        app(prog_name="aioqless")
+        try:
+            app(prog_name="aioqless")
+        finally:
+            sys.stdout.flush()
     except (AioqlessError, ValueError, TypeError) as error:
-        sys.exit(_told(error, REFUSED))
+        sys.exit(_told(str(error), REFUSED))
     except (exceptions.RedisError, NoServer) as error:
-        sys.exit(_told(error, UNREACHABLE))
+        sys.exit(_told(str(error), UNREACHABLE))
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename is not None:
+            raise
+        discard_output()
+        sys.exit(REFUSED if error.errno == errno.EPIPE else _told(f"the output can't be written: {error.strerror}", REFUSED))
 
 
-def _told(error: Exception, code: int) -> int:
-    print(f"aioqless: {plain(str(error), lines=True)}", file=sys.stderr)
+def _told(message: str, code: int) -> int:
+    with contextlib.suppress(OSError):
+        print(f"aioqless: {plain(message, lines=True)}", file=sys.stderr)
     return code

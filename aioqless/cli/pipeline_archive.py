@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from aioqless import output
 from aioqless.archive import Archive, ArchiveState
 from aioqless.cli.app import REFUSED, Namespace, Url
 from aioqless.cli.pipeline import LAKE, LakeFolder, Trace, pipeline, plainly, tell
@@ -39,6 +40,7 @@ def archive(
         from aioqless.pipeline.lake import Lake
         from aioqless.pipeline.session import session
 
+        output.protect()  # how far it is, on standard error
         target = Lake(lake, create=True)
         archiver = Archiver(session("aioqless archive"), target, url, namespace, entries=entries, tell=tell)
         stop = _told_to_stop()

@@ -68,5 +68,5 @@ def _state(worker: Worker) -> bytes:
 
 
 def _orphaned(worker: Worker) -> None:
-    log.warning("worker.orphaned")
     worker.stop()
+    log.warning("worker.orphaned")

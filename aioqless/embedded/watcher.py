@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -155,8 +155,9 @@ def guard() -> None:
 
 
 def say(text: str) -> None:
-    """Add a line to the log."""
-    print(f"{os.getpid()}:aioqless {time.strftime('%d %b %Y %H:%M:%S')} {text}", flush=True)
+    """Add a line to the log, if it can be written: the server matters more."""
+    with suppress(OSError):
+        os.write(1, f"{os.getpid()}:aioqless {time.strftime('%d %b %Y %H:%M:%S')} {text}\n".encode())
 
 
 def main() -> None:

@@ -67,12 +67,12 @@ class Supervisor:
 
     def stop(self) -> None:
         """Let every process finish what it runs, and end."""
-        if not self._stopping:
-            log.info("supervisor.draining", processes=len(self._children))
-        self._stopping = True
+        stopping, self._stopping = self._stopping, True
         for place in self._places:
             place.hurry.set()
         self.tell(signal.SIGTERM)
+        if not stopping:
+            log.info("supervisor.draining", processes=len(self._children))
 
     def kill(self, code: int) -> None:
         """End every process at once, and return `code`: what they held runs elsewhere when its locks expire."""
@@ -132,9 +132,9 @@ class Supervisor:
         place.hurry.clear()
         refused = not child.began and code in REFUSALS
         if refused and not self._plan.forgiving and not self.ready:
-            log.error("process.refused", process=child.number, code=code)
             self._code = code
             self.stop()
+            log.error("process.refused", process=child.number, code=code)
             return
         place.strikes = 0 if child.age > STEADY else place.strikes + 1
         pause = min(SHORTEST_PAUSE * 2 ** (place.strikes - 1), LONGEST_PAUSE) if place.strikes else 0

@@ -147,8 +147,8 @@ class Finisher:
 
 def _drop(pending: _Pending, why: str) -> None:
     if not pending.stored.done():
-        log.error("job.outcome_dropped", **pending.run.who, outcome=type(pending.outcome).__name__, why=why)
         pending.stored.set_result(None)
+        log.error("job.outcome_dropped", **pending.run.who, outcome=type(pending.outcome).__name__, why=why)
 
 
 def _completion(pending: _Pending) -> dict[str, Any]:

@@ -73,9 +73,9 @@ class Incarnation:
             await self._claim(scripts)
         except NameTaken as taken:
             self.taken = taken
-            log.error("worker.name_lost", why=str(taken))
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._lost)
+            log.error("worker.name_lost", why=str(taken))
 
     async def holds(self) -> bool:
         """Whether it may act under the name: after a silence as long as the promise, it asks before it does."""

@@ -124,9 +124,10 @@ class Worker:
 
     def stop(self) -> None:
         """Pop no more; `run` returns when what runs has ended or was handed back."""
-        if not self._poller.stopping:
-            log.info("worker.draining", worker=self.name, running=len(self._runner.running))  # said in its caller's context
+        stopping = self._poller.stopping
         self._poller.stop()
+        if not stopping:
+            log.info("worker.draining", worker=self.name, running=len(self._runner.running))  # in its caller's context
 
     def stop_at_once(self) -> None:
         """Hand back what runs without waiting for it."""

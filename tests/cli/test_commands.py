@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -122,6 +125,13 @@ async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(here: Aioq
 async def test_a_process_exits_with_what_went_wrong(aioqless: Aioqless) -> None:
     ended = await aioqless("get", "nobody")
     assert (ended.code, ended.out, ended.err) == (1, "", "aioqless: there is no job 'nobody', and none that failed lately begins so\n")
+
+
+def test_a_result_that_cannot_be_written_is_an_error_with_a_reason(folder: Path, environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "aioqless", "lua", "get"]
+        ended = subprocess.run(command, cwd=folder, env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (1, b"aioqless: the output can't be written: No space left on device\n")
 
 
 async def test_a_namespace_that_cannot_be_is_refused(here: Aioqless) -> None:

@@ -1,0 +1,156 @@
+"""A worker whose log can't be written: its reader is gone or stalled, the disk is full, the descriptors are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import PATIENCE
+
+Spawn = Callable[..., "subprocess.Popen[bytes]"]
+
+COMMAND = [sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "mail", "--log-level", "debug"]
+CLOSED = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"]
+
+
+@pytest.fixture
+def spawn(folder: Path, environment: dict[str, str], namespace: str) -> Iterator[Spawn]:
+    """Start a worker whose output goes to a descriptor, in a group of its own; the group is killed when the test is over."""
+    started = []
+
+    def spawn(output: int | None, *options: str, prefix: list[str] | None = None) -> subprocess.Popen[bytes]:
+        command = [*(prefix or []), *COMMAND, "--namespace", namespace, *options]
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield spawn
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(params=["a reader that goes away", "a reader that stalls", "a full disk", "closed descriptors"])
+def unwritable(request: pytest.FixtureRequest, spawn: Spawn) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start a worker whose log can't be written from its first line on."""
+    if request.param == "closed descriptors":
+        yield lambda *options: spawn(None, *options, prefix=CLOSED)
+        return
+    reader, writer = (0, os.open("/dev/full", os.O_WRONLY)) if request.param == "a full disk" else os.pipe()
+    if request.param == "a reader that goes away":
+        os.close(reader)
+    elif request.param == "a reader that stalls":
+        os.set_blocking(writer, False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(writer, b"." * 4096)
+        os.set_blocking(writer, True)
+    yield lambda *options: spawn(writer, *options)
+    os.close(writer)
+    if request.param == "a reader that stalls":
+        os.close(reader)
+
+
+async def exit_code(process: subprocess.Popen[bytes]) -> int:
+    async with asyncio.timeout(PATIENCE):
+        return await asyncio.to_thread(process.wait)
+
+
+async def completed(client: Client, until: Until, *jids: str) -> None:
+    async def all_are() -> bool:
+        return {job.state for job in await client.jobs.multiget(*jids)} == {"complete"}
+
+    await until(all_are, PATIENCE)
+
+
+async def test_jobs_run_and_sigterm_drains_while_the_log_cannot_be_written(
+    client: Client, unwritable: Callable[..., subprocess.Popen[bytes]], until: Until
+) -> None:
+    await client.queue("mail").put("Slow", jid="a")
+    await client.queue("mail").put("Apart", jid="b")
+    worker = unwritable("--grace", "5")
+    await completed(client, until, "a", "b")
+    await client.queue("mail").put("Slow", 0.5, jid="c")
+    await until(lambda: _is_running(client, "c"))
+    worker.terminate()
+    assert await exit_code(worker) == 0
+    await completed(client, until, "c")
+
+
+async def test_a_supervisor_rolls_and_its_processes_end_when_it_is_killed_while_the_log_cannot_be_written(
+    client: Client, unwritable: Callable[..., subprocess.Popen[bytes]], until: Until
+) -> None:
+    await client.queue("mail").put("Slow", jid="a")
+    supervisor = unwritable("-w", "2", "--grace", "5")
+    await completed(client, until, "a")
+    supervisor.send_signal(signal.SIGHUP)
+    await client.queue("mail").put("Slow", 0.5, jid="b")
+    await completed(client, until, "b")
+    supervisor.kill()
+    await exit_code(supervisor)
+    await until(lambda: not _group_exists(supervisor.pid), PATIENCE)
+
+
+async def test_a_supervisor_obeys_sigterm_when_the_reader_of_its_log_is_gone(client: Client, spawn: Spawn, until: Until) -> None:
+    reader, writer = os.pipe()
+    supervisor = spawn(writer, "-w", "1", "--grace", "5")
+    os.close(writer)
+    os.close(reader)
+    await client.queue("mail").put("Slow", jid="a")
+    await completed(client, until, "a")
+    supervisor.terminate()
+    assert await exit_code(supervisor) == 0
+
+
+async def test_lines_that_were_dropped_are_counted_when_the_log_can_be_written_again(client: Client, spawn: Spawn, until: Until) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    worker = spawn(writer)
+    os.close(writer)
+    lines = b""
+    try:
+        for number in range(30):  # far more than the pipe holds
+            await client.queue("mail").put("Slow", jid=f"a{number}")
+        await completed(client, until, *[f"a{number}" for number in range(30)])
+        os.set_blocking(reader, False)
+
+        async def told() -> bool:
+            nonlocal lines
+            await client.queue("mail").put("Slow")
+            with suppress(BlockingIOError):
+                lines += os.read(reader, 1 << 16)
+            return b"log.lines_dropped" in lines
+
+        await until(told, PATIENCE)
+        worker.terminate()
+        assert await exit_code(worker) == 0
+    finally:
+        os.close(reader)
+
+
+async def _is_running(client: Client, jid: str) -> bool:
+    job = await client.jobs.get(jid)
+    return job is not None and job.state == "running"
+
+
+def _group_exists(leader: int) -> bool:
+    """Whether any process of a session's first group or of its children's groups is there."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] not in "ZX":  # the session
+                return True
+    return False
