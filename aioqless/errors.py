@@ -20,6 +20,7 @@
     │   └── BrokenSeal         or can't be trusted or read
     ├── UnknownKlass           no handler claims a klass
     ├── DuplicateKlass         two do
+    ├── MissingExtra           a package isn't installed that comes with one of aioqless' extras
     └── ProcessDied            the process that performed a job died of it
 
 Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and TimeoutError), and a private server
@@ -29,6 +30,8 @@ that can't be started is aioqless.embedded.NoServer.
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -159,6 +162,16 @@ class DuplicateKlass(AioqlessError):
     """Two handlers claim one klass."""
 
 
+class MissingExtra(AioqlessError, ImportError):
+    """A package that comes with an extra of aioqless isn't installed, or can't be imported: `.extra`, and `.name` of the module."""
+
+    def __init__(self, extra: str, error: ImportError) -> None:
+        package = (error.name or "a package").partition(".")[0]
+        what = f"{package} is not installed" if isinstance(error, ModuleNotFoundError) else f"{package} can't be used ({error})"
+        super().__init__(f'{what}. Install it with: pip install "aioqless[{extra}]"', name=error.name)
+        self.extra = extra
+
+
 class ProcessDied(AioqlessError):
     """The process that performed a job ended before the job did: `code` is its exit code, or the negative number of a signal."""
 
@@ -167,6 +180,23 @@ class ProcessDied(AioqlessError):
         names = {-number: number.name for number in signal.Signals}
         how = f"exit code {code}" if code >= 0 else f"signal {names.get(code, -code)}"
         super().__init__(f"the process that performed it ended with {how}")
+
+
+@contextmanager
+def require_extra(extra: str) -> Iterator[None]:
+    """Import packages of an extra within this block.
+
+    Raises:
+        MissingExtra: if one of them can't be imported.
+    """
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "aioqless":  # no package is missing; this is a mistake of ours
+            raise
+        raise MissingExtra(extra, error) from None
 
 
 _CLASSES: dict[str, type[ScriptError]] = {

@@ -11,20 +11,22 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, delete, select, update
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
-from sqlalchemy.orm import Session, registry
 from typing_extensions import Unpack
 
 from aioqless import data as data_
 from aioqless import names
 from aioqless.client import Client
 from aioqless.connection import AWAY
-from aioqless.errors import QueueFull
+from aioqless.errors import QueueFull, require_extra
 from aioqless.happening import happens
 from aioqless.log import log
 from aioqless.puts import Klass, NewJob, PutOptions, in_batches, put_batch
+
+with require_extra("sqlalchemy"):
+    from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, String, Table, Text, delete, select, update
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
+    from sqlalchemy.orm import Session, registry
 
 if TYPE_CHECKING:
     from aioqless.sealing import Seal

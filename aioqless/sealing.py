@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from aioqless import data
-from aioqless.errors import AioqlessError, BrokenSeal
+from aioqless.errors import BrokenSeal, require_extra
 
 KEY = 32  # bytes
 ENCRYPTED, SIGNED, RESULT = "aioqless-sealed", "aioqless-signed", "result"
@@ -165,8 +165,7 @@ def _key(number: int, key: str) -> bytes:
 
 
 def _fernet(keys: tuple[str, ...]) -> Any:
-    try:
+    with require_extra("seal"):
         from cryptography.fernet import Fernet, MultiFernet
-    except ImportError:
-        raise AioqlessError("to seal data, install what encrypts them: pip install 'aioqless[seal]'") from None
+
     return MultiFernet([Fernet(key) for key in keys])

@@ -4,7 +4,10 @@ sessions.py   Session, Sessions: a signed cookie, and the token of its changes
 requests.py   where a request comes from, and what it carries
 """
 
-from aioqless.browsers.requests import body_of, is_from_this_machine, is_loopback, is_of_same_origin
-from aioqless.browsers.sessions import Session, Sessions
+from aioqless.errors import require_extra
+
+with require_extra("web"):
+    from aioqless.browsers.requests import body_of, is_from_this_machine, is_loopback, is_of_same_origin
+    from aioqless.browsers.sessions import Session, Sessions
 
 __all__ = ["Session", "Sessions", "body_of", "is_from_this_machine", "is_loopback", "is_of_same_origin"]

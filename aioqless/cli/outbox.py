@@ -10,7 +10,7 @@ from aioqless import log
 from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
 from aioqless.cli.signals import stop_when_told
 from aioqless.client import Client
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, require_extra
 
 
 @app.command()
@@ -26,13 +26,11 @@ def outbox(
 ) -> None:
     """Put the jobs that transactions of SQLAlchemy left in an outbox, until SIGTERM or SIGINT."""
     log.write_to(level=log_level, as_json=log_json)
-    try:
+    with require_extra("sqlalchemy"):
         from sqlalchemy.exc import SQLAlchemyError
         from sqlalchemy.ext.asyncio import create_async_engine
 
         from aioqless.outbox import Outbox, Relay
-    except ImportError as missing:
-        raise AioqlessError(f"{missing.name} is missing: pip install 'aioqless[sqlalchemy]'") from None
     try:
         engine = create_async_engine(database)
     except (SQLAlchemyError, ImportError) as wrong:

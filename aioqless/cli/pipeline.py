@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import app
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, require_extra
 
 pipeline = typer.Typer(no_args_is_help=True, help="What has run: into a lake of Parquet files, tables and a report of it. On Spark.")
 app.add_typer(pipeline, name="pipeline")
@@ -29,13 +29,10 @@ def plainly(trace: bool) -> Iterator[None]:
     """Let what goes wrong with Spark, or without it, be said in a line; `trace` lets it through as it is."""
     logging.getLogger("SQLQueryContextLogger").disabled = not trace  # by which pyspark writes Java's traces to stderr
     try:
-        yield
+        with require_extra("spark"):
+            yield
     except (AioqlessError, typer.Exit, typer.Abort):
         raise
-    except ImportError as missing:
-        if trace:
-            raise
-        raise AioqlessError(f"{missing.name or missing} is missing: pip install 'aioqless[spark]'") from None
     except Exception as error:
         if trace or type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise

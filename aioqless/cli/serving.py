@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import uvicorn
-
 from aioqless.browsers import is_loopback
 from aioqless.cli.signals import stop_when_told
 from aioqless.client import Client
+from aioqless.errors import require_extra
 from aioqless.log import log
 from aioqless.web import Access, User, create_app, passwords
 from aioqless.web.access import read_users, role_of
+
+with require_extra("web"):
+    import uvicorn
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from opentelemetry import propagate, trace
-
 from aioqless import GIVEN, Client, Job, NewJob, around, resource
+from aioqless.errors import require_extra
 from aioqless.handlers import Call
+
+with require_extra("opentelemetry"):
+    from opentelemetry import propagate, trace
 
 _tracer = trace.get_tracer("aioqless")
 

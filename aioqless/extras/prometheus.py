@@ -13,11 +13,13 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
-
 from aioqless import GIVEN, Client, Job, around, on, resource
 from aioqless.connection import AWAY
+from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
+
+with require_extra("prometheus"):
+    from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
 EVERY = 15.0  # seconds between two looks at the queues
 STATES = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import sentry_sdk
-
 from aioqless import Fail, Job, Retry, around
+from aioqless.errors import require_extra
 from aioqless.handlers import Call
+
+with require_extra("sentry"):
+    import sentry_sdk
 
 
 @around

@@ -22,3 +22,9 @@ statistics.py how long jobs waited and ran and how they ended, over some days
 compaction.py many small files become one
 report/      a page of charts and tables
 """
+
+from aioqless.errors import require_extra
+
+with require_extra("spark"):
+    import pyarrow  # noqa: F401
+    import pyspark  # noqa: F401

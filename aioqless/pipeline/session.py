@@ -41,14 +41,15 @@ def session(name: str = "aioqless", *, master: str | None = None, conf: Mapping[
     """The Spark session of this process, or a new one that can use the source `aioqless`.
 
     `master` is `local[*]` unless given; under spark-submit, and for a session that runs already, it is theirs. `conf` goes before every
-    default. Raises AioqlessError that says what to install when pyspark or Java is missing.
+    default. Raises AioqlessError that says what to install when Java is missing.
     """
-    spark_session = _spark()
+    from pyspark.sql import SparkSession
+
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    running = spark_session.getActiveSession()
+    running = SparkSession.getActiveSession()
     if running is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = spark_session.builder.appName(name)
+        builder = SparkSession.builder.appName(name)
         if not submitted or master:
             builder = builder.master(master or "local[*]")
         usual = {**USUAL, **({} if submitted else _at_home(master))}
@@ -92,15 +93,6 @@ def told(trace: str) -> str:
     found = python[-1] if python else head
     found = re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): ", "", found)
     return f"{found} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
-
-
-def _spark() -> type[SparkSession]:
-    try:
-        import pyarrow  # noqa: F401
-        from pyspark.sql import SparkSession
-    except ImportError as missing:
-        raise AioqlessError(f"{missing.name} is missing: pip install 'aioqless[spark]'") from None
-    return SparkSession
 
 
 def _at_home(master: str | None) -> dict[str, str]:

@@ -6,17 +6,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TypeAlias
 
-from aioqless.errors import AioqlessError
+from aioqless.errors import require_extra
 
 Changes: TypeAlias = AsyncIterator[list[str]]
 
 
 def changes(folder: Path, *but: Path) -> Changes:
-    """The Python files below a folder that changed, each time that some did; those below `but` don't count. Raises AioqlessError."""
-    try:
+    """The Python files below a folder that changed, each time that some did; those below `but` don't count. Raises MissingExtra."""
+    with require_extra("reload"):
         from watchfiles import PythonFilter, awatch
-    except ImportError:
-        raise AioqlessError('--reload needs watchfiles: pip install "aioqless[reload]"') from None
 
     async def each() -> Changes:
         async for found in awatch(folder, watch_filter=PythonFilter(ignore_paths=but)):

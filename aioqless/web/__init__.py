@@ -35,7 +35,10 @@ And the whole:
     app.py         create_app: the routes
 """
 
-from aioqless.web.access import Access, Identity, Role, User
-from aioqless.web.app import create_app
+from aioqless.errors import require_extra
+
+with require_extra("web"):
+    from aioqless.web.access import Access, Identity, Role, User
+    from aioqless.web.app import create_app
 
 __all__ = ["Access", "Identity", "Role", "User", "create_app"]

@@ -7,6 +7,9 @@ openapi.py      description  the same, for other tools
 app.py          create_api   the application
 """
 
-from aioqless.people.api.app import Identify, create_api
+from aioqless.errors import require_extra
+
+with require_extra("web"):
+    from aioqless.people.api.app import Identify, create_api
 
 __all__ = ["Identify", "create_api"]

@@ -1,0 +1,82 @@
+"""Python as it is where aioqless is installed without any extra: `python -m tests.unit.core_only modules`, or the words of a command.
+
+AIOQLESS_HIDDEN in the environment names the modules that aren't installed there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import packages_distributions, requires
+from types import ModuleType
+
+from packaging.requirements import Requirement
+
+from .source import FILES, name_of
+
+
+def distributions(name: str, *extras: str) -> set[str]:
+    """What is installed with a distribution and its extras."""
+    found: set[str] = set()
+    todo = [(name, extras)]
+    while todo:
+        name, extras = todo.pop()
+        found.add(_normal(name))
+        for requirement in map(Requirement, requires(name) or ()):
+            wanted = not requirement.marker or any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+            if wanted and (_normal(requirement.name) not in found or requirement.extras):
+                todo.append((requirement.name, tuple(requirement.extras)))
+    return found
+
+
+def owners() -> dict[str, set[str]]:
+    """The distributions that bring each module at the top of what is installed here."""
+    return {module: {_normal(name) for name in names} for module, names in packages_distributions().items()}
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+class Absent(MetaPathFinder):
+    """Hides modules as if they weren't installed."""
+
+    def __init__(self, hidden: set[str]) -> None:
+        self._hidden = hidden
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.partition(".")[0] in self._hidden:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+
+def missing() -> Iterator[tuple[str, str, str, str]]:
+    """Each module of the package that can't be imported: its name, the extra that its error names, the module that is missing, and the
+    error."""
+    from aioqless import MissingExtra
+
+    for name in ("aioqless" + f".{name_of(file)}" * bool(name_of(file)) for file in FILES):
+        if name not in ("aioqless.__main__", "aioqless.embedded.__main__"):
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                yield name, error.extra if isinstance(error, MissingExtra) else "", str(error.name), str(error)
+
+
+def main() -> None:
+    sys.meta_path.insert(0, Absent(set(os.environ["AIOQLESS_HIDDEN"].split())))
+    if sys.argv[1:] == ["modules"]:
+        print(json.dumps(list(missing())))
+    else:
+        from aioqless.cli import main as command
+
+        command()
+
+
+if __name__ == "__main__":
+    main()
