@@ -9,11 +9,11 @@ import typer
 from aioqless.cli.app import Json, Namespace, Url, app, run
 from aioqless.cli.asking import DryRun
 from aioqless.cli.completing import option_names
-from aioqless.cli.meant import instead
 from aioqless.cli.printing import say, show, table
 from aioqless.cli.words import plain
 from aioqless.client import Client
-from aioqless.config import ABOUT
+from aioqless.config import ABOUT, is_known, unknown
+from aioqless.errors import AioqlessError
 
 
 @app.command(epilog="Examples: aioqless config; aioqless config mail-max-concurrency 10; aioqless config heartbeat --unset")
@@ -21,6 +21,7 @@ def config(
     option: Annotated[str | None, typer.Argument(metavar="[OPTION]", autocompletion=option_names)] = None,
     value: Annotated[str | None, typer.Argument(metavar="[VALUE]", help="Set it for all.")] = None,
     unset: Annotated[bool, typer.Option("--unset", help="Go back to the default.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Store an option that no command reads, such as one of your own.")] = False,
     dry_run: DryRun = False,
     json: Json = False,
     url: Url = None,
@@ -35,21 +36,18 @@ def config(
             await _all(client, json)
             return
         before = await client.config.get(option)
+        if not is_known(option) and (before is None if value is None else not force):
+            raise AioqlessError(unknown(option) + (" --force stores it nevertheless" if value is not None else ""))
         if value is None and not unset:
-            show(before) if json else say("not set" + await _instead(client, option) if before is None else plain(str(before)))
+            show(before) if json else say("not set" if before is None else plain(str(before)))
             return
         if not dry_run:
-            await (client.config.unset(option) if unset else client.config.set(option, value or ""))
+            await (client.config.unset(option) if unset else client.config.set(option, value or "", force=True))
         after = value if value is not None else "its default" if dry_run else await client.config.get(option)
         changed = " → ".join("not set" if each is None else plain(str(each)) for each in (before, after))
-        say(f"{plain(option)}: {changed}" + (" (not done)" if dry_run else "") + (await _instead(client, option) if before is None else ""))
+        say(f"{plain(option)}: {changed}" + (" (not done)" if dry_run else ""))
 
     run(url, namespace, act)
-
-
-async def _instead(client: Client, option: str) -> str:
-    """An option that nobody set may be one of a queue, or somebody's own; or it is misspelled."""
-    return instead(option, {*ABOUT, *await client.config.all()} - {option})
 
 
 async def _all(client: Client, json: bool) -> None:

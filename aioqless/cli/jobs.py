@@ -10,13 +10,13 @@ import typer
 from aioqless.cli.app import Count, Json, Namespace, Offset, QueueName, Url, app, run
 from aioqless.cli.completing import failed_jids, group_names, queue_names, tag_names
 from aioqless.cli.given import checked, text_of
-from aioqless.cli.meant import unheard_of
+from aioqless.cli.meant import instead, unheard_of
 from aioqless.cli.portrait import next_steps, portray
 from aioqless.cli.printing import hint, show, table
 from aioqless.cli.shapes import found, listed, states_of, whole
 from aioqless.cli.shapes import text_of as shown_text
 from aioqless.cli.watching import Wait, watched
-from aioqless.cli.words import brief
+from aioqless.cli.words import brief, plain
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
@@ -106,7 +106,12 @@ def jobs(
         else:
             of, page = None, await client.jobs.multiget(*await _jids(client, queue, state, offset, count))
         unheard = await unheard_of(client, queue) if queue is not None and not page else ""
-        _list(page, json, of, offset, unheard or NONE)
+        if group is not None and not of:
+            unheard = f"nothing has failed in {plain(group)}{instead(group, await client.jobs.failed())}"
+        if json or not unheard:
+            _list(page, json, of, offset)
+        if unheard:
+            raise AioqlessError(unheard)
 
     run(url, namespace, act)
 
@@ -130,7 +135,7 @@ async def _jids(client: Client, queue: str | None, state: str | None, offset: in
     return found
 
 
-def _list(page: list[Job], json: bool, total: int | None, offset: int, empty: str) -> None:
+def _list(page: list[Job], json: bool, total: int | None, offset: int) -> None:
     if json:
         show([listed(job) for job in page])
         return
@@ -139,6 +144,6 @@ def _list(page: list[Job], json: bool, total: int | None, offset: int, empty: st
     if any(job.priority for job in page):
         columns.insert(4, "priority")
         rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
-    table(columns, rows, empty=empty)
+    table(columns, rows, empty=NONE)
     if total is not None and total > offset + len(page):
         hint(f"{offset + len(page):,} of {total:,}; --offset {offset + len(page)} goes on")

@@ -63,11 +63,11 @@ def failed(
             await _groups(client, json)
             return
         total, found = await client.jobs.failed_in(group, start=offset, limit=count)
-        if not total and not json:
-            say(f"nothing has failed in {plain(group)}{instead(group, await client.jobs.failed())}")
-            return
         if json:
             show({"total": total, "jobs": [listed(job) for job in found]})
+        if not total:
+            raise AioqlessError(f"nothing has failed in {plain(group)}{instead(group, await client.jobs.failed())}")
+        if json:
             return
         for job in found:
             _tell(job)

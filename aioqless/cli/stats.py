@@ -15,6 +15,7 @@ from aioqless.cli.meant import unheard_of
 from aioqless.cli.printing import console, say, show, table
 from aioqless.cli.words import many, plain, span
 from aioqless.client import Client
+from aioqless.errors import AioqlessError
 
 LONGEST = 60  # columns of a bar
 Queue = Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Default: a line for each.", autocompletion=queue_names)]
@@ -33,9 +34,9 @@ def stats(queue: Queue = None, date: Date = None, json: Json = False, url: Url =
         told = _numbers(await client.queue(queue).stats(day))
         if json:
             show({"queue": queue, "day": _name(day), **told})
-            return
         if unheard := await unheard_of(client, queue):
-            say(unheard)
+            raise AioqlessError(unheard)
+        if json:
             return
         say(f"{plain(queue)} on {_name(day)} (UTC)", style="bold")
         say(f"{many(told['failures'], 'failure')}, of which {told['failed']:,} are failed still; {_retries(told)}")

@@ -22,6 +22,7 @@ HELP = "Its name; `aioqless workers` shows them."
 Name = Annotated[str, typer.Argument(metavar="WORKER", help=HELP, autocompletion=worker_names)]
 Maybe = Annotated[str | None, typer.Argument(metavar="[WORKER]", help="What this one does now.", autocompletion=worker_names)]
 MOST = 100  # jobs of a worker that are shown, and workers that are asked for at once
+MOST_KNOWN = 1000  # workers that are listed; with so many, one that isn't among them may exist
 
 
 @app.command()
@@ -56,21 +57,19 @@ def _row(worker: WorkerGlance) -> tuple[object, ...]:
 async def _one(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
     jobs = await client.jobs.multiget(*(held["jobs"] + held["stalled"])[:MOST])
+    known = [each["name"] for each in await client.workers.counts()]
     if json:
         show({"name": worker, **held, "doing": [listed(job) for job in jobs]})
+    if worker not in known and len(known) < MOST_KNOWN and not jobs:
+        raise AioqlessError(f"no worker named {plain(worker)} was seen{instead(worker, known)}")
+    if json:
         return
     stalled = set(held["stalled"])
     rows = [
         (job.jid, job.klass, job.queue, "stalled" if job.jid in stalled else "running", ago(job.expires), brief(text_of(job), 60))
         for job in jobs
     ]
-    known = [each["name"] for each in await client.workers.counts()]
-    unseen = f"no worker named {plain(worker)} was seen{instead(worker, known)}"
-    table(
-        ["jid", "klass", "queue", "state", "lock expires", "data"],
-        rows,
-        empty=f"{plain(worker)} holds no job." if worker in known else unseen,
-    )
+    table(["jid", "klass", "queue", "state", "lock expires", "data"], rows, empty=f"{plain(worker)} holds no job.")
 
 
 @app.command()

@@ -160,7 +160,7 @@ async def test_options_have_defaults_and_can_be_set_for_all(client: Client) -> N
     assert await client.config.get("heartbeat") == 60
     assert await client.config.get("unheard-of") is None
     await client.config.set("heartbeat", 30)
-    await client.config.set("motto", "slow and steady")
+    await client.config.set("motto", "slow and steady", force=True)
     assert (await client.config.get("heartbeat"), await client.config.get("motto")) == ("30", "slow and steady")
     everything = await client.config.all()
     assert (everything["heartbeat"], everything["motto"], everything["grace-period"]) == ("30", "slow and steady", 10)
@@ -170,11 +170,30 @@ async def test_options_have_defaults_and_can_be_set_for_all(client: Client) -> N
 
 @pytest.mark.parametrize(
     ("option", "value", "kind"),
-    [("heartbeat", "soon", InvalidArgument), ("", "1", ValueError), ("a\nb", "1", ValueError), ("x", True, TypeError)],
+    [("heartbeat", "soon", InvalidArgument), ("", "1", ValueError), ("a\nb", "1", ValueError), ("heartbeat", True, TypeError)],
 )
 async def test_options_that_cannot_be_are_refused(client: Client, option: str, value: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         await client.config.set(option, value)
+
+
+@pytest.mark.parametrize(
+    ("option", "like"), [("mail-max-concurency", "did you mean 'mail-max-concurrency'"), ("motto", "no command reads the option 'motto'")]
+)
+async def test_an_option_that_no_command_reads_is_refused_unless_it_is_forced(client: Client, option: str, like: str) -> None:
+    with pytest.raises(ValueError, match=like):
+        await client.config.set(option, 3)
+    assert option not in await client.config.all()
+    await client.config.set(option, 3, force=True)
+    assert await client.config.get(option) == "3"
+    await client.config.unset(option)
+    assert await client.config.get(option) is None
+
+
+@pytest.mark.parametrize("option", ["max-job-history", "mail-max-concurrency", "heartbeat-mail", "histogram-history", "max-pop-retry"])
+async def test_options_that_other_qless_clients_read_need_no_force(client: Client, option: str) -> None:
+    await client.config.set(option, 3)
+    assert await client.config.get(option) == "3"
 
 
 # Events

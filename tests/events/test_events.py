@@ -54,7 +54,7 @@ async def listening(client: Client, **wanted: Any) -> AsyncIterator[list[AnyEven
         if wanted:
             task.cancel()
         else:
-            await client.config.set("the end", 1)
+            await client.config.set("the end", 1, force=True)
         await asyncio.wait([task])
 
 

@@ -25,7 +25,7 @@ async def test_a_job_whose_every_field_is_markup_is_shown_as_text(page: Page, cl
     await queue.recur(NAME, data, every=3600, offset=3600, jid="r" + NAME, tags=[NAME])
     await client.scripts("track", "track", jid=jid, tags=[])
     await client.jobs.tags()
-    await client.config.set(NAME, NAME)
+    await client.config.set(NAME, NAME, force=True)
     (job,) = await queue.pop(worker=NAME)
     await job.log(MARKUP, more=MARKUP)
     await job.progress(0.5, MARKUP)

@@ -42,6 +42,11 @@ async def test_whatever_is_sent_is_answered_and_noted(http: httpx.AsyncClient, c
     assert len(await client.scripts("trail", "list", count=1000)) == 2 * len(acts)
 
 
+async def test_an_option_that_no_command_reads_is_refused_with_the_one_that_may_be_meant(http: httpx.AsyncClient, client: Client) -> None:
+    assert "did you mean &#39;heartbeat&#39;?" in await do(http, "config-set", option="hartbeat", value="30")
+    assert "hartbeat" not in await client.config.all()
+
+
 async def test_an_odd_value_keeps_no_act_out_of_the_trail(http: httpx.AsyncClient, client: Client) -> None:
     await client.queue("mail").put("Greet")
     await sent(http, "pause", [("token", (await token(http)).encode()), ("queue", b"mail"), ("x" * 5000, HALF)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aioqless.config import is_known, unknown
 from aioqless.web.access import Role
 from aioqless.web.acts.act import Doing, act
 
@@ -10,6 +11,8 @@ from aioqless.web.acts.act import Doing, act
 async def set_option(doing: Doing) -> str:
     """Set an option for all."""
     option, value = doing.text("option").strip(), doing.text("value").strip()
+    if not is_known(option):
+        raise ValueError(f"{unknown(option)} `aioqless config --force` stores an option of your own")
     await doing.client.config.set(option, value)
     return f"{option} is {value}, for all."
 
