@@ -52,12 +52,14 @@
 --   answer-forever         an answer kept for a repeated request expires.
 --   skipped-forever        so does what is remembered of a person's skipping: in a week.
 --   result-forever         so does what is kept of a handler's result: in a day.
---   pruned-unknown         how far statistics are pruned is kept for known queues only. Dropped: at worst it is gone through again.
 --   unique-without-job     a key that a job has alone names one that is to end yet, with this key in its terms; or it expires. Dropped.
 --   holding-not-running    what counts towards a limit runs. Dropped.
 --   held-back-elsewhere    what a limit or rate holds back is in -scheduled. Dropped.
 --   starts-forever         the starts that a rate counts expire.
 --   wrong-type             a key has the type that its name says. This can't be mended.
+--
+-- With `resolve`, statistics that are kept for too long are pruned as well, of any queue and whoever wrote them. That is upkeep, which other
+-- calls do in portions, and no finding.
 --
 -- Each portion is looked at in one step, so that what is reported is wrong now, however jobs move. What moves past the walk is
 -- seen by the next one. In a group with very many failures, whether the list has a job is found out by when it failed; only where
@@ -73,4 +75,5 @@
 if resolve and resolve ~= 'resolve' then refusal.argument('resolve', resolve, 'must be the word resolve, or empty') end
 findings.begin(resolve)
 local next_cursor, examined = walking.walk(cursor, math.min(math.max(budget or 250, 1), 10000), now)
+if resolve then pruning.prune(now) end
 return findings.reply(next_cursor, examined)

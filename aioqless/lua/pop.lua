@@ -10,5 +10,5 @@
 
 dependency.upkeep(now)
 local jids = handout.pop(queue, worker, count, now)
-stats.flush()
+stats.flush(now)
 return jids

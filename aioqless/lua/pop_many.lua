@@ -15,5 +15,5 @@ if order ~= 'rotation' and order ~= 'ordered' then refusal.argument('order', ord
 local queues = rotation.queues(each)
 dependency.upkeep(now)
 local jids = take(queues, worker, math.min(count, 1000), now)
-stats.flush()
+stats.flush(now)
 return jids

@@ -15,5 +15,5 @@ dependency.upkeep(now)
 local current = people.current(queue, worker, now)
 local jid, skipped = current and current.jid or people.handed(queue, person, worker, limit, now), 0
 if not jid then jid, skipped = people.take(queue, person, worker, limit, now, again == 1) end
-stats.flush()
+stats.flush(now)
 return {jid or '', skipped}

@@ -29,7 +29,7 @@ async def test_a_cancelled_job_is_gone_without_a_trace(story: Story, state: str)
     assert await story.get("a") is None
     left = await story.everything()
     of_the_other = {"j:b", "j:b-history", "q:post-work"}
-    assert set(left) - of_the_other <= {"queues", "workers", "x:fence", "s:stats:0:mail", "s:wait:0:mail", "x:pruned"}
+    assert set(left) - of_the_other <= {"queues", "workers", "x:fence", "s:stats:0:mail", "s:wait:0:mail", "x:days", "x:histograms"}
 
 
 async def test_a_cancelled_job_can_be_neither_renewed_nor_completed(story: Story) -> None:

@@ -13,7 +13,7 @@ KNOWN = [
     r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+",
-    r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|fallen|pruned|rules|outdated|request:.+|left:.+|result:.+|incarnation:.+)",
+    r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|fallen|days|histograms|rules|outdated|request:.+|left:.+|result:.+|incarnation:.+)",
     r"x:(unique|holding|held|starts|skipped):.+",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}

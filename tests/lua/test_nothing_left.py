@@ -13,7 +13,7 @@ from .story import Story
 Step: TypeAlias = Callable[[Story], Awaitable[object]]
 
 # What is no job's: it stays, is bounded by itself, or says on purpose what was.
-NOT_OF_A_JOB = ("queues", "workers", "config", "s:", "x:fence", "x:pruned", "x:rules", "x:archive", "tracked")
+NOT_OF_A_JOB = ("queues", "workers", "config", "s:", "x:fence", "x:days", "x:histograms", "x:rules", "x:archive", "tracked")
 UNIQUE = {"unique": "one", "until": "done", "key": "narrow", "limit": 1, "rate": [9, 1000]}
 RICH = {"terms": json.dumps(UNIQUE), "tags": ["x", "y"], "priority": -3, "context": '{"trace": "t"}', "within": 9000, "retries": 2}
 POPPED = 10

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from .check.town import findings
 from .story import Story
 
 DAY = 86400
@@ -139,48 +140,109 @@ async def test_failures_retries_and_what_is_still_failed_are_counted(story: Stor
 # What is kept for how long
 
 
-async def _work(story: Story, day: int) -> None:
+async def _work(story: Story, day: int, queue: str = "mail") -> None:
     """A job that waits and runs for a second on that day."""
     at = day * DAY
-    await story.put(f"j{day}", at)
-    await story.pop(at + 1)
-    await story.complete(f"j{day}", at + 2)
+    await story.completed(f"{queue}-{day}", at, at + 1, at + 2, queue=queue)
 
 
-async def test_histograms_are_kept_for_seven_days_and_summaries_for_thirty(story: Story) -> None:
+async def _kept(story: Story) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """The queues and days that have statistics, and those that have histograms."""
+    found = {tuple(key.split(":")[1:]): value for key, value in (await story.everything()).items() if key.startswith("s:")}
+    histograms = {(queue, int(day) // DAY) for (_, day, queue), value in found.items() if "s1" in value}
+    return {(queue, int(day) // DAY) for _, day, queue in found}, histograms
+
+
+async def test_thirty_days_and_seven_histograms_are_kept_from_the_start_with_one_job_a_day(story: Story) -> None:
+    for day in range(70):
+        await _work(story, day)
+        days, histograms = await _kept(story)
+        assert days == {("mail", kept) for kept in range(max(0, day - 29), day + 1)}
+        assert histograms == {("mail", kept) for kept in range(max(0, day - 6), day + 1)}
+
+
+async def test_numbers_of_retries_and_failures_are_pruned_as_well(story: Story) -> None:
     await story.failed("f")
+    await _work(story, 29)
+    assert await story.day() == {"failures": "1", "failed": "1"}
+    await _work(story, 30)
+    assert await story.day() == {}
+
+
+async def test_what_is_left_of_a_day_without_its_histogram(story: Story) -> None:
     await _work(story, 0)
     await _work(story, 7)
-    assert "s1" in await story.day("run")
-    await _work(story, 8)
-    for kind in ("wait", "run"):
-        assert set(await story.day(kind)) == {"total", "mean", "vk"}
-        assert "s1" in await story.day(kind, day=7 * DAY)
-    await _work(story, 30)
-    assert (await story.day("run"))["total"] == "1"
-    await _work(story, 31)
-    for kind in ("wait", "run", "stats"):
-        assert await story.day(kind) == {}
-    assert set(await story.day("run", day=7 * DAY)) == {"total", "mean", "vk"}
+    assert await story.day("run") == {"total": "1", "mean": "1", "vk": "0"}
 
 
 async def test_how_long_statistics_are_kept_is_an_option(story: Story) -> None:
     await story.configure(stats_history=3, histogram_history=1)
-    await _work(story, 0)
-    await _work(story, 2)
-    assert set(await story.day("run")) == {"total", "mean", "vk"}
-    await _work(story, 4)
-    assert (await story.day("run"), "s1" in await story.day("run", day=4 * DAY)) == ({}, True)
+    for day in range(6):
+        await _work(story, day)
+    assert await _kept(story) == ({("mail", 3), ("mail", 4), ("mail", 5)}, {("mail", 5)})
+    await story.configure(stats_history=0)
+    await _work(story, 6)
+    assert await _kept(story) == ({("mail", 6)}, {("mail", 6)})
 
 
-async def test_long_unpruned_statistics_go_in_steps_of_thirty_days(story: Story) -> None:
-    await _work(story, 0)
-    await _work(story, 60)
-    await story.put("a", 200 * DAY)
-    await story.pop(200 * DAY)
-    assert await story.day("run", day=60 * DAY) != {}
-    await story.complete("a", 200 * DAY)
-    assert await story.day("run", day=60 * DAY) == {}
+async def test_queue_that_is_no_longer_used_leaves_nothing(story: Story) -> None:
+    for number in range(40):
+        await _work(story, number % 3, f"customer-{number}")
+    await story.put("a", 0, queue="cancelled")
+    await story.cancel("a")
+    await story.put("b", 0, queue="waiting")
+    await story.put("c", 0, queue="paused")
+    await story.cancel("c")
+    await story.scripts("pause", queues=["paused"])
+    await story.recur("d", 0, queue="recurring", interval=1e9, offset=1e9)
+    for _ in range(20):
+        assert await story.pop(40 * DAY, queue="empty") == []
+    assert await _kept(story) == (set(), set())
+    known = {"waiting", "paused", "recurring"}
+    assert set(await story.scores("queues")) == set(await story.scores("x:days")) == known
+    assert not await story.exists("x:histograms")
+    await _work(story, 40, "customer-1")
+    assert set(await story.scores("queues")) == {*known, "customer-1"}
+
+
+async def test_days_between_which_a_queue_was_not_used_are_pruned_each_in_its_time(story: Story) -> None:
+    await story.configure(stats_history=200)
+    for day in (0, 20, 25, 100):
+        await _work(story, day)
+    for now, kept in ((199, {0, 20, 25, 100}), (200, {20, 25, 100}), (219, {20, 25, 100}), (220, {25, 100}), (299, {100}), (300, set())):
+        for _ in range(5):
+            await story.pop(now * DAY, queue="empty")
+        assert {day for _, day in (await _kept(story))[0]} == kept
+
+
+async def test_statistics_of_other_clients_are_pruned_too(story: Story) -> None:
+    for day in range(60):
+        await story.change("HSET", f"s:run:{day * DAY}:theirs", "total", 3, "mean", 1.5, "vk", 2, "s1", 3)
+    await story.change("ZADD", "queues", 5, "theirs")
+    for _ in range(5):
+        await _work(story, 60)
+        await story.pop(60 * DAY, queue="empty")
+    days, histograms = await _kept(story)
+    assert {day for queue, day in days if queue == "theirs"} == set(range(31, 60))
+    assert {day for queue, day in histograms if queue == "theirs"} == set(range(54, 60))
+
+
+async def test_check_that_resolves_prunes_statistics_of_queues_that_nobody_lists(story: Story) -> None:
+    for day in (0, 10, 31, 59):
+        for kind in ("wait", "run"):
+            await story.change("HSET", f"s:{kind}:{day * DAY}:a:queue", "total", 3, "mean", 1.5, "vk", 2, "s1", 3)
+        await story.change("HSET", f"s:stats:{day * DAY}:a:queue", "failures", 1)
+    await story.change("HSET", "x:pruned", "days:a:queue", 86400)  # a former version's
+    before = await story.everything()
+    assert await findings(story, at=60 * DAY) == [] and await story.everything() == before
+    assert await findings(story, at=60 * DAY, resolve="resolve") == []
+    days = {key for key in await story.everything() if key.startswith("s:")}
+    assert days == {f"s:{kind}:{day * DAY}:a:queue" for kind in ("wait", "run", "stats") for day in (31, 59)}
+    assert "s1" not in await story.day("run", day=31 * DAY, queue="a:queue")
+    assert "s1" in await story.day("run", day=59 * DAY, queue="a:queue")
+    assert not await story.exists("x:pruned")
+    assert await findings(story, at=100 * DAY, resolve="resolve") == []
+    assert await story.everything() == {}
 
 
 async def test_days_that_a_clock_went_back_to_are_seen_to_as_well(story: Story) -> None:

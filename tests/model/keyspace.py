@@ -36,7 +36,7 @@ def keyspace(redis: Redis, name: str) -> dict[str, Any]:
     return {
         key: _read(key.removeprefix(f"{name}:"), kind, contents)
         for key, kind, contents in rows
-        if not key.startswith((f"{name}:x:request:", f"{name}:x:pruned"))
+        if not key.startswith((f"{name}:x:request:", f"{name}:x:days", f"{name}:x:histograms"))
     }
 
 

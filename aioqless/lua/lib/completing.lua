@@ -73,5 +73,5 @@ function completing.flush(worker, now)
     dependency.release_each(jids, now)
   end
   if #ended > 0 then redis.call('ZADD', keys.completed(), unpack(ended)) end
-  stats.flush()
+  stats.flush(now)
 end

@@ -20,7 +20,7 @@ local FAMILIES = {
   {'zset', '^tags$', function(here) return registers.counters(here) end},
   {'list', '^f:(.*)$', function(here, group) return groups.list(here, group) end},
   {'set', '^failures$', function(here) return groups.names(here) end},
-  {'hash', '^s:stats:', function(here) return registers.day(here) end},
+  {'hash', '^s:(%l+:%d+):(.*)$', function(here, day, queue) return registers.day(here, day, queue) end},
   {'set', '^x:todo$', function(here) return ties.notes(here) end},
   {'set', '^x:fallen$', function(here) return ties.notes(here) end},
   {'set', '^x:left:(.*)$', function(here, note) return ties.rest(here, note) end},
@@ -35,7 +35,7 @@ local FAMILIES = {
   {'zset', '^x:starts:(.+)$', function(here, of) return reservations.starts(here, of) end},
   {'stream', '^x:archive$', function() return 1 end},
   {'zset', '^x:skipped:', function(here) return registers.expiring(here, 'skipped-forever', 604800) end},
-  {'hash', '^x:pruned$', function(here) return registers.pruned(here) end},
+  {'hash', '^x:pruned$', function(here) return registers.of_former_versions(here) end},
 }
 
 function contents.examine(here)

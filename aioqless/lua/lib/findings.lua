@@ -4,6 +4,8 @@ local found, mended, resolving = {}, 0, nil
 
 function findings.begin(resolve) resolving = resolve end
 
+function findings.resolves() return resolving and true end
+
 -- `about` says where. `mend` makes it right; without one, somebody has to look at it.
 function findings.add(problem, about, mend)
   about.problem, about.mended = problem, (resolving and mend) and true or false

@@ -56,7 +56,8 @@ function keys.fence() return ns .. ':x:fence' end                              -
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
 function keys.left(note) return ns .. ':x:left:' .. note end                   -- S the jids that such a note is about
-function keys.pruned() return ns .. ':x:pruned' end                            -- H per queue, the day its statistics are pruned up to
+function keys.days() return ns .. ':x:days' end                                -- Z queues by the first day that may have statistics
+function keys.histograms() return ns .. ':x:histograms' end                    -- Z queues by the first day that may have histograms
 function keys.cron(jid) return ns .. ':x:cron:' .. jid end                     -- H a recurring job with a cron expression
 function keys.ticks() return ns .. ':x:ticks' end                              -- Z such jobs by when their next instance is due
 function keys.resting() return ns .. ':x:resting' end                          -- Z paused templates by since when

@@ -5,7 +5,7 @@ local registered = {}
 -- Make the queue known, by when it was first seen.
 function place.register(queue, now)
   if registered[queue] then return end
-  redis.call('ZADD', keys.queues(), 'NX', now, queue)
+  if redis.call('ZADD', keys.queues(), 'NX', now, queue) == 1 then redis.call('ZADD', keys.days(), 'LT', stats.day(now), queue) end
   registered[queue] = true
 end
 

@@ -43,7 +43,15 @@ end
 
 function registers.recount(tag) redis.call('ZADD', keys.tags(), redis.call('ZCARD', keys.tag(tag)), tag) end
 
-function registers.day(here)
+-- One kind's statistics of a day, named like `wait:86400`. What is too old is no finding: some call would have pruned it.
+function registers.day(here, of, queue)
+  local kind, day = string.match(of, '^(%l+):(%d+)$')
+  if kind == 'stats' then registers.still_failed(here) end
+  if findings.resolves() then pruning.resolve(here.key, kind, tonumber(day), queue, here.now) end
+  return 1
+end
+
+function registers.still_failed(here)
   local counters = redis.call('HMGET', here.key, 'failed', 'failures')
   local failed, failures = tonumber(counters[1]) or 0, tonumber(counters[2]) or 0
   local right = math.max(0, math.min(failed, failures))
@@ -52,7 +60,6 @@ function registers.day(here)
       redis.call('HSET', here.key, 'failed', right)
     end)
   end
-  return 1
 end
 
 function registers.expiring(here, problem, seconds)
@@ -62,11 +69,8 @@ function registers.expiring(here, problem, seconds)
   return 1
 end
 
-function registers.pruned(here)
-  return contents.each(here, 'HSCAN', function(field)
-    local queue = string.match(field, '^%l+:(.*)$')
-    if queue and not redis.call('ZSCORE', keys.queues(), queue) then
-      findings.add('pruned-unknown', {queue = queue}, function() redis.call('HDEL', here.key, field) end)
-    end
-  end)
+-- What only former versions of aioqless go by, and make anew when they need it.
+function registers.of_former_versions(here)
+  if findings.resolves() then redis.call('UNLINK', here.key) end
+  return 1
 end

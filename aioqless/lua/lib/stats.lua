@@ -1,18 +1,18 @@
 -- stats: what a day was like in a queue.  Only this library knows what a day is.
 
 local DAY = 86400
-local OLDEST = 3650
-local MOST_DAYS = 30
 local PRUNED_EVERY = 50
 local pending = {}
 local latest
 local bins = {}
-local days_left = 2 * MOST_DAYS
 
 function stats.day(time) return time - time % DAY end
 
 -- retries (lost locks), x-retries (explicit ones), failures, failed: whole numbers.
-function stats.count(queue, time, what, by) redis.call('HINCRBY', keys.stats('stats', stats.day(time), queue), what, by) end
+function stats.count(queue, time, what, by)
+  local day = stats.day(time)
+  if redis.call('HINCRBY', keys.stats('stats', day, queue), what, by) == by then pruning.list(queue, day) end
+end
 
 function stats.counted(queue, time, what) return tonumber(redis.call('HGET', keys.stats('stats', stats.day(time), queue), what)) or 0 end
 
@@ -58,47 +58,24 @@ function stats.pending(kind, now, queue)
     local stored = redis.call('HMGET', key, 'total', 'mean', 'vk')
     local total = tonumber(stored[1]) or 0
     pending[key] = {
-      kind = kind, queue = queue, date = date, now = now, bins = {},
+      kind = kind, queue = queue, date = date, bins = {},
       before = total, total = total, mean = tonumber(stored[2]) or 0, vk = tonumber(stored[3]) or 0,
     }
   end
   return pending[key]
 end
 
-function stats.flush()
+-- Write what was added.  A call that added nothing has time for what is left to prune.
+function stats.flush(now)
+  local prunes = not latest and pruning.is_due(now)
   for key, day in pairs(pending) do
     redis.call('HSET', key, 'total', day.total, 'mean', day.mean, 'vk', day.vk)
     for bin, count in pairs(day.bins) do redis.call('HINCRBY', key, bin, count) end
-    if day.before == 0 or math.floor(day.before / PRUNED_EVERY) < math.floor(day.total / PRUNED_EVERY) then
-      stats.prune(day.queue, day.now)
-    end
+    if day.before == 0 then pruning.list(day.queue, day.date) end
+    prunes = prunes or math.floor((day.before - 1) / PRUNED_EVERY) < math.floor((day.total - 1) / PRUNED_EVERY)
   end
   pending, latest = {}, nil
-end
-
--- Days of a queue that are older than `stats-history` go, and of those older than `histogram-history` the histograms:
--- a bounded number of days in a call, until all have been seen to.
--- @seldom
-function stats.prune(queue, now)
-  local from = redis.call('HMGET', keys.pruned(), 'days:' .. queue, 'histograms:' .. queue)
-  stats.prune_days(queue, 'days:', from[1], now - config.number('stats-history') * DAY, function(day)
-    redis.call('UNLINK', keys.stats('wait', day, queue), keys.stats('run', day, queue), keys.stats('stats', day, queue))
-  end)
-  stats.prune_days(queue, 'histograms:', from[2], now - config.number('histogram-history') * DAY, function(day)
-    stats.drop_histogram(keys.stats('wait', day, queue))
-    stats.drop_histogram(keys.stats('run', day, queue))
-  end)
-end
-
--- Calls `drop` for the next days that end before `limit`. Where that has moved back, for a clock or an option, all are seen to anew.
-function stats.prune_days(queue, what, from, limit, drop)
-  limit = stats.day(limit)
-  from = tonumber(from)
-  if not from or from > limit then from = math.max(0, limit - OLDEST * DAY) end
-  local to = math.min(limit, from + math.min(MOST_DAYS, days_left) * DAY)
-  for day = from, to - DAY, DAY do drop(day) end
-  if to > from then redis.call('HSET', keys.pruned(), what .. queue, to) end
-  days_left = days_left - math.max(0, to - from) / DAY
+  if prunes then pruning.prune(now) end
 end
 
 function stats.drop_histogram(key)

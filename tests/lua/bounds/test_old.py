@@ -21,11 +21,28 @@ async def test_statistics_of_years_are_pruned_a_month_at_a_time_until_all_are(st
         await crowd(story, 50, "q:mail-work", "waiting", prefix="more")
         await gauge("pop", queue="mail", worker="ann", count=50, now=A_MOMENT)
     left = [key.decode().split(":")[2:4] async for key in story.redis.scan_iter(story.key("s:*"), 10_000)]
-    assert {int(day) for _, day in left} == {today - 86_400 * back for back in range(31)}
-    for back in range(1, 31):
+    assert {int(day) for _, day in left} == {today - 86_400 * back for back in range(30)}
+    for back in range(1, 30):
         kept = await story.fields(f"s:wait:{today - 86_400 * back}:mail")
-        assert kept == {"total": "3", "mean": "1.5", "vk": "2"} | ({"s1": "2", "s2": "1", "s-7": "1"} if back <= 7 else {})
+        assert kept == {"total": "3", "mean": "1.5", "vk": "2"} | ({"s1": "2", "s2": "1", "s-7": "1"} if back < 7 else {})
     assert gauge.most <= 60 * 6 + 100 * 20 + 300
+
+
+async def test_statistics_of_many_queues_that_are_no_longer_used_are_pruned_by_idle_pops_in_portions(story: Story, gauge: Gauge) -> None:
+    many, first = 2_000 if FULL else 300, A_MOMENT - A_MOMENT % 86_400 - 100 * 86_400
+    for number in range(many):
+        for day in (first, first + 20 * 86_400):
+            await story.change("HSET", f"s:run:{day}:q{number}", "total", 3, "mean", 1.5, "vk", 2, "s1", 2, "s2", 1)
+        for key in ("queues", "x:days", "x:histograms"):
+            await story.change("ZADD", key, first, f"q{number}")
+    calls = 0
+    while await story.exists("x:days"):
+        calls += 1
+        assert calls <= many
+        assert await gauge("pop", queue="empty", worker="ann", count=1, now=A_MOMENT) == []
+    assert not [key async for key in story.redis.scan_iter(story.key("s:*"))]
+    assert not await story.exists("queues") and not await story.exists("x:histograms")
+    assert gauge.most <= 60 * 7 + 100
 
 
 async def test_a_job_that_failed_on_a_day_that_is_pruned_leaves_no_counter_behind(story: Story, gauge: Gauge) -> None:

@@ -147,7 +147,6 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a rest of a failure has no note": ({"rest-without-note"}, [("SADD", "x:left:failed:1:failed", "waiting")]),
     "a rest has no note": ({"rest-without-note"}, [("SADD", "x:left:unlink:1:ghost", "waiting")]),
     "a rest can't be understood": ({"rest-without-note"}, [("SADD", "x:left:milk", "waiting")]),
-    "statistics of no queue are pruned": ({"pruned-unknown"}, [("HSET", "x:pruned", "days:gone", 86400, "histograms:gone", 0)]),
     "a key is had by no job": ({"unique-without-job"}, [("SET", "x:unique:k", ":ghost")]),
     "a key is had by a job that doesn't know": ({"unique-without-job"}, [("SET", "x:unique:k", ":waiting")]),
     "a key is had by what ended": (
