@@ -22,8 +22,8 @@ ABOUT = {  # what each option is for, in a few words
     "max-worker-age": "seconds of silence after which a worker is forgotten",
     "max-job-history": "events kept of a job",
     "max-lost": "maximum number of locks that a job may lose, whatever retries it has; 0 (default): no limit",
-    "stats-history": "days that statistics are kept",
-    "histogram-history": "days that histograms are kept",
+    "stats-history": "maximum number of days that statistics are kept, today included",
+    "histogram-history": "maximum number of days that histograms are kept, today included",
 }
 
 _OF_QUEUES = ("heartbeat", "max-concurrency", "max-length", "rate-limit", "jobs-history", "failed-history", "max-pop-retry")
