@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from redis import exceptions
 from typing_extensions import Unpack
 
 from aioqless import data as data_
@@ -94,10 +95,14 @@ class Relay:
 
     async def run(self) -> None:
         """Put what comes until told to stop, through outages of Redis and of the database."""
+        worked = False
         while not self._stopping.is_set():
             try:
                 pause = 0 if await self._portion() else self._poll
-            except (*AWAY, DBAPIError, OSError, QueueFull) as error:
+                worked = True
+            except (*AWAY, exceptions.NoPermissionError, DBAPIError, OSError, QueueFull) as error:
+                if isinstance(error, exceptions.NoPermissionError) and not worked:
+                    raise
                 log.error("outbox.held", error=str(error))
                 pause = PAUSE_WHEN_AWAY
             await happens(self._stopping, pause)

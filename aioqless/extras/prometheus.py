@@ -13,6 +13,8 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+from redis import exceptions
+
 from aioqless import GIVEN, Client, Job, around, on, resource
 from aioqless.connection import AWAY
 from aioqless.errors import require_extra
@@ -72,7 +74,7 @@ async def metrics(client: Client = GIVEN) -> AsyncIterator[Metrics]:
 
 async def _read_always(client: Client) -> None:
     while True:
-        with contextlib.suppress(*AWAY):  # the worker tells of the outage; the gauges keep what they were
+        with contextlib.suppress(*AWAY, exceptions.NoPermissionError):  # the worker tells of the outage; the gauges keep what they were
             await read(client)
         await asyncio.sleep(EVERY)
 

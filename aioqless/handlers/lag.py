@@ -8,6 +8,8 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from redis import exceptions
+
 from aioqless import names
 from aioqless.client import Client
 from aioqless.connection import AWAY
@@ -52,7 +54,7 @@ class _Watch:
 
     async def run(self, every: float, fn: Callable[..., Any], resources: dict[str, Any]) -> None:
         while True:
-            with contextlib.suppress(*AWAY):  # the worker tells of the outage
+            with contextlib.suppress(*AWAY, exceptions.NoPermissionError):  # the worker tells of the outage
                 for queue, lag in await self._newly_late():
                     await _tell(fn, queue, lag, resources)
             await asyncio.sleep(every)

@@ -21,6 +21,7 @@ from aioqless.scripts.header import Arg, Command, Form, read_command
 Text: TypeAlias = str | bytes
 
 _REFUSAL = re.compile(r"([A-Z]+) (\{.*\})", re.DOTALL)
+_NOT_PERMITTED = re.compile(r"The user executing the script can't|ACL failure in script")  # up to Redis 7.0, and later ones
 _POSITION = re.compile(r"user_script:(\d+)")
 
 
@@ -74,9 +75,10 @@ class Call:
         text = str(error)
         if refused := _REFUSAL.match(text):
             return errors.refusal(self.command, refused[1], json.loads(refused[2], strict=False))
+        kind = exceptions.NoPermissionError if _NOT_PERMITTED.search(text) else type(error)
         if position := _POSITION.search(text):
-            return type(error)(f"{self.script.origin(int(position[1]))}: {text}")
-        return error
+            return kind(f"{self.script.origin(int(position[1]))}: {text}")
+        return error if kind is type(error) else kind(text)
 
 
 def lay_out(namespace: str, command: str, word: str | None, arguments: dict[str, Any]) -> Call:

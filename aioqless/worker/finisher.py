@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aioqless.connection import AWAY
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.scripts import Scripts
 from aioqless.scripts.calls import Call
 from aioqless.scripts.scripts import FORGOTTEN
-from aioqless.worker.outage import Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
 
@@ -109,9 +108,9 @@ class Finisher:
         try:
             answers = await self._scripts.pipeline(calls)
             for answer in answers:
-                if isinstance(answer, AWAY):
+                if isinstance(answer, NOT_NOW):
                     raise answer
-        except AWAY as away:
+        except NOT_NOW as away:
             await self._outage.pause(away)
             return None
         self._outage.found()

@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from aioqless.connection import AWAY
 from aioqless.errors import ScriptError
 from aioqless.happening import happens
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.pulse import LATE, Pulse
 from aioqless.worker.run import Run
 
@@ -122,7 +122,7 @@ class Heart:
                 await self._renew(due[start : start + MOST_PER_CALL], told)
             if self.beside is not None:
                 await self.beside(self._scripts)
-        except AWAY as error:
+        except NOT_NOW as error:
             told.away(error)
             self._away_since = self._away_since or time.monotonic()
             return min(0.1 + (time.monotonic() - self._away_since) / 2, LONGEST_AWAY)

@@ -14,11 +14,10 @@ from typing import Any, Self
 
 import msgspec
 
-from aioqless.connection import AWAY
 from aioqless.errors import NameTaken
 from aioqless.log import log
 from aioqless.scripts import Scripts
-from aioqless.worker.outage import Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 
 PROMISE = 60.0  # as the script has it: silent for longer, it may be replaced by one that can't see whether it lives
 RENEW = 20.0
@@ -61,7 +60,7 @@ class Incarnation:
 
     async def __aexit__(self, *_: object) -> None:
         _here.discard(self._id)
-        with contextlib.suppress(*AWAY, TimeoutError):
+        with contextlib.suppress(*NOT_NOW, TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self._scripts("incarnation", "leave", worker=self._worker, id=self._id)
 
@@ -82,7 +81,7 @@ class Incarnation:
         if self.taken is None and time.monotonic() - self._renewed > PROMISE:
             try:
                 await self.renew(self._scripts)
-            except AWAY as away:
+            except NOT_NOW as away:
                 self._outage.lost(away)
                 return False
         return self.taken is None
@@ -92,7 +91,7 @@ class Incarnation:
         while not self._stopping():
             try:
                 answer = await call()
-            except AWAY as away:
+            except NOT_NOW as away:
                 await self._outage.pause(away)
             else:
                 self._outage.found()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
 from aioqless.happening import happens
 from aioqless.intake import Arrivals, Came, Source
 from aioqless.log import log
 from aioqless.scripts import Scripts
-from aioqless.worker.outage import Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 
 PAUSE_WHEN_FULL = 5.0
 
@@ -53,12 +52,13 @@ class Intake:
                 await self._arrivals.check()
                 self._checked = True
             came = await self._arrivals.look()
-        except AWAY as away:
+        except NOT_NOW as away:
             return self._outage.lost(away)
         except QueueFull as full:
             log.warning("intake.held", source=str(self._source), error=str(full))
             self.looked = True
             return PAUSE_WHEN_FULL
+        self._outage.permitted = True
         self._outage.found()
         self._tell(came)
         self.looked = self.looked or not came

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioqless.connection import AWAY
 from aioqless.errors import ScriptError
 from aioqless.jobs.record import record_of_row
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.outage import NOT_NOW
 
 LATE = 0.5  # seconds from asking to having, after which locks are looked at before anything is begun
 
@@ -20,7 +20,7 @@ async def still_held(scripts: Scripts, worker: str, rows: list[Any]) -> list[Any
     batch = [{"jid": record["jid"], "fence": record["fence"]} for record in records]
     try:
         answers = await scripts("heartbeat_many", worker=worker, batch=batch)
-    except AWAY:  # nobody can tell; the heart will, when Redis is back
+    except NOT_NOW:  # nobody can tell; the heart will, when Redis is back
         return rows
     for record, answer in zip(records, answers, strict=True):
         if isinstance(answer, ScriptError):

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from aioqless.connection import AWAY
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.subscriptions import Subscription
 
 
@@ -52,5 +52,5 @@ class Orders:
             answer = {"refused": str(refused) if not isinstance(refused, KeyError) else f"it knows of no {refused}"}
         try:
             await self._scripts("answer", answer=told["answer"], told=msgspec.json.encode(answer))
-        except (*AWAY, ScriptError, KeyError, TypeError, ValueError) as error:
+        except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
             log.debug("worker.unanswered", order=told.get("order"), error=repr(error))

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+from redis import exceptions
+
+from aioqless.connection import AWAY
+from aioqless.errors import AioqlessError
 from aioqless.happening import happens
 from aioqless.log import log
+
+# What doesn't work now and may work later. Permissions may be withdrawn for a while; where they were missing from the start, the error is
+# raised.
+NOT_NOW = (*AWAY, exceptions.NoPermissionError)
 
 
 class Outage:
@@ -14,12 +22,20 @@ class Outage:
     def __init__(self, first: float = 0.1, most: float = 5.0) -> None:
         self._first = first
         self._most = most
+        self.permitted = False  # whether Redis ever let it take jobs
         self.reached = False  # whether Redis answered last
         self._since: float | None = None
         self._back = asyncio.Event()
 
     def lost(self, error: Exception) -> float:
-        """Redis can't be reached, or can't do anything now; returns the seconds to wait until the next try, which grow."""
+        """Redis can't be reached, or can't do anything now; returns the seconds to wait until the next try, which grow.
+
+        Raises AioqlessError when permissions are missing that the worker has never had.
+        """
+        if isinstance(error, exceptions.NoPermissionError) and not self.permitted:
+            raise AioqlessError(
+                f"the user of Redis lacks permissions that a worker needs: {error}. `aioqless acl worker` prints a user that has them"
+            )
         now = asyncio.get_running_loop().time()
         self.reached = False
         self._back.clear()
@@ -29,7 +45,7 @@ class Outage:
         return min(self._first + (now - self._since) / 2, self._most)
 
     async def pause(self, error: Exception) -> None:
-        """The same, and wait for so long, or until Redis has answered somebody else."""
+        """The same, and wait for so long, or until Redis has answered another part of the worker."""
         await happens(self._back, self.lost(error))
 
     def found(self) -> None:

@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aioqless.connection import AWAY
 from aioqless.happening import happens
 from aioqless.jobs import Job
 from aioqless.jobs.record import record_of_row
 from aioqless.log import log
 from aioqless.scripts import Scripts
 from aioqless.worker.late import LATE, still_held
-from aioqless.worker.outage import Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
@@ -192,7 +191,7 @@ class Poller:
                 queues += page
                 if len(page) < NAMES_PER_PAGE:
                     break
-        except AWAY as away:
+        except NOT_NOW as away:
             self._look_at = 0.0
             return self._outage.lost(away)
         self._outage.found()
@@ -227,9 +226,10 @@ class Poller:
                         batch=batch,
                         request=request,
                     )
-                except AWAY as away:
+                except NOT_NOW as away:
                     pause = self._outage.lost(away)
                 else:
+                    self._outage.permitted = True
                     self._outage.found()
                     if answer[0] and time.monotonic() - since > LATE:
                         answer[0] = await still_held(self._scripts, self._worker, answer[0])

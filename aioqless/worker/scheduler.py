@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aioqless.connection import AWAY
 from aioqless.errors import QueueFull
 from aioqless.happening import happens
 from aioqless.log import log
 from aioqless.recurring.cron import Cron
 from aioqless.scripts import Scripts
 from aioqless.worker.declarations import Declarations
-from aioqless.worker.outage import Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 
 LONGEST_PAUSE = 60.0  # Redis' clock may have been set, and what was told may have been lost
 SHORTEST_PAUSE = 0.001
@@ -50,7 +49,7 @@ class Scheduler:
                 await self._declarations.reconcile(self._scripts)
                 self.reconciled = True
             pause = await self._tick()
-        except AWAY as away:
+        except NOT_NOW as away:
             return self._outage.lost(away)
         except QueueFull as full:
             log.warning("recurring.held", error=str(full))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from redis import exceptions
-
-from aioqless.connection import AWAY
 from aioqless.log import log
 from aioqless.scripts import Scripts
+from aioqless.worker.outage import NOT_NOW
 
 FIRST_LOOK = 60.0
 EVERY = 1800.0
@@ -22,17 +20,15 @@ class Unread:
         self._scripts = scripts
 
     async def run(self) -> None:
-        """Look until cancelled, or until it is clear that this worker's user of Redis mayn't."""
+        """Look until cancelled. Without permission nothing is found."""
         pause = FIRST_LOOK
         while True:
             await asyncio.sleep(pause)
             pause = EVERY
             try:
                 await self.look()
-            except AWAY:
-                continue  # which others tell of
-            except exceptions.NoPermissionError:
-                return
+            except NOT_NOW:
+                continue  # other parts log it
 
     async def look(self) -> None:
         """Warn, if something is wrong."""

@@ -151,7 +151,10 @@ class Worker:
                 if self._incarnation and self._incarnation.taken:
                     raise self._incarnation.taken
             except Exception as error:
-                log.error("worker.crashed", error=repr(error))
+                refused = _refusal_in(error)
+                log.error("worker.crashed", error=repr(refused or error))
+                if refused is not None:
+                    raise refused from None
                 raise
             log.info("worker.stopped")
 
@@ -200,6 +203,14 @@ class Worker:
             raise
         if failed is None and not self._running.cancelled():  # what the host raises comes before what is logged already
             self._running.result()
+
+
+def _refusal_in(error: Exception) -> AioqlessError | None:
+    """What a part of the worker refused to work with, when that ended it."""
+    match error:
+        case ExceptionGroup(exceptions=(Exception() as first, *_)):
+            return first if isinstance(first, AioqlessError) else _refusal_in(first)
+    return None
 
 
 def _surroundings(sources: Sequence[ModuleType | Declared | str], handlers: Handlers, client: Client) -> Surroundings:

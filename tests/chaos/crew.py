@@ -28,6 +28,7 @@ class Member:
     environment: dict[str, str]
     clock: Path  # what time its processes believe it is, beside what it is: `+600`
     process: subprocess.Popen[bytes] | None = None
+    reader: subprocess.Popen[bytes] | None = None  # of its log, where that goes through a pipe
 
     def signal(self, number: signal.Signals) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -43,6 +44,7 @@ class Crew:
     members: list[Member] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)  # of processes that ended as they never should
     leaving: set[str] = field(default_factory=set)  # roles that are started no more
+    piped: bool = False  # workers' logs go through named pipes, whose readers may be replaced
 
     def of(self, role: str) -> list[Member]:
         return [member for member in self.members if member.role == role]
@@ -52,7 +54,8 @@ class Crew:
 
     def add_worker(self, url: str, faketime: str | None, name: str | None = None) -> None:
         queues = ["-q", QUEUE, "-q", SECOND]
-        options = ["--grace", str(GRACE), "--log-json", "--log-level", "warning", "--url", url, *(["--name", name] if name else [])]
+        level = "info" if self.piped else "warning"
+        options = ["--grace", str(GRACE), "--log-json", "--log-level", level, "--url", url, *(["--name", name] if name else [])]
         self._add("worker", ["-m", "aioqless", "worker", "tests.chaos.jobs", *queues, *options], faketime)
 
     def add_producer(self, url: str, rate: float, faketime: str | None) -> None:
@@ -72,8 +75,24 @@ class Crew:
         self._start(member)
 
     def _start(self, member: Member) -> None:
-        with (self.folder / f"{member.role}-{member.number}.log").open("ab") as log:
+        if self.piped and member.role == "worker":
+            self.read_log(member)
+        with (self._pipe(member) if member.reader else self._log(member)).open("wb" if member.reader else "ab") as log:
             member.process = subprocess.Popen(member.command, env=member.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def _log(self, member: Member) -> Path:
+        return self.folder / f"{member.role}-{member.number}.log"
+
+    def _pipe(self, member: Member) -> Path:
+        return self.folder / f"{member.role}-{member.number}.pipe"
+
+    def read_log(self, member: Member) -> None:
+        """Start a reader of a member's pipe, unless there is one."""
+        if not self._pipe(member).exists():
+            os.mkfifo(self._pipe(member))
+        if member.reader is None or member.reader.poll() is not None:
+            with self._log(member).open("ab") as log:
+                member.reader = subprocess.Popen(["cat", str(self._pipe(member))], stdout=log)
 
     async def keep(self) -> None:
         """Look after the places until cancelled."""
@@ -108,3 +127,6 @@ class Crew:
             if member.process is not None and member.process.poll() is None:
                 member.process.kill()
                 member.process.wait()
+            if member.reader is not None:
+                member.reader.kill()
+                member.reader.wait()

@@ -59,6 +59,7 @@ class Stage:
             await self.server.start()
         self.server.fill_disk(False)
         await self.server.until_it_answers()
+        await self.server.ask("ACL", "SETUSER", "default", "+@all", "~*")
         await self.server.ask("CLIENT", "UNPAUSE")
         await self.server.ask("CONFIG", "SET", "maxmemory", "0")
 
@@ -77,6 +78,8 @@ class Kind:
     through: bool = False
     clocks: bool = False  # processes have clocks that can be set
     named: bool = False  # workers have stable names
+    piped: bool = False  # workers' logs go through pipes
+    alone: bool = False  # not part of `together`
     max_lost: int = 5
 
 
@@ -182,6 +185,21 @@ async def fill_disk(stage: Stage) -> None:
         stage.server.fill_disk(False)
 
 
+async def lose_log(stage: Stage) -> None:
+    member = stage.crew.any("worker")
+    if member.reader is not None:
+        member.reader.kill()
+        await asyncio.sleep(stage.chance.uniform(0.2, 1.5))
+        stage.crew.read_log(member)
+
+
+async def withdraw_permissions(stage: Stage) -> None:
+    rule = stage.chance.choice(("-@scripting", "-@write", "resetkeys"))
+    await stage.server.ask("ACL", "SETUSER", "default", rule)
+    await asyncio.sleep(stage.chance.uniform(0.5, 1.5 * stage.lapse))
+    await stage.server.ask("ACL", "SETUSER", "default", "+@all", "~*")
+
+
 KINDS = (
     Kind("nothing", "no fault, for comparison", nothing, 1.0),
     Kind("kill-worker", "`kill -9` of a worker", kill_worker),
@@ -209,5 +227,14 @@ KINDS = (
     ),
     Kind("fill-memory", "`maxmemory` reached", fill_memory),
     Kind("fill-disk", "the AOF can't grow, as on a full disk; `always` and `everysec` in turn", fill_disk, 2.5),
+    Kind("lose-log", "the reader of a worker's log is killed, and replaced within 1.5 s", lose_log, 1.0, piped=True),
+    Kind(
+        "withdraw-permissions",
+        "Redis' user may run no scripts, write nothing or reach no keys, for as long as a stall",
+        withdraw_permissions,
+        alone=True,
+    ),
 )
-TOGETHER = Kind("together", "all of these at random, several at a time", kill_worker, 1.0, through=True, clocks=True, max_lost=20)
+TOGETHER = Kind(
+    "together", "all of these at random, several at a time", kill_worker, 1.0, through=True, clocks=True, piped=True, max_lost=20
+)

@@ -60,6 +60,8 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
         await stage.crew.leave("worker")
         verdict = await judge(stage.client, read(folder), struck, plan.heartbeat, named=kind.named)
     verdict.wrong += [f"{member} is there and takes no jobs" for member in absent]
+    if kind.name == "lose-log" and not _dropped_lines_are_logged(folder):
+        verdict.wrong.append("no log says that lines of it were dropped")
     if kind.clocks and kind is not TOGETHER and verdict.astray < 60:
         verdict.wrong.append(f"no two clocks differed by more than {verdict.astray:.0f} s")
     verdict.wrong += stage.crew.ends + ([f"not worked off within {plan.patience:.0f} s: {left}"] if left else [])
@@ -74,7 +76,7 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
 async def _stage(kind: Kind, plan: Plan, folder: Path, chance: random.Random) -> AsyncIterator[Stage]:
     server = Server(folder / "redis")
     await server.start()
-    crew = Crew(folder, chance)
+    crew = Crew(folder, chance, piped=kind.piped)
     line = _Line(server.url) if kind.through else None
     keeper = asyncio.create_task(crew.keep())
     try:
@@ -134,9 +136,13 @@ async def _flow(client: Client) -> None:
                 return
 
 
+def _dropped_lines_are_logged(folder: Path) -> bool:
+    return any("log.lines_dropped" in log.read_text() for log in folder.glob("worker-*.log"))
+
+
 async def _any_of_all(stage: Stage) -> None:
     """Two kinds at once. What the one does may keep the other from happening."""
-    kinds = stage.chance.sample(KINDS, 2)
+    kinds = stage.chance.sample([kind for kind in KINDS if not kind.alone], 2)
     for answer in await asyncio.gather(*(each.strike(stage) for each in kinds), return_exceptions=True):
         if isinstance(answer, BaseException) and not isinstance(answer, RedisError | OSError):
             raise answer

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Handler, Job, NewJob, Next, Worker, job
+from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, job
 from aioqless.worker import finisher
 from tests.conftest import Until
 from tests.server import OwnServer
@@ -271,3 +271,62 @@ async def test_a_tick_that_came_while_redis_was_away_is_made_when_it_is_back(
         await until(lambda: lines.of("job.completed", jid=lines.of("recurring.made")[-1]["jid"]))
     jids = [line["jid"] for line in lines.of("recurring.made")]
     assert len(set(jids)) == len(jids)
+
+
+@asynccontextmanager
+async def user(server: OwnServer) -> AsyncIterator[tuple[Client, Client]]:
+    """A client whose permissions may be withdrawn, and one that may do everything."""
+    async with Client(server.url) as root:
+        await root.redis.execute_command("ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all")
+        async with Client(server.url.replace("redis://", "redis://ann:secret@")) as client:
+            yield client, root
+
+
+@pytest.mark.parametrize("withdrawn", ["-@all", "-@scripting", "-@write", "resetkeys"])
+async def test_a_worker_rides_out_withdrawn_permissions_and_stores_what_ended_meanwhile(
+    own_server: OwnServer, work: Work, until: Until, lines: Lines, withdrawn: str
+) -> None:
+    began: list[str] = []
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        await end.wait()
+        if job.jid == "b":
+            raise ValueError("wrong")
+
+    async with user(own_server) as (client, root):
+        await root.config.set("heartbeat", 1)  # locks are renewed meanwhile
+        await root.config.set("grace-period", 60)
+        await root.queue("mail").put_many(NewJob(stay, jid=jid) for jid in "ab")
+        async with work(stay, using=client, poll=0.05) as worker:
+            await until(lambda: len(began) == 2)
+            await root.redis.execute_command("ACL", "SETUSER", "ann", withdrawn)
+            end.set()
+            await until(lambda: lines.of("worker.redis_lost"))
+            await asyncio.sleep(1.5)  # in which it keeps what it has to store, and renews nothing
+            assert worker.healthy and sorted(worker.running) == ["a", "b"]
+            await root.redis.execute_command("ACL", "SETUSER", "ann", "~*", "&*", "+@all")
+            await until(lambda: not worker.running)
+            await root.queue("mail").put(stay, jid="c")
+            await until(lambda: len(lines.of("job.completed")) == 2)
+        assert [await state_of(root, jid) for jid in "abc"] == ["complete", "failed", "complete"]
+    assert began == ["a", "b", "c"] and not lines.of("job.refused") and not lines.of("worker.crashed")
+
+
+@pytest.mark.parametrize("missing", ["-evalsha", "-@write"])
+async def test_permissions_that_are_missing_from_the_start_are_refused(
+    own_server: OwnServer, work: Work, lines: Lines, missing: str
+) -> None:
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None: ...
+
+    async with user(own_server) as (client, root):
+        await root.queue("mail").put(note)
+        await root.redis.execute_command("ACL", "SETUSER", "ann", missing)
+        with pytest.raises(AioqlessError, match="lacks permissions that a worker needs"):
+            async with work(note, using=client) as worker:
+                assert worker._running is not None
+                await asyncio.wait([worker._running])
+    assert lines.of("worker.crashed")
