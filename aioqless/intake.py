@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -19,6 +20,8 @@ Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
 PREFIXES: dict[str, str] = {"sidekiq": "", "exq": "exq", "resque": "resque"}
 MOST_PER_CALL = 100
 MOST_PAGES = 10
+FIRST_RETRY = {"exq": 1}  # what `retry_count` says when the first retry is to come; elsewhere 0
+DEAD_EVERY = 30.0  # seconds between two looks for dead nodes of exq
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,7 @@ class Arrivals:
         self._source = source
         self._passed = {"schedule": 0, "retry": 0}
         self._told: set[str] = set()
+        self._looked_for_dead = -DEAD_EVERY
 
     async def check(self) -> None:
         """Raises AioqlessError where jobs can't be taken in one step: in a Cluster, where the other system's keys are elsewhere."""
@@ -80,11 +84,21 @@ class Arrivals:
         answers = [await self._queue(queue) for queue in queues]
         if self._source.format != "resque":
             answers += [answer for word in self._passed for answer in await self._sorted(word)]
+        if self._source.format == "exq" and time.monotonic() >= self._looked_for_dead + DEAD_EVERY:
+            answers += await self._backups(queues)
         return [Came(answer["taken"], answer["refused"]) for answer in answers if answer["taken"] or answer["refused"]]
 
     async def _queue(self, queue: str) -> Any:
         side = "left" if self._source.format == "resque" else "right"
         return await self._take("queue", queue=queue, side=side, count=MOST_PER_CALL)
+
+    async def _backups(self, queues: Sequence[str]) -> list[Any]:
+        """What nodes took that are dead now; the next look goes on at once if there is more."""
+        nodes = await self._take("dead")
+        answers = [await self._take("backup", node=node, count=MOST_PER_CALL, queues=queues) for node in nodes]
+        if not any(answer["more"] for answer in answers):
+            self._looked_for_dead = time.monotonic()
+        return answers
 
     async def _sorted(self, word: str) -> list[Any]:
         """A walk of some pages, which the next look goes on with."""
@@ -100,12 +114,13 @@ class Arrivals:
     async def _take(self, word: str, **arguments: Any) -> Any:
         """Take from one key. One that isn't what it is taken for, or has a name that no queue here can have, holds up no other."""
         try:
-            return await self._scripts("intake", word, prefix=self._source.keys_begin, into=self._source.into, **arguments)
+            where = {"prefix": self._source.keys_begin, "into": self._source.into, "first_retry": FIRST_RETRY.get(self._source.format, 0)}
+            return await self._scripts("intake", word, **where, **arguments)
         except (*AWAY, QueueFull):
             raise
         except (ScriptError, exceptions.ResponseError) as wrong:
-            what = arguments.get("queue", word)
+            what = arguments.get("queue") or arguments.get("node", word)
             if what not in self._told:
                 self._told.add(what)
                 log.error("intake.unreadable", source=str(self._source), what=what, error=str(wrong))
-            return [] if word == "queues" else {"taken": 0, "passed": 0, "refused": [], "more": False}
+            return [] if word in ("queues", "dead") else {"taken": 0, "passed": 0, "refused": [], "more": False}

@@ -4,6 +4,7 @@
 -- @arg     prefix   text          what the keys there begin with
 -- @arg     into     text          what the names of our queues begin with, before that of the queue there
 -- @arg     now      time
+-- @arg     first_retry count?     what `retry_count` says there when the first retry is to come: 1 in exq; default 0
 -- @when    queue                  what waits in a queue there
 -- @arg     queue    string
 -- @arg     side     string        the end of the list that is next: left or right
@@ -17,7 +18,15 @@
 -- @arg     count    count
 -- @rest    queues   string
 -- @when    queues                 take nothing, and name the queues there
+-- @when    dead                   take nothing, and name the nodes of exq that are dead by its heartbeats
+-- @when    backup                 what such a node took from its queues and didn't end
+-- @arg     node     string
+-- @arg     count    count
+-- @rest    queues   string
 
 if word == 'queues' then return json.texts(redis.call('SRANDMEMBER', keys.foreign_queues(prefix), 1000)) end
-if word == 'queue' then return arrivals.of_list(prefix, into .. queue, queue, now, side, count) end
-return arrivals.of_sorted(keys.foreign_sorted(prefix, word), into, now, offset, count, queues)
+local source = {prefix = prefix, into = into, now = now, first_retry = first_retry or 0}
+if word == 'dead' then return arrivals.dead_nodes(source) end
+if word == 'backup' then return arrivals.of_backups(source, node, queues, count) end
+if word == 'queue' then return arrivals.of_list(source, queue, side, count) end
+return arrivals.of_sorted(source, word, offset, count, queues)

@@ -45,6 +45,27 @@ async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
     assert (counts["waiting"], counts["scheduled"]) == (1, 2)
 
 
+async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:
+    failed = EXQ.replace('"retry":true', '"retry":5,"retry_count":1,"error_message":"no route","failed_at":1700000001.5')
+    await here.redis.zadd("exq:retry", {failed: 4e9})
+    assert await _intake(here, format="exq").once() == 1
+    job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
+    assert (job.retries, job.remaining) == (5, 4)
+    assert job.failure and (job.failure.group, job.failure.message) == ("default-Error", "no route")
+
+
+async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> None:
+    await here.redis.sadd("exq:queues", "default")
+    await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": await here.scripts.now()})
+    jids = [f"{number:08}-8aeb-4ec2-a6bb-a7b7d2a4b4d5" for number in range(250)]
+    for jid in jids:
+        await here.redis.lpush("exq:queue:backup::dead::default", EXQ.replace("f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5", jid))
+    await here.redis.lpush("exq:queue:backup::alive::default", EXQ)
+    assert await _intake(here, format="exq").once() == 250
+    assert await here.queue("default").jobs("waiting", count=300) == jids
+    assert await here.redis.llen("exq:queue:backup::alive::default") == 1
+
+
 async def test_resques_jobs_come_in_its_order_each_as_a_job_of_its_own(here: Client) -> None:
     await here.redis.sadd("resque:queues", "low")
     await here.redis.rpush("resque:queue:low", RESQUE, RESQUE.replace("35", "36"), RESQUE)

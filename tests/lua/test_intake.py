@@ -38,9 +38,11 @@ class There:
         given = {"prefix": self.prefix, "into": into, "now": at, "queue": queue, "side": side, "count": count}
         return await self.story.scripts("intake", "queue", **given, **more)
 
-    async def due(self, at: float, word: str = "schedule", *, offset: int = 0, count: int = 100, queues: tuple[str, ...] = ()) -> Any:
+    async def due(
+        self, at: float, word: str = "schedule", *, offset: int = 0, count: int = 100, queues: tuple[str, ...] = (), **more: Any
+    ) -> Any:
         given = {"prefix": self.prefix, "into": "", "now": at, "offset": offset, "count": count, "queues": queues}
-        return await self.story.scripts("intake", word, **given)
+        return await self.story.scripts("intake", word, **given, **more)
 
     async def left(self, queue: str = "mail") -> int:
         return int(await self.story.ask("LLEN", f"{self.prefix}queue:{queue}"))
@@ -138,7 +140,7 @@ def test_arguments_are_found_wherever_they_stand(
     with SyncRedis.from_url(redis_url) as redis:
         redis.delete(f"{namespace}:j:a")
         redis.lpush(f"{namespace}-h:queue:q", entry)
-        redis.eval(compose("intake", namespace).text, 1, namespace, f"{namespace}-h:", "", "10", "queue", "q", "right", "9")
+        redis.eval(compose("intake", namespace).text, 1, namespace, f"{namespace}-h:", "", "10", "", "queue", "q", "right", "9")
         assert redis.hget(f"{namespace}:j:a", "data") == json.dumps(args, ensure_ascii=ascii).encode()
 
 
@@ -178,6 +180,60 @@ async def test_what_failed_there_keeps_its_failure_and_has_used_retries(story: S
     assert (job["state"], job["retries"], job["remaining"]) == ("scheduled", 5, 2)
     assert job["failure"] == {"group": "mail-IOError", "message": 'no "route"', "when": 1700000000, "worker": ""}
     assert await story.pop(61) == ["a"]
+
+
+@pytest.mark.parametrize(("retry", "used", "remaining"), [(5, 1, 4), (5, 2, 3), (5, 5, 0), (True, 1, 24)])
+async def test_exq_counts_its_first_pending_retry_as_one(story: Story, there: There, retry: int | bool, used: int, remaining: int) -> None:
+    await there.schedule(60, "retry", jid="a", retry=retry, retry_count=used, error_message="no route", failed_at=50.5)
+    assert await there.due(10, "retry", first_retry=1) == _taken(1)
+    job = await story.get("a")
+    assert job["remaining"] == remaining
+    assert job["failure"] == {"group": "mail-Error", "message": "no route", "when": 50, "worker": ""}
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [({"error_message": {"a": "b"}}, '{"a":"b"}'), ({"error_class": "E", "error_message": None}, ""), ({}, None)],
+    ids=str,
+)
+async def test_failure_is_told_as_far_as_the_entry_tells_it(story: Story, there: There, said: dict[str, Any], message: str | None) -> None:
+    await there.schedule(60, "retry", jid="a", retry_count=1, **said)
+    assert await there.due(10, "retry") == _taken(1)
+    assert (await story.get("a"))["failure"].get("message") == message
+
+
+async def _node(there: There, node: str, beat: float | None, *entries: str, queue: str = "mail", info: bool = False) -> None:
+    """A node of exq that took some entries, the first one first."""
+    for jid in entries:
+        entry = json.dumps({"class": "Greet", "queue": queue, "args": [], "jid": jid})
+        await there.story.ask("LPUSH", f"{there.prefix}queue:backup::{node}::{queue}", entry)
+    if beat is not None:
+        await there.story.ask("ZADD", f"{there.prefix}heartbeats", beat, node)
+    if info:
+        await there.story.ask("HSET", f"{there.prefix}{node}", "info", "{}")
+
+
+async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: There) -> None:
+    await _node(there, "dead", 639.5, "a", "b")
+    await _node(there, "dead", 639.5, "c", queue="post")
+    await _node(there, "busy", 700, "d")
+    await _node(there, "slow", 100, "e", info=True)  # beats more seldom than by default
+    await _node(there, "silent", None, "f")  # one without heartbeats may live
+    given = {"prefix": there.prefix, "into": "", "now": 1000}
+    assert await story.scripts("intake", "dead", **given) == ["dead"]
+    for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
+        assert await story.scripts("intake", "backup", **given, node=node, count=9, queues=("mail", "post")) == _taken(taken)
+    assert await story.pop(1001, count=9) == ["a", "b"] and await story.pop(1001, queue="post") == ["c"]
+    left = {key.decode().split("::")[1] for key in await story.ask("KEYS", f"{there.prefix}queue:backup*")}
+    assert left == {"busy", "slow", "silent"}
+
+
+async def test_backup_is_taken_in_portions(story: Story, there: There) -> None:
+    await _node(there, "dead", 5, "a", "b", "c")
+    given = {"prefix": there.prefix, "into": "x-", "node": "dead", "queues": ("mail",), "count": 2}
+    assert await story.scripts("intake", "backup", **given, now=999) == _taken(2, more=True)
+    assert await story.scripts("intake", "backup", **given, now=1000) == _taken(1)
+    assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
 async def test_scheduled_jobs_of_queues_that_arent_asked_for_stay_there(story: Story, there: There) -> None:

@@ -2,6 +2,7 @@
 
 local MOST = 100
 local MOST_BYTES = 262144
+local DEAD_AFTER = 360
 local NEXT = {right = {-1, 'RPOP'}, left = {0, 'LPOP'}}
 
 local function answer(came)
@@ -18,30 +19,64 @@ local function full(came, most)
   return came.taken + came.passed + #came.refused >= math.min(most, MOST) or came.bytes >= MOST_BYTES
 end
 
-function arrivals.of_list(prefix, ours, queue, now, side, most)
-  if not NEXT[side] then refusal.argument('side', side, 'must be left or right') end
-  args.name('into', ours)
-  local index, pop = unpack(NEXT[side])
-  local came = {taken = 0, passed = 0, refused = {}, bytes = 0, more = true}
-  local at = {key = keys.foreign_queue(prefix, queue), queue = function() return ours end}
+local function nothing() return {taken = 0, passed = 0, refused = {}, bytes = 0, more = true} end
+
+-- `source`: {prefix, into, now, first_retry}.  Entries leave a list from one side until `came` is full.  Returns whether the list is empty.
+local function empty(source, key, queue, side, came, most)
+  local ours, index, pop = source.into .. queue, unpack(NEXT[side])
+  local at = {key = key, queue = function() return ours end, first_retry = source.first_retry}
   while not full(came, most) do
-    local entry = redis.call('LINDEX', at.key, index)
-    if not entry then
-      came.more = false
-      break
-    end
-    at.now = now + came.taken * 0.000001 -- handed out in this order
+    local entry = redis.call('LINDEX', key, index)
+    if not entry then return true end
+    at.now = source.now + came.taken * 0.000001 -- handed out in this order
     count(came, entry, foreign.take(entry, at))
-    redis.call(pop, at.key)
+    redis.call(pop, key)
+  end
+  return false
+end
+
+function arrivals.of_list(source, queue, side, most)
+  if not NEXT[side] then refusal.argument('side', side, 'must be left or right') end
+  args.name('into', source.into .. queue)
+  local came = nothing()
+  came.more = not empty(source, keys.foreign_queue(source.prefix, queue), queue, side, came, most)
+  return answer(came)
+end
+
+-- Nodes of exq that are dead by its own defaults: six heartbeats of a minute are missing.  One that lives but was given other defaults
+-- still says something of itself.
+function arrivals.is_dead(source, node)
+  local beat = redis.call('ZSCORE', keys.foreign_heartbeats(source.prefix), node)
+  return beat and tonumber(beat) <= source.now - DEAD_AFTER and redis.call('EXISTS', keys.foreign_node(source.prefix, node)) == 0
+end
+
+function arrivals.dead_nodes(source)
+  local dead = {}
+  for _, node in ipairs(redis.call('ZRANGE', keys.foreign_heartbeats(source.prefix), '-inf', source.now - DEAD_AFTER, 'BYSCORE', 'LIMIT', 0, 1000)) do
+    if arrivals.is_dead(source, node) then dead[#dead + 1] = node end
+  end
+  return json.texts(dead)
+end
+
+-- What a dead node took and didn't end, of some queues.
+function arrivals.of_backups(source, node, queues, most)
+  local came = nothing()
+  came.more = false
+  for _, queue in ipairs(arrivals.is_dead(source, node) and queues or {}) do
+    args.name('into', source.into .. queue)
+    came.more = not empty(source, keys.foreign_backup(source.prefix, node, queue), queue, 'right', came, most)
+    if came.more then break end
   end
   return answer(came)
 end
 
-function arrivals.of_sorted(key, into, now, offset, most, queues)
-  local wanted = {}
+function arrivals.of_sorted(source, name, offset, most, queues)
+  local key, into, now, wanted = keys.foreign_sorted(source.prefix, name), source.into, source.now, {}
   for _, queue in ipairs(queues) do wanted[queue] = true end
-  local came = {taken = 0, passed = 0, refused = {}, bytes = 0, more = true}
-  local at = {key = key, queue = function(job) return job.queue and type(job.queue) == 'string' and into .. job.queue end}
+  local came = nothing()
+  local at = {
+    key = key, queue = function(job) return job.queue and type(job.queue) == 'string' and into .. job.queue end, first_retry = source.first_retry,
+  }
   while not full(came, most) do
     local entry, score = unpack(redis.call('ZRANGE', key, offset + came.passed, offset + came.passed, 'WITHSCORES'))
     if not entry then

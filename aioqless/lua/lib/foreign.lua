@@ -8,7 +8,8 @@ local function text_of(value) return type(value) == 'string' and value or nil en
 local function number_of(value) return type(value) == 'number' and value == value and math.abs(value) ~= math.huge and value or nil end
 
 -- One entry becomes a job of ours, or goes aside with the reason why it can't; it is the caller's to remove it where it was.
--- `at` has: `key` and, in a sorted set, `score`: where the entry was; `queue`: where it goes; `now`, `due`.
+-- `at` has: `key` and, in a sorted set, `score`: where the entry was; `queue`: where it goes; `now`, `due`; `first_retry`: the
+-- `retry_count` of an entry whose first retry is to come.
 -- Returns nil, or the reason as JSON.
 function foreign.take(entry, at)
   local valid, put = pcall(foreign.read, entry, at)
@@ -37,12 +38,12 @@ function foreign.read(entry, at)
   if raw.args and string.sub(raw.args, 1, 1) ~= '[' then refusal.argument('args', raw.args, 'is not a list') end
   local jid = text_of(job.jid) or foreign.new_jid(entry, at.now)
   local retries = foreign.retries(job.retry)
-  local used = number_of(job.retry_count) -- 0 when the first retry is to come
+  local used = number_of(job.retry_count)
   return {
     jid = args.jid('jid', jid), klass = args.name('class', text_of(job.wrapped) or text_of(job.class)), data = raw.args or '[]',
     queue = args.name('queue', at.queue(job)), now = at.now, delay = math.max((at.due or 0) - at.now, 0),
     tags = raw.tags and raw.tags ~= 'null' and args.tags('tags', raw.tags) or nil, retries = retries,
-    remaining = used and math.max((retries or RETRIES) - math.floor(used) - 1, 0), failure = foreign.failure(job, at),
+    remaining = used and math.max((retries or RETRIES) - math.floor(used) - 1 + at.first_retry, 0), failure = foreign.failure(job, at),
   }
 end
 
@@ -72,11 +73,13 @@ function foreign.retries(retry)
   return args.count('retry', tostring(retry))
 end
 
--- What an entry says of its latest failure there; in milliseconds since sidekiq 8.
+-- What an entry says of its latest failure there. exq names no class of the error. Times are in milliseconds since sidekiq 8.
 function foreign.failure(job, at)
-  local kind = text_of(job.error_class)
-  if not kind then return nil end
+  local kind, message = text_of(job.error_class), job.error_message
+  if message == cjson.null then message = nil end
+  if not kind and not message then return nil end
   local when = number_of(job.retried_at) or number_of(job.failed_at) or at.now
   if when > 1e11 then when = when / 1000 end
-  return failing.failure(string.sub(at.queue(job) .. '-' .. kind, 1, 512), text_of(job.error_message) or '', '', when)
+  message = text_of(message) or message and cjson.encode(message) or ''
+  return failing.failure(string.sub(at.queue(job) .. '-' .. (kind or 'Error'), 1, 512), message, '', when)
 end

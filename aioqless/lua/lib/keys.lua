@@ -83,4 +83,7 @@ function keys.archive_read() return ns .. ':x:archive:read' end                -
 -- Another system's, outside of the namespace. `prefix` is empty or ends in a colon.
 function keys.foreign_queues(prefix) return prefix .. 'queues' end             -- S names of its queues
 function keys.foreign_queue(prefix, queue) return prefix .. 'queue:' .. queue end -- L what waits in one
+function keys.foreign_backup(prefix, node, queue) return prefix .. 'queue:backup::' .. node .. '::' .. queue end -- L what a node of exq took and hasn't ended
+function keys.foreign_heartbeats(prefix) return prefix .. 'heartbeats' end     -- Z nodes of exq by their latest heartbeat
+function keys.foreign_node(prefix, node) return prefix .. node end             -- H what a node of exq says of itself; expires after a minute
 function keys.foreign_sorted(prefix, name) return prefix .. name end           -- Z `schedule`, `retry`: entries by when they are due
