@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self, TypedDict
 
+from redis import exceptions
 from redis.asyncio import Redis
 from typing_extensions import Unpack
 
@@ -51,24 +52,25 @@ class Client:
 
     Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB, else a private server shared by all that
     run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
-    AIOQLESS_PASSWORD. `namespace` is the prefix of all keys; `ql` is the one that other qless clients use. A call that takes longer than
-    `timeout` seconds (else the URL's socket_timeout, else 30, or 5 with sentinels or a Cluster) is given up; data of more than `max_data`
-    bytes are refused. `patience` is for how many seconds a call is tried while another server takes over (15 with sentinels or a Cluster,
-    else 0), `durability` who must have a write before it is answered. Everything goes by Redis' clock; `clock` is another one, for tests.
+    AIOQLESS_PASSWORD. `namespace` is the prefix of all keys, else AIOQLESS_NAMESPACE, else `ql`, which other qless clients use. A call that
+    takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 5 with sentinels or a Cluster) is given up; data of more
+    than `max_data` bytes are refused. `patience` is for how many seconds a call is tried while another server takes over (15 with sentinels
+    or a Cluster, else 0), `durability` who must have a write before it is answered. Everything goes by Redis' clock; `clock` is another,
+    for tests.
     """
 
     def __init__(
         self,
         url: str | None = None,
         *,
-        namespace: str = "ql",
+        namespace: str | None = None,
         timeout: float | None = None,
         max_data: int = data.LIMIT,
         name: str | None = None,
         **more: Unpack[More],
     ) -> None:
         self.url = address.found(url)
-        self.namespace = namespace
+        self.namespace = (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
         self.name = names.checked("name", worker_name() if name is None else name)
         self.max_data = int(names.checked_number("max_data", max_data, least=1))
         self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
@@ -77,7 +79,7 @@ class Client:
         self._clock = more.get("clock")
         self._durability = more.get("durability")
         self._seal = more["seal"] if "seal" in more else Seal.of_environment()
-        led = self.url is not None and place_of(self.url, namespace).address.kind != "server"
+        led = self.url is not None and place_of(self.url, self.namespace).address.kind != "server"
         timeout = address.timeout_of(self.url) if timeout is None else timeout
         usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if led else TIMEOUT
         self._timeout = names.checked_number("timeout", usual if timeout is None else timeout, least=0.001)
@@ -107,7 +109,7 @@ class Client:
         return scripts
 
     def _connection(self, name: str, timeout: float) -> Connection:
-        before = self._ensure_private if self._private else None
+        before = self._rejoin_private if self._private else None
         return Connection(place_of(self.url or "", self.namespace), timeout=timeout, name=name, before=before)
 
     def apart(self, name: str, timeout: float) -> Scripts:
@@ -129,6 +131,15 @@ class Client:
         server = await asyncio.to_thread(embedded.ensure)
         self.url = server.url
         self._private = {"program": server.program, "data": str(server.data_dir)}
+
+    async def _rejoin_private(self) -> None:
+        """Before each connection to the private server: one that can't be started is an outage as any other."""
+        from aioqless.embedded import NoServer
+
+        try:
+            await self._ensure_private()
+        except NoServer as error:
+            raise exceptions.ConnectionError(str(error)) from None
 
     async def __aexit__(self, *_: object) -> None:
         if self._doors:

@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .backup import backup
-from .home import PAUSE, Home, NoServer, is_free, refuse_unless_ours
+from .home import PAUSE, Home, NoServer, explained, is_free, refuse_unless_ours
 from .line import call
 from .program import Program, find_program, writer_of
 from .settings import Settings
@@ -44,6 +44,7 @@ class Server:
     program: str  # name and version
 
 
+@explained()
 def ensure(data_dir: Path | None = None, settings: Settings | None = None) -> Server:
     """Return the server that keeps its data in `data_dir`, starting it unless it runs.
 
@@ -64,16 +65,17 @@ def ensure(data_dir: Path | None = None, settings: Settings | None = None) -> Se
                     return _server(home)
                 deadline = time.monotonic() + settings.patience
         if time.monotonic() > deadline:
-            raise NoServer(f"the server in {home.path} has not answered for {settings.patience:g} s{home.log_tail()}")
+            raise NoServer(f"the server in {home.path} has not answered for {settings.patience:g} s{home.trouble()}")
         with home.turn(patience=settings.patience):
             if is_free(home.watching):
                 if launched:
-                    raise NoServer(f"the server in {home.path} does not start{home.log_tail()}")
+                    raise NoServer(f"the server in {home.path} does not start{home.trouble()}")
                 _launch(home, settings)
                 launched = True
         time.sleep(PAUSE)
 
 
+@explained()
 def running(data_dir: Path | None = None) -> tuple[Server, int] | None:
     """The server that keeps its data in `data_dir`, and how many connections use it; None unless it runs."""
     home = Home.at(data_dir)
@@ -83,6 +85,7 @@ def running(data_dir: Path | None = None) -> tuple[Server, int] | None:
         return _server(home), line.users()
 
 
+@explained()
 def stop(data_dir: Path | None = None, *, force: bool = False, patience: float = Settings.patience) -> bool:
     """Stop the server and say whether it ran; raise `NoServer` while somebody uses it, unless `force`."""
     home = Home.at(data_dir)
@@ -102,7 +105,7 @@ def stop(data_dir: Path | None = None, *, force: bool = False, patience: float =
         if line:
             line.shut_down()
         if not (is_free(home.watching, patience=patience) and is_free(home.serving, patience=patience)):
-            raise NoServer(f"the server in {home.path} has not ended within {patience:g} s{home.log_tail()}")
+            raise NoServer(f"the server in {home.path} has not ended within {patience:g} s{home.trouble()}")
     return line is not None or watched
 
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from .home import PAUSE, Home, NoServer
+from .home import PAUSE, Home, NoServer, explained
 from .line import Line, call
 
 REWRITE, USUAL = "auto-aof-rewrite-percentage", 100  # nobody sets another: a server of ours is run as settings.py says
 
 
+@explained()
 def backup(into: Path, data_dir: Path | None = None, *, patience: float = 30.0) -> int:
     """Copy the data into a new directory, which is a data directory by itself; returns how many bytes. What was acknowledged before the
     call is in it. Raises `NoServer` when there is nothing to copy, when `into` is there already, or has no room."""

@@ -6,6 +6,7 @@ XDG_RUNTIME_DIR, yet it must find the server that a login session started.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -21,11 +22,27 @@ if sys.platform != "win32":
 VARIABLE = "AIOQLESS_DATA"
 SOCKET = "redis.sock"
 LONGEST_SOCKET = 103  # bytes: macOS takes 104 with the closing zero, Linux 108
+ROOM = f"free some, or choose another place with {VARIABLE}"
+LITTLE = 1 << 16  # bytes left on a disk, with which a server can't start
 PAUSE = 0.01  # seconds between two looks at what has no way to wake us
 
 
 class NoServer(RuntimeError):
     """No private server can be found, started, reached or stopped; the message says why and what to do."""
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raise NoServer, which says what to do, for an error of the operating system."""
+    try:
+        yield
+    except (ConnectionError, TimeoutError) as error:
+        raise NoServer(f"the private server does not answer ({error}): try again") from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoServer(f"there is no space left on the disk of the private server's data: {ROOM}") from None
+        where = os.fsdecode(error.filename) if error.filename else "the data directory"
+        raise NoServer(f"{where} cannot be used ({error.strerror or error}); choose another place with {VARIABLE}") from None
 
 
 class Home:
@@ -49,7 +66,10 @@ class Home:
             shared = Path(os.environ.get("XDG_DATA_HOME", ""))
             default = (shared if shared.is_absolute() else Path("~/.local/share")) / "aioqless"
             path = Path(os.environ.get(VARIABLE) or default)
-        return cls(path.expanduser().resolve())
+        try:
+            return cls(path.expanduser().resolve())
+        except RuntimeError as error:  # there is no such user, or the user has no home
+            raise NoServer(f"{path} is no place for data ({error}); choose another one with {VARIABLE}") from None
 
     def prepare(self) -> None:
         """Make the directory when it is missing; refuse one that others could write to."""
@@ -83,8 +103,11 @@ class Home:
         finally:
             drop(lock)
 
-    def log_tail(self) -> str:
-        """The log's last lines, to end an error message with."""
+    def trouble(self) -> str:
+        """What may be why the server doesn't run, to end an error message with: a full disk, the log's last lines."""
+        disk = os.statvfs(self.path)
+        if disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree) < LITTLE:
+            return f"; there is no space left on its disk: {ROOM}"
         lines = self.log.read_text(errors="replace").splitlines()[-10:] if self.log.exists() else []
         return "\n  ".join(["; its log ends:", *lines] if lines else [])
 

@@ -81,7 +81,10 @@ def writer_of(home: Home) -> Program | None:
 
 
 def note_writer(home: Home, program: Program) -> None:
-    """Record that `program` is about to write to `home`."""
+    """Record that `program` is about to write to `home`, unless that is what the record says: a server that died of a full disk must
+    start again."""
+    if home.data.exists() and writer_of(home) == program:
+        return
     draft = home.marker.with_suffix(".new")
     with draft.open("w") as file:
         json.dump({"name": program.name, "version": program.version, "path": str(program.path)}, file)

@@ -40,17 +40,26 @@ class Watcher:
     settings: Settings
 
     def run(self) -> None:
-        """Keep the server up while it has users; raise `NoServer` when it does not start or does not stay."""
-        strikes = 0
+        """Keep the server up while it has users; raise `NoServer` when it does not start or does not stay.
+
+        Only the first start must succeed at once. One that fails later, such as on a full disk, counts as a death.
+        """
+        strikes, started = 0, False
         while True:
-            began = time.monotonic()
-            with closing(self._reach()) as line:
-                if not self._died_in_use(line):
-                    return
+            began, died = time.monotonic(), "the server died under its users"
+            try:
+                with closing(self._reach()) as line:
+                    started = True
+                    if not self._died_in_use(line):
+                        return
+            except (NoServer, OSError) as error:
+                if not started:
+                    raise
+                died = f"the server did not start again ({error})"
             strikes = strikes + 1 if time.monotonic() - began < STEADY else 0
             if strikes == STRIKES:
                 raise NoServer(f"the server died {STRIKES} times, each time soon after its start")
-            say("the server died under its users and is started again")
+            say(f"{died} and is started again")
             time.sleep(min(0.05 * 2**strikes, 2.0))
 
     def _reach(self) -> Line:
@@ -173,6 +182,6 @@ def main() -> None:
     guard()
     try:
         Watcher(home, program, settings).run()
-    except NoServer as error:
+    except (NoServer, OSError) as error:
         say(str(error))
         sys.exit(1)

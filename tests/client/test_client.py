@@ -196,6 +196,18 @@ async def test_options_that_other_qless_clients_read_need_no_force(client: Clien
     assert await client.config.get(option) == "3"
 
 
+@pytest.mark.parametrize(
+    ("given", "variable", "used"), [(None, None, "ql"), (None, "mine", "mine"), ("given", "mine", "given"), (None, "", "ql")]
+)
+def test_the_namespace_is_the_one_given_else_that_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, variable: str | None, used: str
+) -> None:
+    monkeypatch.delenv("AIOQLESS_NAMESPACE", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("AIOQLESS_NAMESPACE", variable)
+    assert Client("redis://localhost", namespace=given).namespace == used
+
+
 # Events
 
 

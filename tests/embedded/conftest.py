@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,23 @@ def place() -> Iterator[Path]:
     with suppress(NoServer):
         stop(root / "data", force=True)
     shutil.rmtree(root)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, of 2 MB; whoever runs the tests must be allowed to mount it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield disk
+    finally:
+        (disk / "fill").unlink(missing_ok=True)
+        with suppress(NoServer):
+            stop(disk / "data", force=True)
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The private server is kept up, and never loses what was acknowledged."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -7,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from redis import exceptions
 
-from aioqless.embedded import ensure, find_program, running
-from aioqless.embedded.home import Home, take
+from aioqless import Client
+from aioqless.embedded import ensure, find_program, running, stop
+from aioqless.embedded.home import Home, is_free, take
 from aioqless.embedded.program import note_writer
 
-from .users import BRIEF, Writer, connect, has_gone, parent_of, process_of, until
+from .users import BRIEF, Writer, connect, fill, has_gone, parent_of, process_of, until
 
 
 @pytest.mark.parametrize("victim", ["server", "watcher"])
@@ -40,6 +43,48 @@ def test_every_part_killed_at_once_loses_nothing(place: Path, either_program: st
     assert ensure(place) == server
     with connect(server) as redis:
         assert int(redis.get("written") or 0) in (writer.acknowledged, writer.acknowledged + 1)
+
+
+def test_a_server_that_died_of_a_full_disk_is_started_again_until_there_is_space(small_disk: Path) -> None:
+    server = ensure(small_disk / "data")
+    with Writer(server) as writer:
+        filled, deaths = fill(small_disk), writer.reconnected
+        until(lambda: writer.reconnected > deaths + 20)
+        assert not is_free(Home(server.data_dir).watching), "its watcher tries again"
+        filled.unlink()
+        writer.wait_for_more()
+    assert writer.lost == 0
+
+
+def test_a_server_that_can_not_start_again_at_once_is_tried_again(place: Path) -> None:
+    server = ensure(place)
+    marker = Home(place).marker
+    with Writer(server) as writer:
+        signed = marker.read_text()
+        marker.unlink()
+        os.kill(process_of(server), signal.SIGKILL)
+        until(lambda: "did not start again" in Home(place).log.read_text())
+        marker.write_text(signed)
+        writer.wait_for_more()
+    assert writer.lost == 0
+
+
+async def test_a_private_server_that_can_not_be_started_is_an_outage_for_those_who_use_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_DATA", str(place))
+    for name in ("AIOQLESS_URL", "REDIS_URL", "AIOQLESS_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    async with Client() as client:
+        await client.queue("mail").put("Greet", jid="a")
+        marker = Home(place).marker
+        signed = marker.read_text()
+        assert await asyncio.to_thread(stop, place, force=True)
+        marker.unlink()
+        with pytest.raises(exceptions.ConnectionError, match=r"server\.json"):
+            await client.jobs.get("a")
+        marker.write_text(signed)
+        assert await client.jobs.get("a")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")

@@ -1,10 +1,12 @@
 """Processes that use the private server, programs that pretend to be one, and what is asked of it."""
 
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redis import Redis
@@ -40,7 +42,7 @@ class Talk(socketserver.StreamRequestHandler):
             elif line.startswith(b"INFO"):
                 told = b"connected_clients:1\\r\\ntotal_connections_received:1\\r\\n"
                 self.wfile.write(b"$%d\\r\\n%s\\r\\n" % (len(told), told))
-            elif time.monotonic() - began < 1.0:
+            elif time.monotonic() - began < 3.0:
                 self.wfile.write(b"-LOADING Redis is loading the dataset in memory\\r\\n")
             else:
                 self.wfile.write(b"+PONG\\r\\n")
@@ -90,6 +92,30 @@ def pretend(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:
     program.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{says}"; exit; fi\n{does}\n')
     program.chmod(0o700)
     return program
+
+
+@contextmanager
+def unprivileged(path: Path) -> Iterator[None]:
+    """Obey the permissions of what is at `path`, which root doesn't: as another user, to whom it belongs meanwhile."""
+    if os.geteuid() != 0:
+        yield
+        return
+    path.parent.chmod(0o755)
+    os.chown(path, 54321, -1)
+    os.seteuid(54321)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.chown(path, 0, -1)
+
+
+def fill(disk: Path) -> Path:
+    """Use up all space; returns the file that has it."""
+    with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return disk / "fill"
 
 
 class Writer:
