@@ -11,8 +11,8 @@ import pytest
 from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
-    {"output"},
-    {"errors", "log", "names", "wire", "embedded", "happening", "browsers", "signals"},
+    {"output", "errors"},
+    {"log", "names", "wire", "embedded", "happening", "browsers", "signals"},
     {"servers"},
     {"connection"},
     {"durability"},
