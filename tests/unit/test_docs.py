@@ -31,6 +31,19 @@ JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
 WORKERS = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md"))
 SHARED = re.findall(r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8"))
 cli.load()
+LUA = {file: file.read_text("utf-8") for file in (ROOT / "aioqless" / "lua").rglob("*.lua")}
+KEYS = LUA[ROOT / "aioqless" / "lua" / "lib" / "keys.lua"]
+QLESS = (ROOT / "docs" / "qless.md").read_text("utf-8")
+TYPES = {
+    "H": "hash",
+    "L": "list",
+    "S": "set",
+    "Z": "sorted set",
+    "T": "string",
+    "stream": "stream",
+    "stream:": "stream",
+    "channel:": "channel",
+}
 COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
 OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {"Outbox", "Relay", "Source", "RetryPolicy", "exponential"}
 EVENTS = set(re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE))
@@ -160,6 +173,20 @@ def test_every_option_of_the_command_line_is_on_some_page(option: str) -> None:
 @pytest.mark.parametrize("command", sorted(COMMANDS.commands))
 def test_every_command_is_on_some_page(command: str) -> None:
     assert re.search(rf"\baioqless {command}\b", EVERYTHING)
+
+
+def test_page_on_qless_lists_all_our_keys_with_their_types() -> None:
+    ours = re.findall(r"^function keys\..*return ns \.\. ':(x:[\w:]+)'( \.\. \w+)? end +-- (\S+)", KEYS, re.MULTILINE)
+    assert len(ours) == KEYS.count("ns .. ':x:")
+    rows = re.findall(r"^\| (`x:.*?) \| ([\w ]+) \|", QLESS, re.MULTILINE)
+    listed = {(key, kind) for names, kind in rows for key in re.findall(r"`(x:[\w:*]+)`", names)}
+    assert listed == {(name + ("*" if more else ""), TYPES[kind]) for name, more, kind in ours}
+
+
+def test_page_on_qless_lists_all_our_fields() -> None:
+    used = {field for text in LUA.values() for field in re.findall(r"'(x-[a-z-]+)'", text)}
+    assert set(re.findall(r"^--   (x-[a-z-]+)", KEYS, re.MULTILINE)) == used
+    assert set(re.findall(r"^\| `(x-[a-z-]+)` \|", QLESS, re.MULTILINE)) == used
 
 
 def test_the_first_page_can_be_read_at_once() -> None:

@@ -52,6 +52,8 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-paused    since when it is
 --   x-declared  when code last declared it
 --   x-terms     its instances'
+-- and in a day's statistics:
+--   x-retries   explicit retries
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
