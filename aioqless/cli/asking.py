@@ -34,7 +34,7 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """What is called with how many more are done. After a second a bar is shown, if somebody can see it."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     bar = Progress(*columns, console=console(errors=True), transient=True, disable=not sys.stderr.isatty())
     task, started, shown = bar.add_task(title, total=total), time.monotonic(), False
 

@@ -84,16 +84,19 @@ def moment(when: float | None) -> Markup | str:
 
 
 def day(when: float) -> str:
+    """Return the date of a moment, in UTC."""
     return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d")
 
 
 def event(told: Mapping[str, Any]) -> str:
-    """What happened to a job, in a sentence."""
-    said = EVENTS.get(str(told.get("what")), str(told.get("what")))
+    """Return an event of a job's history as a sentence. Only our own sentences are templates: what a handler logs is shown as it is."""
+    what = str(told.get("what"))
+    if what not in EVENTS:
+        return what
     try:
-        return said.format_map({name: value for name, value in told.items() if isinstance(value, str | int | float)})
-    except (KeyError, ValueError, IndexError, AttributeError):
-        return str(told.get("what"))
+        return EVENTS[what].format_map({name: str(value) for name, value in told.items()})
+    except KeyError:  # another client's event without our fields
+        return what
 
 
 def more(told: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 
@@ -14,6 +15,7 @@ from aioqless.web import create_app
 from aioqless.web.drawing.stages import strip
 from aioqless.web.pages import VIEWS
 from aioqless.web.pages.overview import problems
+from aioqless.web.redaction import HIDDEN
 from aioqless.web.sampler import Sampler, kept_by
 from tests.conftest import Until
 
@@ -35,6 +37,28 @@ async def test_every_page_of_an_empty_namespace_says_what_to_do(http: httpx.Asyn
         there = not page.startswith(("/job", "/recurring-job"))
         assert answer.status_code == (200 if there else 404), page
         assert page.startswith(("/config", "/redis")) or 'class="empty"' in answer.text, page
+
+
+TEMPLATES = ("{payload[id]}", "{when:>300000000}", "{when.__class__.__mro__}", "{", "{}", "{0}", "{what!r:{what}}", "%s %(x)s", "${x}", "\\1")
+
+
+async def test_log_messages_are_shown_verbatim_and_never_evaluated(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    (job,) = await client.queue("mail").pop()
+    for text in (*TEMPLATES, "token=hunter2"):
+        await job.log(text, more="{payload[id]}", payload={"id": 7})
+    answer = await http.get(f"/job?jid={jid}")
+    assert answer.status_code == 200 and len(answer.text) < 100_000
+    shown = [html.unescape(each) for each in re.findall(r"<strong>(.*?)</strong>", answer.text)]
+    assert shown[::-1][2:-1] == list(TEMPLATES) and shown[0] == f"token={HIDDEN}"
+
+
+async def test_an_event_that_lacks_our_fields_is_shown_by_its_name(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    history = (f"{client.namespace}:j:{jid}-history", '[1, "popped", {"worker": {"x": 1}}]', '[2, "failed", {}]', '[3, ["put"], {}]')
+    await client.redis.rpush(*history)
+    answer = await http.get(f"/job?jid={jid}")
+    assert answer.status_code == 200 and "<strong>failed</strong>" in answer.text
 
 
 @pytest.mark.parametrize(
