@@ -23,7 +23,7 @@ _OPERATING |= {"timeout", "deregister", "log", "peek"}
 ROLES: dict[str, set[str]] = {
     "producer": _PUTTING,
     "worker": _PUTTING | _RUNNING,
-    "people": _READING | _RESERVING | {"peek"},
+    "people": _READING | _RESERVING | {"peek", "session"},
     "dashboard": _READING | _PUTTING | _OPERATING,
     "reader": _READING,
     "archiver": _ARCHIVING | {"failed"},

@@ -69,8 +69,14 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     web.started          info     url users
     web.acted            info     who act about outcome
     web.refused          warning  why client path
+    web.token_created    warning  link why
+    web.logged_in        info     who client
+    web.login_refused    warning  who client why
+    web.logged_out       info     who client
     web.untrailed        error    who act why
     web.broken           error    path error exc_info
+    people.token_created warning  startup_token why
+    people.sign_in_refused warning client why
     health.told          info     port
     supervisor.started   info     processes
     supervisor.draining  info     processes

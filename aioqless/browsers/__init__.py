@@ -1,6 +1,6 @@
 """What is known of browsers that ask, for the dashboard and for people's desks alike.
 
-sessions.py   Session, Sessions: a signed cookie, and the token of its changes
+sessions.py   Session, Sessions: a signed cookie, the token of its changes, a record in Redis
 requests.py   where a request comes from, and what it carries
 """
 
@@ -8,6 +8,6 @@ from aioqless.errors import require_extra
 
 with require_extra("web"):
     from aioqless.browsers.requests import body_of, is_from_this_machine, is_loopback, is_of_same_origin
-    from aioqless.browsers.sessions import Session, Sessions
+    from aioqless.browsers.sessions import Session, Sessions, digest
 
-__all__ = ["Session", "Sessions", "body_of", "is_from_this_machine", "is_loopback", "is_of_same_origin"]
+__all__ = ["Session", "Sessions", "body_of", "digest", "is_from_this_machine", "is_loopback", "is_of_same_origin"]

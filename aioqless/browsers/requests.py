@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+BODY_TIMEOUT = 60.0  # seconds
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 def is_from_this_machine(request: Request) -> bool:
     """Whether both ends are this machine, under a name that only this machine has: a website may have led its own name here. What a proxy
-    passes on may come from anywhere."""
+    passes on may come from anywhere, and not every proxy says so: this is no proof of who asks."""
     client = request.client.host if request.client else ""
     server = (request.scope.get("server") or ("",))[0] or ""
     try:
@@ -33,13 +35,15 @@ def is_of_same_origin(request: Request) -> bool | None:
         return False
 
 
-async def body_of(request: Request, largest: int) -> bytes | None:
-    """All that is sent; None for more than so many bytes, of which no more is read."""
+async def body_of(request: Request, largest: int, within: float = BODY_TIMEOUT) -> bytes | None:
+    """Return all that is sent; None for more than `largest` bytes, of which no more is read. Raises TimeoutError for what isn't complete
+    within so many seconds."""
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > largest:
-            return None
+    async with asyncio.timeout(within):
+        async for part in request.stream():
+            body += part
+            if len(body) > largest:
+                return None
     return bytes(body)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from aioqless.browsers import is_loopback
 from aioqless.cli.signals import stop_when_told
@@ -20,6 +22,8 @@ from aioqless.web.access import read_users, role_of
 
 with require_extra("web"):
     import uvicorn
+    from starlette.types import ASGIApp
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 @dataclass(frozen=True)
@@ -29,40 +33,89 @@ class Serving:
     host: str
     port: int
     access: Access
-    secret: str | None
+    secret: tuple[str, ...]
 
     @classmethod
-    def checked(cls, host: str, port: int, users: Path | None, environment: Mapping[str, str]) -> Self:
-        """Raises ValueError for what can't be served: users that can't be read, or another address than loopback without users."""
-        access = Access()
+    def checked(cls, host: str, port: int, users: Path | None, proxies: str, environment: Mapping[str, str]) -> Self:
+        """Read the settings of the command line and the environment.
+
+        Raises:
+            ValueError: They can't be served: unreadable users, an unknown proxy, or an address other than loopback without users.
+        """
+        trusted: dict[str, Any] = {"trusted_proxies": tuple(each.strip() for each in proxies.split(",") if each.strip())}
+        token = environment.get("AIOQLESS_WEB_TOKEN") or None
         if users is not None:
             try:
-                access = Access.of_file(users)
+                access = Access(users=read_users(users.read_text("utf-8").splitlines(), str(users)), **trusted)
             except OSError as error:
                 raise ValueError(f"--users {users}: {error.strerror}") from None
         elif text := environment.get("AIOQLESS_WEB_USERS"):
-            access = Access(users=read_users(text.splitlines(), "AIOQLESS_WEB_USERS"))
-        if access.open and not is_loopback(host):
+            access = Access(users=read_users(text.splitlines(), "AIOQLESS_WEB_USERS"), **trusted)
+        elif not is_loopback(host):
             raise ValueError(
                 f"--host {host} lets others in: give the dashboard users by --users FILE (`aioqless web-user NAME` prints a line for it), "
                 "or let it listen on 127.0.0.1"
             )
-        return cls(host, port, access, environment.get("AIOQLESS_WEB_SECRET"))
+        else:
+            access = Access(startup_token=token or secrets.token_urlsafe(24), **trusted)
+        return cls(host, port, access, tuple(environment.get("AIOQLESS_WEB_SECRET", "").split()))
 
     async def run(self, client: Client) -> None:
         """Serve until told to stop. Raises OSError when the address can't be had."""
-        app = create_app(client, access=self.access, secret=self.secret)
+        app = create_app(client, access=self.access, secret=self.secret or None)
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         listening = socket.create_server((self.host, self.port), family=family, backlog=512)
         host = f"[{self.host}]" if ":" in self.host else self.host
-        log.info("web.started", url=f"http://{host}:{listening.getsockname()[1]}", users=len(self.access.users))
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2, proxy_headers=not self.access.open
-        )
-        server = Server(config)
+        url = f"http://{host}:{listening.getsockname()[1]}"
+        log.info("web.started", url=url, users=len(self.access.users))
+        if self.access.startup_token:  # for whoever started it, not for logs, which many may read
+            print(f"Open {url}/?token={self.access.startup_token}", flush=True)
+        server = Server(configured(app))
         stop_when_told(server.stop)
         gc.freeze()  # what stays for good: to walk through it at each full collection would make some page 30 ms late
         await server.serve(sockets=[listening])
+
+
+def configured(app: ASGIApp) -> uvicorn.Config:
+    """Return how uvicorn serves the dashboard. Which proxies count is said by `Access.trusted_proxies` alone."""
+    return uvicorn.Config(
+        app, http=TimedProtocol, ws="none", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2,
+        proxy_headers=False,
+    )  # fmt: skip
+
+
+class TimedProtocol(H11Protocol):
+    """Closes a connection whose next request doesn't arrive in time: uvicorn waits for the rest of its headers forever."""
+
+    REQUEST_TIMEOUT = 20.0  # seconds
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._set_deadline()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _set_deadline(self) -> None:
+        """Start the timer when the connection waits for its client alone. What the client sends in bits doesn't extend it."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self._deadline:
+                self._deadline.cancel()
+            self._deadline = None
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.REQUEST_TIMEOUT, self.transport.close)
 
 
 class Server(uvicorn.Server):

@@ -12,9 +12,6 @@ from aioqless import log
 from aioqless.cli.app import LogJson, LogLevel, Namespace, Url, app, run
 from aioqless.client import Client
 
-USERS = "AIOQLESS_WEB_USERS"
-SECRET = "AIOQLESS_WEB_SECRET"
-
 
 @app.command()
 def web(
@@ -24,16 +21,23 @@ def web(
         Path | None,
         typer.Option(help="A file with a line `name role hash` for each; `aioqless web-user` makes one. Default: AIOQLESS_WEB_USERS."),
     ] = None,
+    trusted_proxies: Annotated[
+        str,
+        typer.Option(
+            envvar="AIOQLESS_WEB_TRUSTED_PROXIES",
+            help="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count, separated by commas.",
+        ),
+    ] = "",
     log_level: LogLevel = "info",
     log_json: LogJson = None,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Serve the dashboard, until SIGTERM or SIGINT."""
+    """Serve the dashboard, until SIGTERM or SIGINT. Without users, open the link that it prints."""
     from aioqless.cli.serving import Serving
 
     log.write_to(level=log_level, as_json=log_json)
-    serving = Serving.checked(host, port, users, os.environ)
+    serving = Serving.checked(host, port, users, trusted_proxies, os.environ)
 
     async def act(client: Client) -> None:
         log.log.info("redis.used", **client.where)

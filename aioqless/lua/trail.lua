@@ -1,4 +1,4 @@
--- trail: what people did through a dashboard or an API, the latest 10,000 or so acts.
+-- trail: what people did through a dashboard or an API, the latest 10,000 or so acts; and as many log-ins, which never displace acts.
 --
 -- @when    add
 -- @arg     who      text
@@ -6,18 +6,29 @@
 -- @arg     about    object        what it was done to, and with what
 -- @arg     outcome  text
 -- @returns text                   the entry's place
+-- @when    login
+-- @arg     who      text
+-- @arg     act      name
+-- @arg     about    object
+-- @arg     outcome  text
+-- @returns text
 -- @when    list
 -- @arg     before   string?       a place: the acts before it
 -- @arg     count    count?        default 50; at most 1,000
 -- @returns json                   [{place, when, who, act, about, outcome}], the latest first
+-- @when    logins
+-- @arg     before   string?
+-- @arg     count    count?
+-- @returns json
 -- @flags   allow-oom
 
-if word == 'add' then
-  return redis.call('XADD', keys.trail(), 'MAXLEN', '~', 10000, '*', 'who', who, 'act', act, 'about', about, 'outcome', outcome)
+local stream = string.find(word, 'login', 1, true) and keys.logins() or keys.trail()
+if word == 'add' or word == 'login' then
+  return redis.call('XADD', stream, 'MAXLEN', '~', 10000, '*', 'who', who, 'act', act, 'about', about, 'outcome', outcome)
 end
 if before and not string.find(before, '^%d+%-%d+$') then refusal.argument('before', before, 'is no place in the trail') end
 local acts = {}
-for i, entry in ipairs(redis.call('XREVRANGE', keys.trail(), before and '(' .. before or '+', '-', 'COUNT', math.min(count or 50, 1000))) do
+for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-', 'COUNT', math.min(count or 50, 1000))) do
   local f = entry[2]
   acts[i] = '{"place":' .. cjson.encode(entry[1]) .. ',"when":' .. json.number(tonumber(string.match(entry[1], '^%d+')) / 1000)
     .. ',"who":' .. cjson.encode(f[2]) .. ',"act":' .. cjson.encode(f[4]) .. ',"about":' .. f[6] .. ',"outcome":' .. cjson.encode(f[8]) .. '}'

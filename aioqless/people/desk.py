@@ -22,7 +22,7 @@ class Desk:
     def __init__(self, client: Client, queue: str, terms: Terms | None = None) -> None:
         self.queue = names.checked("queue", queue)
         self.terms = terms or Terms()
-        self._client = client
+        self.client = client
 
     async def reserve(
         self, person: Person | str, *, limit: float | None = None, again: bool = False, request: str | None = None
@@ -36,7 +36,7 @@ class Desk:
     ) -> tuple[Reservation | None, int]:
         """The same, and how many jobs were passed over since the person had skipped them."""
         person = Person.of(person)
-        answer = await self._client.scripts(
+        answer = await self.client.scripts(
             "reserve",
             queue=self.queue,
             person=person.name,
@@ -50,32 +50,32 @@ class Desk:
     async def current(self, person: Person | str) -> Reservation | None:
         """What this session has reserved, if its time isn't over."""
         person = Person.of(person)
-        return self._reserved(person, await self._client.scripts("reservation", queue=self.queue, worker=person.worker))
+        return self._reserved(person, await self.client.scripts("reservation", queue=self.queue, worker=person.worker))
 
     async def fate(self, person: Person | str, jid: str) -> Fate | None:
         """What became of a job that this session had; None for one that it never had."""
-        person, job = Person.of(person), await self._client.jobs.get(jid)
+        person, job = Person.of(person), await self.client.jobs.get(jid)
         if job is None:
             return Fate("gone")
-        return fate_of(job, person, self.queue, await self._client.scripts.now()) if had_by(job, person) else None
+        return fate_of(job, person, self.queue, await self.client.scripts.now()) if had_by(job, person) else None
 
     async def claimed(self, person: Person | str, jid: str, fence: int) -> Reservation | None:
         """What a session says that it reserved, for its verbs, each of which sees whether that is so; None when there is no such job."""
-        job = await self._client.jobs.get(jid)
+        job = await self.client.jobs.get(jid)
         return None if job is None else self._reservation(Person.of(person), job, 0, fence)
 
     async def counts(self) -> dict[str, Any]:
         """The queue's counts: {name, waiting, running, stalled, scheduled, depends, recurring, paused}."""
-        return await self._client.queue(self.queue).counts()
+        return await self.client.queue(self.queue).counts()
 
     def _reserved(self, person: Person, answer: dict[str, Any]) -> Reservation | None:
         if answer["job"] is None:
             return None
-        job = Job(self._client.scripts, answer["job"], max_data=self._client.max_data)
+        job = Job(self.client.scripts, answer["job"], max_data=self.client.max_data)
         return self._reservation(person, job, job.expires - answer["now"], job.fence)
 
     def _reservation(self, person: Person, job: Job, left: float, fence: int) -> Reservation:
-        return Reservation(job, person, self.queue, fence, max(0.0, left), self.terms, self._client.scripts)
+        return Reservation(job, person, self.queue, fence, max(0.0, left), self.terms, self.client.scripts)
 
     def __repr__(self) -> str:
         return f"<Desk {self.queue!r}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -11,6 +12,8 @@ from typing import Self, TypeAlias
 from starlette.requests import Request
 
 import aioqless.web.passwords as passwords
+
+SHORTEST_TOKEN = 16
 
 
 class Role(IntEnum):
@@ -53,26 +56,40 @@ Authenticate: TypeAlias = Callable[[Request], "Identity | Awaitable[Identity | N
 @dataclass(frozen=True, kw_only=True)
 class Access:
     """How people are known: by `users`, who log in, or by `authenticate`, a function of the app that the dashboard is part of: it says
-    from a request who somebody is, None for nobody. Without either, everybody on this machine is an admin, and nobody else gets in.
+    from a request who somebody is, None for nobody. Without either, whoever on this machine has the start-up token is an admin.
 
-    `data_for` is who sees jobs' data; `redact` are patterns of names whose values nobody is shown, wherever in the
-    data they are, nor in what is told of a job, such as a failure's message.
+    `startup_token` is that token, of 16 characters or more; by default a new one for each dashboard. `data_for` is who sees jobs' data;
+    `redact` are patterns of names whose values nobody is shown, wherever in the data they are, nor in what is told of a job, such as a
+    failure's message. `trusted_proxies` are addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count.
     """
 
     users: Mapping[str, User] = field(default_factory=dict)
     authenticate: Authenticate | None = None
+    startup_token: str | None = None
     data_for: Role = Role.OPERATE
     redact: tuple[str, ...] = (
         "*password*", "*passwd*", "*secret*", "*token*", "*api_key*", "*apikey*", "*authorization*", "*credential*", "*private_key*",
     )  # fmt: skip
+    trusted_proxies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.users and self.authenticate:
             raise ValueError("give users or authenticate, not both: an app's own way to know people replaces the page for logging in")
+        if self.startup_token is not None and not self.open:
+            raise ValueError("give a startup_token, or users or authenticate, not both: it is for a dashboard without users")
+        if self.startup_token is not None and (len(self.startup_token) < SHORTEST_TOKEN or not self.startup_token.isprintable()):
+            raise ValueError(f"startup_token must have at least {SHORTEST_TOKEN} printable characters (got {len(self.startup_token)})")
+        if isinstance(self.trusted_proxies, str):
+            raise TypeError(f"trusted_proxies must be a list of addresses, not the text {self.trusted_proxies!r}")
+        for each in self.trusted_proxies:
+            try:
+                ipaddress.ip_network(each)
+            except ValueError:
+                raise ValueError(f"trusted proxy {each!r} must be an address or a network, such as 10.0.0.7 or 10.0.0.0/8") from None
 
     @property
     def open(self) -> bool:
-        """Whether nobody needs to be known."""
+        """Whether there are no users, and a token stands for all of them."""
         return not self.users and self.authenticate is None
 
     @classmethod

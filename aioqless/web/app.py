@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import aioqless.web.trail as trail
 from aioqless.browsers import Session
@@ -34,14 +35,21 @@ from aioqless.web.pages import VIEWS
 HERE = Path(__file__).parent
 
 
-def create_app(client: Client, *, access: Access | None = None, secret: str | None = None) -> Starlette:
-    """A dashboard for the queues of a client, to be served as it is or within another app: `app.mount("/jobs", create_app(client))`.
-    The client is connected by whoever made it, before the first request.
+def create_app(client: Client, *, access: Access | None = None, secret: str | Sequence[str] | None = None) -> Starlette:
+    """Make a dashboard for the queues of a client, to be served as it is or within another app.
 
-    `access` says who may what; without it, this machine alone is let in. `secret`, of 16 characters or more, signs sessions: give the
-    same one to several processes, or to one that is to know its browsers after a restart.
+    Args:
+        client: Connected by whoever made it, before the first request.
+        access: Who may do what. Without it, only browsers on this machine that open the link with the start-up token are let in; the
+            link is logged as `web.token_created`.
+        secret: Signs sessions, at least 16 characters. Give the same one to several processes, or to one that is to know its browsers
+            after a restart. Of several, the first signs and all of them verify: that is how to change it.
+
+    Example:
+        app.mount("/jobs", create_app(client, access=Access(authenticate=who)))
     """
     dashboard = Dashboard(client, access or Access(), secret, VIEWS)
+    dashboard.log_token()
     shows, login = Shows(dashboard), Login(dashboard)
 
     @asynccontextmanager
@@ -58,7 +66,10 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | No
         Mount("/static", _Files(directory=HERE / "static")),
     ]
     missing = {404: shows.missing}
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=missing, middleware=[Middleware(_guarded, dashboard=dashboard)])
+    proxies = list(dashboard.access.trusted_proxies)
+    middleware = [Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)] if proxies else []
+    middleware.append(Middleware(_guarded, dashboard=dashboard))
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=missing, middleware=middleware)
     app.state.dashboard = dashboard
     return app
 
@@ -86,13 +97,8 @@ class Shows:
     async def page(self, request: Request) -> Response:
         """A whole page."""
         visit = visit_of(request)
-        try:
-            asked, token = self._asked(request, within(request), request.url.query), self._dashboard.sessions.token(visit.session)
-            html, status = await self._dashboard.rendering.whole(asked, token, self._dashboard.notes.told(visit.session))
-        except AWAY as away:
-            return PlainTextResponse(
-                f"Redis can't be reached: {away}\nThis page comes back when it is there again.\n", 503, {"Retry-After": "3"}
-            )
+        asked, token = self._asked(request, within(request), request.url.query), self._dashboard.sessions.token(visit.session)
+        html, status = await self._dashboard.rendering.whole(asked, token, self._dashboard.notes.told(visit.session))
         return HTMLResponse(html.encode("utf-8", "replace"), status)
 
     async def missing(self, request: Request, error: Exception) -> Response:
@@ -112,7 +118,7 @@ class Shows:
         token = self._dashboard.sessions.token(session)
         try:
             async for message in stream:
-                if not self._dashboard.sessions.still(session):
+                if not await self._dashboard.is_still_open(session):
                     return
                 yield self._dashboard.rendering.for_browser(message, token).encode("utf-8", "replace")
         finally:

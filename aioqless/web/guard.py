@@ -1,12 +1,13 @@
 """The door: nothing gets to a page or an act but past it.
 
 Every answer carries the headers that keep scripts of others out. Who isn't known is asked to log in. A change must come from a page of
-this dashboard, and carry the token of its browser. Where nobody needs to be known, nobody but this machine is let in, under names that
-only this machine has, so that no website can pretend to be it.
+this dashboard, and carry the token of its browser. Without users, only this machine is served, under names that only this machine has,
+and there only browsers that were opened with the start-up token: behind a reverse proxy, everybody seems to be on this machine.
 """
 
 from __future__ import annotations
 
+import hmac
 import inspect
 from collections.abc import MutableMapping
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import aioqless.web.trail as trail
 from aioqless.browsers import Session, body_of, is_from_this_machine, is_of_same_origin
+from aioqless.connection import AWAY
 from aioqless.log import log
-from aioqless.web.access import Identity, Role
+from aioqless.web.access import Identity
 from aioqless.web.asked import address, parameters
-from aioqless.web.dashboard import COOKIE, LASTS, Dashboard
+from aioqless.web.dashboard import COOKIE, LASTS, LOCAL, Dashboard
 
 LARGEST = 8 << 20  # bytes of a form: data of 1 MiB are longer when they are sent as one
 HEADERS = {
@@ -63,7 +66,10 @@ async def change_of(request: Request) -> dict[str, str]:
     visit = visit_of(request)
     if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
         raise Refused(415, "A change is sent as a form.")
-    body = await body_of(request, LARGEST)
+    try:
+        body = await body_of(request, LARGEST)
+    except TimeoutError:
+        raise Refused(408, "The form came too slowly.") from None
     if body is None:
         raise Refused(413, "That is too much for a form.")
     try:
@@ -94,6 +100,9 @@ class Guard:
         try:
             answer = await self._answer(request, path, session)
             await (answer or self._app)(scope, receive, _guarded(send, None if answer else keep))
+        except AWAY as away:
+            text = f"Redis can't be reached: {away}\nThis page comes back when it is there again.\n"
+            await PlainTextResponse(text, 503, {"Retry-After": "3"})(scope, receive, _guarded(send, None))
         except Refused as refused:
             log.warning("web.refused", why=str(refused), client=request.client.host if request.client else "", path=path)
             await PlainTextResponse(f"{refused}\n", refused.status)(scope, receive, _guarded(send, None))
@@ -102,7 +111,9 @@ class Guard:
         """What somebody is told who doesn't get in, unless that is a plain refusal."""
         if self._dashboard.access.open and not is_from_this_machine(request):
             raise Refused(
-                403, "Without users this dashboard is for this machine alone, as http://localhost. Give it users to let others in."
+                403,
+                "Without users this dashboard is for this machine alone, as http://localhost, and without a reverse proxy. "
+                "Give it users to let others in.",
             )
         if request.method not in ("GET", "HEAD"):
             if request.method != "POST":
@@ -111,16 +122,28 @@ class Guard:
                 raise Refused(403, "A change must come from a page of this dashboard.")
         who = await self._known(request, session)
         request.scope["aioqless.web"] = Visit(self._dashboard, session, who)
+        if self._dashboard.access.open and request.method == "GET" and (token := request.query_params.get("token")):
+            return await self._enter(request, path, token, who)
         return self._ask_who(request, path) if who is None and path != "/login" and not path.startswith("/static/") else None
 
+    async def _enter(self, request: Request, path: str, token: str, who: Identity | None) -> Response:
+        """Answer the start-up link: log in, and go to the same page without the token, which would stay in the browser's history."""
+        given = {name: value for name, value in parameters_of(request).items() if name != "token"}
+        if path == "/login":
+            path, given = "/", {}
+        answer = RedirectResponse(request.scope.get("root_path", "") + address(path, **given), 303)
+        if who is None:
+            if not hmac.compare_digest(token.encode("utf-8", "replace"), self._dashboard.startup_token.encode()):
+                trail.log_refused(LOCAL, request.client.host if request.client else "", "the link's token is wrong")
+                return self._ask_who(request, "/")
+            answer.headers["Set-Cookie"] = await open_session(request, LOCAL)
+        return answer
+
     async def _known(self, request: Request, session: Session) -> Identity | None:
-        access = self._dashboard.access
-        if access.open:
-            return Identity("local", Role.ADMIN)
-        if access.authenticate is None:
-            user = access.users.get(session.name)
-            return Identity(user.name, user.role) if user else None
-        said = access.authenticate(request)
+        authenticate = self._dashboard.access.authenticate
+        if authenticate is None:
+            return await self._dashboard.user_of(session)
+        said = authenticate(request)
         return await said if inspect.isawaitable(said) else said
 
     def _ask_who(self, request: Request, path: str) -> Response:
@@ -128,11 +151,27 @@ class Guard:
             raise Refused(403, "You aren't allowed to see this dashboard.")
         if request.method != "GET" or path == "/live":
             raise Refused(401, "Log in first.")
-        to = address("/login", to=path + (f"?{request.url.query}" if request.url.query else ""))
+        to = address("/login", to=address(path, **{name: value for name, value in parameters_of(request).items() if name != "token"}))
         return RedirectResponse(request.scope.get("root_path", "") + to, 303)
 
     def _cookie(self, request: Request, session: Session) -> str:
         return cookie(self._dashboard.sessions.cookie(session), request)
+
+
+async def open_session(request: Request, name: str) -> str:
+    """Log a user in; returns the header that lets the browser keep the session."""
+    dashboard = visit_of(request).dashboard
+    session = await dashboard.sessions.open(name, dashboard.proof_of(name) or "")
+    await trail.add_login(dashboard.client, name, "log-in", request.client.host if request.client else "", "done")
+    return cookie(dashboard.sessions.cookie(session), request)
+
+
+def parameters_of(request: Request) -> dict[str, str]:
+    """The parameters of a request's address; none where there are too many."""
+    try:
+        return parameters(request.url.query)
+    except ValueError:
+        return {}
 
 
 def cookie(value: str, request: Request, lasts: float = LASTS) -> str:

@@ -1,76 +1,88 @@
-"""Logging in and out. Guessing is slow: a name that was tried in vain a few times has to wait."""
+"""Logging in and out. Guesses are limited, and every attempt is in the audit log."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
-from collections import OrderedDict
-from functools import cache
+import hmac
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 import aioqless.web.passwords as passwords
-from aioqless.log import log
+import aioqless.web.trail as trail
+from aioqless.browsers import digest
 from aioqless.web.access import Identity, Role
 from aioqless.web.asked import Asked, Page
-from aioqless.web.dashboard import Dashboard
-from aioqless.web.guard import change_of, cookie, visit_of
+from aioqless.web.attempts import Attempts, TooMany, network_of
+from aioqless.web.dashboard import LOCAL, Dashboard
+from aioqless.web.guard import change_of, cookie, open_session, visit_of
 
-FREE_GUESSES, PAUSE, MOST_NAMES = 5, 30.0, 10_000
-AT_ONCE = 2  # each takes 32 MiB and a processor
+KNOWN_FOR = 90 * 86_400  # seconds for which an address that somebody logged in from is known to be theirs
+TOO_MANY = "Too many attempts to log in. Wait a minute and try again."
 
 
 class Login:
-    """Owns who guessed in vain how often, and until when they wait."""
+    """Owns the attempts to log in."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
-        self._vain: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        self._guessing = asyncio.Semaphore(AT_ONCE)
+        self._attempts = Attempts()
 
     async def enter(self, request: Request) -> Response:
-        """The form, and what is filled in."""
-        root = request.scope.get("root_path", "")
-        if not self._dashboard.access.users:
-            return RedirectResponse(f"{root}/", 303)
+        """Show the form, or log in with what is filled in."""
+        access = self._dashboard.access
+        if access.authenticate:
+            return RedirectResponse(f"{request.scope.get('root_path', '')}/", 303)
         if request.method != "POST":
             return self._form(request, "", request.query_params.get("to", ""))
         form = await change_of(request)
-        name = form.get("name", "")[:64]
-        user = self._dashboard.access.users.get(name)
-        async with self._guessing:  # in here, since many guesses may come at once
-            if time.monotonic() < self._vain.get(name, (0, 0.0))[1]:
-                return self._form(request, f"Too many guesses: wait {PAUSE:.0f} seconds.", form.get("to", ""), 429)
-            right = await asyncio.to_thread(passwords.is_right, form.get("password", "")[:1000], user.password if user else nobody())
-            if not right:
-                self._guessed(name)
-        if not user or not right:
-            log.warning("web.refused", why="wrong name or password", client=request.client.host if request.client else "", path="/login")
-            return self._form(request, "Name or password is wrong.", form.get("to", ""), 403)
-        self._vain.pop(name, None)
-        return self._let_in(request, user.name, form.get("to", ""))
+        to, name = form.get("to", ""), LOCAL if access.open else form.get("name", "")[:64]
+        address = request.client.host if request.client else ""
+        try:
+            right = await self._is_right(name, form.get("password", "")[:1000], network_of(address))
+        except TooMany:
+            trail.log_refused(self._who(name), address, "too many attempts")
+            return self._form(request, TOO_MANY, to, 429)
+        if not right:
+            await trail.add_login(self._dashboard.client, self._who(name), "log-in", address, "refused")
+            return self._form(request, "The token is wrong." if access.open else "Name or password is wrong.", to, 403)
+        answer = RedirectResponse(request.scope.get("root_path", "") + inside(to), 303)
+        answer.headers["Set-Cookie"] = await open_session(request, name)
+        return answer
 
-    def _guessed(self, name: str) -> None:
-        vain = self._vain.get(name, (0, 0.0))[0] + 1
-        self._vain[name] = vain, time.monotonic() + PAUSE if vain >= FREE_GUESSES else 0.0
-        self._vain.move_to_end(name)
-        while len(self._vain) > MOST_NAMES:
-            self._vain.popitem(last=False)
+    async def _is_right(self, name: str, password: str, address: str) -> bool:
+        """Whether name and password fit. An unknown name takes as long as a known one. Raises TooMany."""
+        proof = self._dashboard.proof_of(name)
+        known_id = digest(f"known {name} {address}")
+        found = await self._dashboard.client.scripts("session", "read", ids=[known_id]) if proof else [False]
+        async with self._attempts.admitted(name, address, bool(proof) and found[0] == digest(proof or "")):
+            right = await self._matches(name, password) and proof is not None
+        if right and proof is not None:
+            await self._attempts.succeeded(name, address)
+            await self._dashboard.client.scripts("session", "keep", id=known_id, proof=digest(proof), seconds=KNOWN_FOR)
+        return right
+
+    async def _matches(self, name: str, password: str) -> bool:
+        if self._dashboard.access.open:
+            return hmac.compare_digest(password.encode("utf-8", "replace"), self._dashboard.startup_token.encode())
+        users = self._dashboard.access.users
+        user = users.get(name) or sorted(users.values(), key=lambda each: digest(f"{each.password} {name}"))[0]
+        return await asyncio.to_thread(passwords.is_right, password, user.password) and user.name == name
 
     async def leave(self, request: Request) -> Response:
-        """End this session."""
+        """End this session, everywhere."""
         await change_of(request)
-        self._dashboard.sessions.end(visit_of(request).session)
+        visit = visit_of(request)
+        await self._dashboard.sessions.end(visit.session)
+        address = request.client.host if request.client else ""
+        await trail.add_login(self._dashboard.client, visit.session.name, "log-out", address, "done")
         answer = RedirectResponse(request.scope.get("root_path", "") + "/login", 303)
         answer.headers["Set-Cookie"] = cookie("", request, 0)
         return answer
 
-    def _let_in(self, request: Request, name: str, to: str) -> Response:
-        answer = RedirectResponse(request.scope.get("root_path", "") + inside(to), 303)
-        answer.headers["Set-Cookie"] = cookie(self._dashboard.sessions.cookie(self._dashboard.sessions.begin(name)), request)
-        return answer
+    def _who(self, name: str) -> str:
+        """Return a name for the audit log, where a password that was typed as a name has no place."""
+        return name if self._dashboard.proof_of(name) else "(unknown)"
 
     def _form(self, request: Request, wrong: str, to: str, status: int = 200) -> Response:
         visit = visit_of(request)
@@ -79,12 +91,6 @@ class Login:
         )
         page = Page("login.html", "Log in", {"wrong": wrong, "to": inside(to)}, live=False)
         return HTMLResponse(self._dashboard.rendering.of(page, nobody, self._dashboard.sessions.token(visit.session)), status)
-
-
-@cache
-def nobody() -> str:
-    """A hash that no password has, so that an unknown name takes as long as a known one."""
-    return passwords.hashed(secrets.token_hex(16))
 
 
 def inside(to: str) -> str:

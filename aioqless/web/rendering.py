@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 NAVIGATION = (
     ("/", "Overview"), ("/queues", "Queues"), ("/failures", "Failures"), ("/workers", "Workers"), ("/recurring", "Recurring"),
     ("/completed", "Completed"), ("/tracked", "Tracked"), ("/tags", "Tags"), ("/redis", "Redis"), ("/config", "Configuration"),
-    ("/trail", "Trail"),
+    ("/trail", "Audit log"),
 )  # fmt: skip
 
 
@@ -103,5 +103,6 @@ def _common(page: Page, asked: Asked, token: str) -> dict[str, Any]:
         "asked": asked, "page": page, "link": link, "token": Markup(token), "root": root, "who": asked.who,
         "may_operate": asked.may(Role.OPERATE), "may_administer": asked.may(Role.ADMIN), "here": asked.here,
         "sample": asked.board.sampler.latest, "bulks": asked.board.bulks, "redaction": asked.board.redaction,
-        "now": time.time(), "has_users": bool(asked.board.access.users),
+        "now": time.time(), "logs_in": asked.board.access.authenticate is None,
+        "by_token": asked.board.access.open,
     }  # fmt: skip

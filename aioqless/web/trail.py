@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless.client import Client
+from aioqless.connection import AWAY
+from aioqless.errors import AioqlessError
 from aioqless.log import log
 from aioqless.names import readable
 from aioqless.web.access import Identity
@@ -36,6 +38,26 @@ async def add(client: Client, who: Identity, act: str, about: Mapping[str, str],
     await client.scripts("trail", "add", who=who.name, act=act, about=json.dumps(noted), outcome=outcome[:LONGEST])
 
 
-async def latest(client: Client, before: str | None, count: int) -> list[Act]:
-    """Acts, the latest first; those before a place."""
-    return [Act(**each) for each in await client.scripts("trail", "list", before=before, count=count)]
+async def add_login(client: Client, who: str, act: str, address: str, outcome: str) -> None:
+    """Record a log-in, a refused one, or a log-out; apart from acts, which attempts to log in must never displace. One that can't be
+    recorded is logged: Redis is away, or its memory is full."""
+    if outcome == "refused":
+        log_refused(who, address, "wrong name, password or token")
+    elif act == "log-in":
+        log.info("web.logged_in", who=who, client=address)
+    else:
+        log.info("web.logged_out", who=who, client=address)
+    try:
+        await client.scripts("trail", "login", who=who, act=act, about=json.dumps({"address": address}), outcome=outcome)
+    except (AioqlessError, *AWAY) as lost:
+        log.error("web.untrailed", who=who, act=act, why=str(lost))
+
+
+def log_refused(who: str, address: str, why: str) -> None:
+    """Log a refused log-in."""
+    log.warning("web.login_refused", who=who, client=address, why=why)
+
+
+async def latest(client: Client, before: str | None, count: int, *, logins: bool = False) -> list[Act]:
+    """Return acts, or log-ins, the latest first; those before a place."""
+    return [Act(**each) for each in await client.scripts("trail", "logins" if logins else "list", before=before, count=count)]

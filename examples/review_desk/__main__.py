@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import signal
+import socket
 import sys
 
 import uvicorn
@@ -20,7 +22,11 @@ def main() -> None:
     asked = parser.parse_args()
     log.write_to(sys.stderr)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when it has ended in good order
-    uvicorn.run(application(limit=asked.limit), port=asked.port, ws="none", timeout_graceful_shutdown=2)
+    startup_token = secrets.token_urlsafe(24)
+    listening = socket.create_server(("127.0.0.1", asked.port))
+    print(f"Open http://127.0.0.1:{listening.getsockname()[1]}/?token={startup_token}", flush=True)
+    config = uvicorn.Config(application(startup_token, limit=asked.limit), ws="none", timeout_graceful_shutdown=2)
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ HEADERS = {
 }
 
 
-def application(*, limit: float = 90, secret: str | None = None) -> Starlette:
+def application(startup_token: str, *, limit: float = 90) -> Starlette:
     """Everything in one process; `limit` are the seconds that a person has for one item."""
     client = aioqless.Client()
     desk = Desk(client, jobs.REVIEW, Terms(limit=limit, longest=max(limit, 600), next=jobs.COUNT))
@@ -42,7 +42,7 @@ def application(*, limit: float = 90, secret: str | None = None) -> Starlette:
             yield {"client": client}
 
     routes = [
-        Mount("/people", create_api({"docs": desk}, secret=secret, title="A desk for docstrings")),
+        Mount("/people", create_api({"docs": desk}, startup_token=startup_token, title="A desk for docstrings")),
         Route("/progress", progress),
         Route("/", page),
         Mount("/static", _Quoted(StaticFiles(directory=STATIC))),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import statistics
 import subprocess
@@ -23,6 +24,7 @@ from aioqless.testing import server
 from aioqless.web.sampler import FRESH
 
 QUEUES, WORKERS, GROUPS = 1_000, 500, 200
+TOKEN = "what lets a measurement in"
 PORTION = 5_000
 LOOK = ("/", "/queues", "/workers", "/search")  # at everything, unless somebody just did
 _FILL = """
@@ -106,13 +108,17 @@ def at_work(*pids: int) -> float:
 
 async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int) -> None:
     command = [sys.executable, "-m", "aioqless", "web", "--port", "0", "--url", url, "--log-json"]
-    dashboard = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: ASYNC220  nothing else happens here
+    environment = {**os.environ, "AIOQLESS_WEB_TOKEN": TOKEN}
+    dashboard = subprocess.Popen(  # noqa: ASYNC220  nothing else happens here
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+    )
     assert dashboard.stderr
     try:
         started = next(line for line in dashboard.stderr if "web.started" in line)
         found = re.search(r"http://[\d.:]+", started)
         assert found
         async with httpx.AsyncClient(base_url=found[0], trust_env=False, timeout=30) as http:
+            await http.get("/", params={"token": TOKEN})
             for name, address in addresses.items():
                 times, works, size = [], [], 0
                 looks = address.partition("?")[0] in LOOK

@@ -37,7 +37,7 @@ def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 60
-        while not (found := re.search(r"running on (http://\S+)", told.read_text())):
+        while not (found := re.search(r"Open (http://\S+)", told.read_text())):
             assert process.poll() is None and time.monotonic() < deadline, told.read_text()
             time.sleep(0.01)
         yield found[1]

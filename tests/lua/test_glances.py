@@ -142,3 +142,22 @@ async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Stor
     assert [act["about"]["n"] for act in acts] == [2, 1]
     (oldest,) = await story.scripts("trail", "list", before=acts[-1]["place"])
     assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == ({"n": 0}, "ada", "retry", "done")
+
+
+async def test_logins_are_listed_apart_from_acts(story: Story) -> None:
+    await story.scripts("trail", "add", who="ada", act="retry", about="{}", outcome="done")
+    await story.scripts("trail", "login", who="ada", act="log-in", about='{"address":"::1"}', outcome="refused")
+    assert [each["act"] for each in await story.scripts("trail", "list")] == ["retry"]
+    (login,) = await story.scripts("trail", "logins", count=5)
+    assert (login["who"], login["act"], login["about"], login["outcome"]) == ("ada", "log-in", {"address": "::1"}, "refused")
+    assert await story.scripts("trail", "logins", before=login["place"]) == []
+
+
+async def test_a_session_is_read_until_it_is_dropped_or_its_time_is_over(story: Story) -> None:
+    await story.scripts("session", "keep", id="a", proof="p", seconds=60)
+    await story.scripts("session", "keep", id="b", proof="q", seconds=0.5)
+    assert await story.scripts("session", "read", ids=["a", "none", "b"]) == ["p", False, "q"]
+    assert 0 < await story.ask("PTTL", f"{story.scripts.namespace}:x:session:a") <= 60_000
+    assert 0 < await story.ask("PTTL", f"{story.scripts.namespace}:x:session:b") <= 1000
+    await story.scripts("session", "drop", id="a")
+    assert (await story.scripts("session", "read", ids=["a"])) == [False]

@@ -49,6 +49,9 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("revive", "group"), {"group": "typo", "now": 10}),
     (("revive", "job"), {"jid": "bad", "now": 10, "data": "[1]"}),
     (("trail", "add"), {"who": "ada", "act": "retry", "about": '{"jid":"bad"}', "outcome": "done"}),
+    (("trail", "login"), {"who": "ada", "act": "log-in", "about": "{}", "outcome": "refused"}),
+    (("session", "keep"), {"id": "new", "proof": "x", "seconds": 60}),
+    (("session", "drop"), {"id": "open"}),
     (("priority",), {"jid": "idle", "priority": -3}),
     (("tag", "add"), {"jid": "idle", "now": 10, "tags": ["y"]}),
     (("tag", "remove"), {"jid": "idle", "now": 10, "tags": ["x"]}),
@@ -101,6 +104,7 @@ async def world(story: Story) -> Story:
     await story.scripts("pause", queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
     await story.completed("done")
+    await story.scripts("session", "keep", id="open", proof="x", seconds=60)
     await story.configure(archive="on")
     await story.scripts("incarnation", "claim", worker="ann", now=5, told='{"id":"1","place":"p"}')
     return story

@@ -13,6 +13,7 @@ from aioqless.people import Desk, Terms
 from aioqless.people.api import create_api
 
 HOST = "http://127.0.0.1"
+TOKEN = "what was printed at the start"
 
 
 class Browser:
@@ -23,9 +24,10 @@ class Browser:
         self.http = httpx.AsyncClient(transport=transport, base_url=host)
         self.name = name
         self.token = ""
+        self.startup_token: str | None = TOKEN
 
     async def sign_in(self) -> httpx.Response:
-        answer = await self.http.post("/session", json={"name": self.name})
+        answer = await self.http.post("/session", json={"name": self.name, "startup_token": self.startup_token})
         self.token = answer.json().get("token") or ""
         return answer
 
@@ -49,7 +51,7 @@ def desk(client: Client) -> Desk:
 
 @pytest.fixture
 def app(desk: Desk) -> ASGIApp:
-    return create_api({"review": desk})
+    return create_api({"review": desk}, startup_token=TOKEN)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog.testing
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
@@ -19,7 +20,7 @@ from aioqless.people.api import create_api
 from aioqless.people.api.guard import LARGEST
 from tests.conftest import Until
 
-from .conftest import HOST, Browser
+from .conftest import HOST, TOKEN, Browser
 
 VERBS: dict[str, dict[str, Any]] = {
     "extend": {}, "skip": {}, "give-back": {}, "finish": {"answer": 1}, "reject": {"reason": "no"}, "hand-over": {"to": "Eve"},
@@ -162,7 +163,7 @@ async def test_a_change_needs_a_session_and_its_token(client: Client, app: ASGIA
 async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browser) -> None:
     (cookie,) = ada.http.cookies.jar
     value = cookie.value or ""
-    for forged in (value[:-1] + ("0" if value[-1] != "0" else "1"), "x" + value, value.partition(".")[0], ".", "é.é", ""):
+    for forged in (value[:-9] + ("0" if value[-9] != "0" else "1") + value[-8:], "x" + value, value.partition(".")[0], ".", "é.é", ""):
         answer = await httpx.AsyncClient(transport=httpx.ASGITransport(app, client=("::1", 1)), base_url=HOST).get(
             "/session", headers={"Cookie": f"{cookie.name}={forged}".encode()}
         )
@@ -171,7 +172,7 @@ async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browse
 
 async def test_a_cookie_of_another_server_is_none(desk: Desk, ada: Browser) -> None:
     for secret, known in ((None, False), ("0123456789abcdef", True)):
-        first, second = (Browser(create_api({"review": desk}, secret=secret), "Ada") for _ in range(2))
+        first, second = (Browser(create_api({"review": desk}, startup_token=TOKEN, secret=secret), "Ada") for _ in range(2))
         await first.sign_in()
         second.http.cookies = first.http.cookies
         assert ((await second.http.get("/session")).json()["person"] == "Ada") is known
@@ -185,6 +186,56 @@ async def test_who_signed_out_is_out_even_with_the_old_cookie(ada: Browser) -> N
     assert not ada.http.cookies
     ada.http.cookies = kept
     assert (await ada.ask("")).status_code == 401
+
+
+async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart(desk: Desk) -> None:
+    first, second, restarted = (Browser(create_api({"review": desk}, startup_token=TOKEN, secret="0123456789abcdef"), "Ada") for _ in "123")
+    await first.sign_in()
+    second.http.cookies = httpx.Cookies(first.http.cookies)
+    restarted.http.cookies = httpx.Cookies(first.http.cookies)
+    assert (await second.ask("")).status_code == 200
+    headers = {"X-Token": first.token, "Content-Type": "application/json"}
+    assert (await first.http.request("DELETE", "/session", headers=headers)).status_code == 200
+    for browser in (second, restarted):
+        assert (await browser.ask("")).status_code == 401
+
+
+async def test_after_a_rotation_of_secrets_the_old_one_verifies_until_it_is_dropped(desk: Desk) -> None:
+    secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
+    before, rotated, after = (Browser(create_api({"review": desk}, startup_token=TOKEN, secret=each), "Ada") for each in secrets)
+    await before.sign_in()
+    rotated.http.cookies = httpx.Cookies(before.http.cookies)
+    after.http.cookies = httpx.Cookies(before.http.cookies)
+    rotated.token = before.token
+    assert (await rotated.do("reservation")).status_code == 200
+    assert (await after.ask("")).status_code == 401
+    new = await rotated.sign_in()
+    after.http.cookies = httpx.Cookies(rotated.http.cookies)
+    assert new.status_code == 200 and (await after.ask("")).status_code == 200
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong one", "\u00e9" * 30])
+async def test_without_identify_nobody_signs_in_without_the_startup_token(app: ASGIApp, token: str | None) -> None:
+    """From loopback and under a loopback name, as behind a reverse proxy that says nothing of whom it forwards."""
+    browser = Browser(app, "Ada")
+    browser.startup_token = token
+    answer = await browser.sign_in()
+    assert (answer.status_code, answer.json()["code"]) == (403, "start") and not browser.http.cookies
+
+
+def test_a_startup_token_is_made_where_none_is_given(desk: Desk) -> None:
+    with structlog.testing.capture_logs() as logs:
+        create_api({"review": desk})
+    (made,) = logs
+    assert made["event"] == "people.token_created" and len(made["startup_token"]) >= 32
+
+
+@pytest.mark.parametrize(
+    "given", [{"startup_token": "short"}, {"startup_token": TOKEN, "identify": lambda request: "ada"}], ids=["short", "identify"]
+)
+def test_a_startup_token_that_makes_no_sense_is_refused(desk: Desk, given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="startup_token must"):
+        create_api({"review": desk}, **given)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +371,7 @@ async def test_what_is_not_there_is_said_in_json(ada: Browser, client: Client) -
 
 async def test_without_redis_it_says_so(redis_url: str, own_server: Any) -> None:
     async with Client(own_server.url, timeout=1) as client:
-        browser = Browser(create_api({"review": Desk(client, "review")}), "Ada")
+        browser = Browser(create_api({"review": Desk(client, "review")}, startup_token=TOKEN), "Ada")
         await browser.sign_in()
         own_server.kill()
         answer = await browser.do("reservation")

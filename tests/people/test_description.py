@@ -27,6 +27,8 @@ from aioqless.people.api import create_api
 from aioqless.people.api.guard import COOKIE
 from aioqless.people.api.operations import OPERATIONS
 
+from .conftest import TOKEN
+
 REQUESTS = 40  # of each operation
 checked = settings(
     max_examples=REQUESTS,
@@ -51,7 +53,8 @@ class Served(uvicorn.Server):
         async with Client(self._redis_url, namespace="described") as client:
             for number in range(20):
                 await client.queue("review").put("Review", {"n": number}, jid=f"j{number}")
-            super().__init__(uvicorn.Config(create_api({"review": Desk(client, "review")}), port=0, log_config=None, ws="none"))
+            desks = {"review": Desk(client, "review")}
+            super().__init__(uvicorn.Config(create_api(desks, startup_token=TOKEN), port=0, log_config=None, ws="none"))
             await self.serve()
 
     async def startup(self, sockets: Any = None) -> None:
@@ -79,7 +82,7 @@ def served(redis_url: str) -> Iterator[Served]:
 def headers(served: Served) -> dict[str, str]:
     """Those of somebody who is signed in."""
     with httpx.Client(base_url=served.url, trust_env=False) as http:
-        answer = http.post("/session", json={"name": "Ada"})
+        answer = http.post("/session", json={"name": "Ada", "startup_token": TOKEN})
         return {"Cookie": f"{COOKIE}={http.cookies[COOKIE]}", "X-Token": answer.json()["token"]}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from aioqless import Client
 from aioqless.people import Desk
 
-from .conftest import HOST, Browser
+from .conftest import HOST, TOKEN, Browser
 
 PAGE = (Path(__file__).parents[2] / "docs" / "people.md").read_text("utf-8")
 FIRST, MOUNTED, IDENTIFIED = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -28,7 +28,7 @@ async def test_an_api_is_mounted_as_shown(client: Client) -> None:
     namespace: dict[str, Any] = {}
     exec("import aioqless\nfrom aioqless.people import Desk\n" + MOUNTED, namespace)
     await client.queue("review").put("Review", jid="a")
-    ada = Browser(namespace["application"](client), "ada", host=f"{HOST}/people")
+    ada = Browser(namespace["application"](client, TOKEN), "ada", host=f"{HOST}/people")
     await ada.sign_in()
     answer = await ada.http.post("/desks/spam/reservation", json={}, headers={"X-Token": ada.token})
     assert answer.json()["task"]["jid"] == "a"

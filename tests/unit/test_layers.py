@@ -12,7 +12,7 @@ from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
     {"output", "errors"},
-    {"log", "names", "wire", "embedded", "happening", "browsers", "signals"},
+    {"log", "names", "wire", "embedded", "happening", "signals"},
     {"servers"},
     {"connection"},
     {"durability"},
@@ -23,6 +23,7 @@ LAYERS = [
     {"recurring", "flows"},
     {"queue"},
     {"client"},
+    {"browsers"},
     {"handlers", "blocking", "outbox", "people"},
     {"worker"},
     {"processes", "pipeline", "web"},
@@ -81,7 +82,7 @@ PEOPLE = [
 ]  # fmt: skip
 PROCESSES = [{"line", "sources", "sandbox", "health"}, {"child"}, {"supervisor"}, {""}]
 WEB = [
-    {"passwords", "redaction", "wording", "throttle", "sampler"},
+    {"passwords", "redaction", "wording", "throttle", "sampler", "attempts"},
     {"access", "drawing.lines", "drawing.bars", "drawing.stages", "drawing.graph"},
     {"drawing", "trail"},
     {"bulk"},

@@ -9,26 +9,32 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import pytest
 import uvicorn
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from starlette.applications import Starlette
 
 from aioqless import Client, Settings, Worker
-from aioqless.web import create_app
+from aioqless.web import Access, create_app
 
 from . import jobs
 
 QUEUES = ("billing", "ledger", "mail", "pictures", "stock", "reports")
+TOKEN = "what was printed at the start"
+OPEN = Access(startup_token=TOKEN)
+ENTER = "/?" + urlencode({"token": TOKEN})
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @asynccontextmanager
 async def served(app: Any) -> AsyncIterator[str]:
     """An app on a port of its own; yields its address."""
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=1, proxy_headers=False)
+    )
     server.capture_signals = _no_signals  # type: ignore[method-assign]
     running = asyncio.create_task(server.serve())
     while not server.started:
@@ -68,7 +74,7 @@ async def browsing(**options: Any) -> AsyncIterator[Browser]:
 @pytest.fixture
 async def app(client: Client) -> Starlette:
     """A dashboard without users."""
-    return create_app(client)
+    return create_app(client, access=OPEN)
 
 
 @pytest.fixture
@@ -81,7 +87,15 @@ async def site(app: Starlette) -> AsyncIterator[str]:
 @pytest.fixture
 async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
     """Requests to it as a browser sends them."""
-    async with httpx.AsyncClient(base_url=site, headers={"Origin": site}, follow_redirects=False, trust_env=False, timeout=30) as http:
+    async with entered(site, headers={"Origin": site}) as http:
+        yield http
+
+
+@asynccontextmanager
+async def entered(site: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser that has opened the start-up link."""
+    async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=30, **options) as http:
+        assert (await http.get(ENTER)).status_code == 303
         yield http
 
 
@@ -112,10 +126,18 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
         await browser.close()
 
 
+@asynccontextmanager
+async def browser_context(browser: Browser, site: str, **options: Any) -> AsyncIterator[BrowserContext]:
+    """A real browser's window that has opened the start-up link."""
+    async with await browser.new_context(base_url=site, **options) as context:
+        assert (await context.request.get(ENTER, max_redirects=0)).status == 303
+        yield context
+
+
 @pytest.fixture
 async def page(browser: Browser, site: str) -> AsyncIterator[Page]:
     """A page of a real browser; whatever it complains of fails the test."""
-    async with await browser.new_context(base_url=site) as context:
+    async with browser_context(browser, site) as context:
         page = await context.new_page()
         complaints: list[str] = []
         page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)

@@ -13,7 +13,7 @@ from aioqless.testing import server
 from aioqless.web import create_app
 
 from . import jobs
-from .conftest import browsing, served, worked
+from .conftest import ENTER, OPEN, browsing, served, worked
 from .town import BROKEN, put_a_days_work, put_a_fortnight
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,11 +26,11 @@ async def main() -> None:
     jobs.CardRefused.__module__ = "shop.billing"
     with server() as url:
         await put_a_fortnight(url)
-        async with Client(url) as client, worked(client), served(create_app(client)) as address, browsing() as browser:
+        async with Client(url) as client, worked(client), served(create_app(client, access=OPEN)) as address, browsing() as browser:
             await put_a_days_work(client)
             business = asyncio.create_task(_business(client))
             page = await browser.new_page()
-            await page.goto(address)
+            await page.goto(address + ENTER)
             await asyncio.sleep(A_WHILE)
             await _pictures(browser, address, client)
             business.cancel()
@@ -73,6 +73,7 @@ async def _pictures(browser: Browser, address: str, client: Client) -> None:
     for name, path in shots.items():
         for scheme in ("light", "dark") if name == "overview" else ("light",):
             page = await browser.new_page(color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5)
+            await page.goto(address + ENTER)
             await page.goto(address + path)
             await page.wait_for_timeout(2500)
             await page.screenshot(path=DOCS / f"dashboard-{name}{'-dark' if scheme == 'dark' else ''}.png", full_page=name == "job")

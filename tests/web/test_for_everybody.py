@@ -10,7 +10,7 @@ from aioqless import Client
 from aioqless.web import create_app
 from aioqless.web.access import Access
 
-from .conftest import served
+from .conftest import browser_context, served
 from .test_guard import PASSWORD, USERS
 from .test_pages import EVERY_PAGE
 
@@ -39,7 +39,7 @@ async def shop(client: Client) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_axe_finds_no_serious_fault(browser: Browser, site: str, shop: list[str], scheme: str) -> None:
-    async with await browser.new_context(base_url=site, color_scheme=scheme) as context:  # type: ignore[arg-type]
+    async with browser_context(browser, site, color_scheme=scheme) as context:
         page = await context.new_page()
         for address in shop if scheme == "light" else shop[:2] + shop[-6:-2]:
             await page.goto(address)
@@ -57,7 +57,7 @@ async def test_axe_finds_no_serious_fault(browser: Browser, site: str, shop: lis
 
 
 async def test_on_a_phone_no_page_is_wider_than_the_screen(browser: Browser, site: str, shop: list[str]) -> None:
-    async with await browser.new_context(base_url=site, viewport={"width": 390, "height": 844}, has_touch=True) as context:
+    async with browser_context(browser, site, viewport={"width": 390, "height": 844}, has_touch=True) as context:
         page = await context.new_page()
         for address in shop:
             await page.goto(address)

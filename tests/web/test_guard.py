@@ -6,9 +6,11 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import pytest
+import structlog.testing
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,11 +19,11 @@ from starlette.routing import Mount, Route, request_response
 from aioqless import Client, Seal
 from aioqless.web import Access, Identity, Role, User, create_app, passwords
 from aioqless.web.acts import ACTS
-from aioqless.web.login import AT_ONCE, FREE_GUESSES
+from aioqless.web.attempts import BY_PAIR
 from aioqless.web.pages import VIEWS
 
 from .asking import do, token
-from .conftest import served
+from .conftest import ENTER, OPEN, TOKEN, served
 
 PASSWORD = "correct horse"
 HASH = passwords.hashed(PASSWORD)
@@ -34,6 +36,8 @@ async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncCli
         served(app) as address,
         httpx.AsyncClient(base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=30) as http,
     ):
+        if hasattr(app.state, "dashboard") and app.state.dashboard.access.open:
+            await http.get("/", params={"token": app.state.dashboard.startup_token})
         yield http
 
 
@@ -72,6 +76,62 @@ async def test_without_users_only_this_machine_gets_in_under_its_own_name(http: 
     assert (await http.get("/")).status_code == 200
 
 
+async def test_without_users_only_a_browser_with_the_startup_link_gets_in(site: str, client: Client) -> None:
+    """From loopback, under a loopback name and without a proxy's headers: as behind a reverse proxy that adds none."""
+    async with httpx.AsyncClient(base_url=site, headers={"Origin": site}, trust_env=False, timeout=30) as http:
+        for path in VIEWS:
+            answer = await http.get(path)
+            assert answer.status_code == 303 and answer.headers["location"].startswith("/login"), path
+        assert (await http.get("/live?at=/")).status_code == 401
+        form = {"token": await token(http, "/login"), "queue": "mail", "back": "/"}
+        assert (await http.post("/do/pause", data=form)).status_code == 401
+        for wrong in ("", "wrong", TOKEN[:-1], TOKEN + "x", "é"):
+            assert (await http.get("/", params={"token": wrong})).headers["location"].startswith("/login")
+        assert (await http.head("/", params={"token": TOKEN})).status_code == 401
+        assert not (await client.queue("mail").counts())["paused"]
+        answer = await http.get("/queue", params={"name": "mail", "token": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queue?name=mail")
+        assert (await http.get("/queues")).status_code == 200
+        assert (await http.get("/", params={"token": "wrong"})).headers["location"] == "/", "who is in stays in"
+
+
+async def test_the_startup_token_can_be_pasted_and_logging_out_ends_the_session(site: str) -> None:
+    async with httpx.AsyncClient(base_url=site, headers={"Origin": site}, trust_env=False, timeout=30) as http:
+        form = {"token": await token(http, "/login"), "to": "/queues"}
+        assert "paste its token" in (await http.get("/login")).text
+        assert (await http.post("/login", data=form | {"password": "wrong"})).status_code == 403
+        answer = await http.post("/login", data=form | {"password": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queues")
+        kept = dict(http.cookies)
+        await http.post("/logout", data={"token": await token(http)})
+        http.cookies.update(kept)
+        assert (await http.get("/queues")).status_code == 303
+
+
+def test_a_dashboard_without_users_makes_a_startup_token_and_logs_its_link(client: Client) -> None:
+    with structlog.testing.capture_logs() as logs:
+        tokens = {create_app(client).state.dashboard.startup_token for _ in range(2)}
+        create_app(client, access=OPEN)
+        create_app(client, access=Access(users=USERS))
+    assert [log["event"] for log in logs] == ["web.token_created"] * 2
+    assert {log["link"] for log in logs} == {f"/?token={each}" for each in tokens} and all(len(each) >= 32 for each in tokens)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"startup_token": "short"}, "at least 16"),
+        ({"startup_token": TOKEN, "authenticate": lambda request: None}, "not both"),
+        ({"trusted_proxies": ["10.0.0.300"]}, "10.0.0.300"),
+        ({"trusted_proxies": ["*"]}, "must be an address or a network"),
+    ],
+    ids=["short", "both", "no address", "everybody"],
+)
+def test_settings_that_let_in_too_many_are_refused(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(why)):
+        Access(**given)
+
+
 async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: httpx.AsyncClient, client: Client) -> None:
     right = {"token": await token(http), "back": "/", "queue": "mail"}
     for headers, form, status in (
@@ -83,7 +143,7 @@ async def test_a_change_from_elsewhere_or_without_its_token_is_refused(http: htt
         ({}, right | {"token": "é"}, 403),
         ({}, {"queue": "mail"}, 403),
         ({"Content-Type": "text/plain"}, right, 415),
-        ({"Cookie": f"{cookie_of(http)}=forged.x"}, right, 403),
+        ({"Cookie": f"{cookie_of(http)}=forged.x"}, right, 401),
     ):
         assert (await http.post("/do/pause", data=form, headers=headers)).status_code == status, (headers, form)
     assert (
@@ -158,7 +218,7 @@ async def test_who_guesses_many_times_at_once_has_to_wait_as_well(client: Client
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         form = {"token": await token(http, "/login"), "name": "ada", "password": "wrong one"}
         answers = await asyncio.gather(*(http.post("/login", data=form) for _ in range(12)))
-        assert sum(answer.status_code == 403 for answer in answers) <= FREE_GUESSES + AT_ONCE - 1
+        assert sum(answer.status_code == 403 for answer in answers) == BY_PAIR.amount
         assert {answer.status_code for answer in answers} == {403, 429}
 
 
@@ -233,9 +293,9 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(ht
 
 
 async def test_dashboards_on_two_ports_of_a_host_leave_each_other_their_sessions(client: Client) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http, served(create_app(client)) as other:
+    async with asked(create_app(client, access=Access(users=USERS))) as http, served(create_app(client, access=OPEN)) as other:
         await log_in(http, "otto")
-        assert (await http.get(f"{other}/queues")).status_code == 200  # as a browser asks, for whom a host is one whatever its port
+        assert (await http.get(other + ENTER)).status_code == 303  # as a browser asks, for whom a host is one whatever its port
         assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
 
 

@@ -12,7 +12,7 @@ from aioqless import Client, Job
 from tests.conftest import Until
 
 from . import jobs
-from .conftest import worked
+from .conftest import browser_context, worked
 from .town import BROKEN, put_a_days_work
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -151,7 +151,7 @@ async def test_dependencies_are_a_picture_to_walk_through(page: Page, client: Cl
 
 
 async def test_an_act_whose_answer_is_lost_is_not_said_to_be_undone(browser: Browser, site: str, client: Client) -> None:
-    async with await browser.new_context(base_url=site) as context:
+    async with browser_context(browser, site) as context:
         page = await context.new_page()
         await client.queue("mail").put("Greet", {})
 

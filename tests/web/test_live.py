@@ -23,7 +23,7 @@ from aioqless.web.throttle import ThrottledConnection
 from tests.conftest import Until
 from tests.server import OwnServer
 
-from .conftest import served
+from .conftest import OPEN, browser_context, entered, served
 from .test_guard import USERS, asked, log_in, token
 
 
@@ -57,7 +57,7 @@ async def test_each_browser_gets_the_token_that_is_its_own(client: Client, site:
     await client.queue("mail").put("Greet", {})
     tokens, told = set(), []
     for _ in range(2):
-        async with httpx.AsyncClient(base_url=site, trust_env=False) as http:
+        async with entered(site) as http:
             tokens.add(await token(http, "/queue?name=mail"))
             async with stream(http, "/queue?name=mail") as contents:
                 told.append(await anext(contents))
@@ -89,7 +89,7 @@ async def test_readers_of_200_pages_all_get_updates(app: Starlette, site: str, c
     async with AsyncExitStack() as stack:
         opened = []
         for reader in range(20):
-            http = await stack.enter_async_context(httpx.AsyncClient(base_url=site, trust_env=False))
+            http = await stack.enter_async_context(entered(site))
             await http.get("/config")
             for jid in jids[reader::20]:
                 opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
@@ -120,7 +120,7 @@ async def test_a_reader_with_many_pages_does_not_slow_down_another_reader(
     monkeypatch.setattr(app.state.dashboard.live, "_render", render_slowly)
     async with AsyncExitStack() as stack:
         for reader in ("greedy", "modest"):
-            http = await stack.enter_async_context(httpx.AsyncClient(base_url=site, trust_env=False))
+            http = await stack.enter_async_context(entered(site))
             await http.get("/config")
             for number in range(MAX_STREAMS_PER_READER if reader == "greedy" else 1):
                 contents = await stack.enter_async_context(stream(http, f"/queue?name={reader}-{number}"))
@@ -187,9 +187,9 @@ async def test_a_stream_ends_when_its_user_logs_out(client: Client) -> None:
 
 
 async def test_a_server_that_stops_ends_its_streams(client: Client) -> None:
-    async with AsyncExitStack() as stack, httpx.AsyncClient(trust_env=False) as http:
-        async with served(create_app(client)) as address:
-            http.base_url = httpx.URL(address)
+    async with AsyncExitStack() as stack:
+        async with served(create_app(client, access=OPEN)) as address:
+            http = await stack.enter_async_context(entered(address))
             contents = await stack.enter_async_context(stream(http, "/"))
             await anext(contents)
         assert [each async for each in contents] == []
@@ -216,8 +216,8 @@ async def test_what_is_typed_open_or_focused_stays_while_the_page_changes(page: 
 async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(browser: Browser, own_server: OwnServer) -> None:
     async with (
         Client(own_server.url) as client,
-        served(create_app(client)) as address,
-        await browser.new_context(base_url=address) as context,
+        served(create_app(client, access=OPEN)) as address,
+        browser_context(browser, address) as context,
     ):
         page = await context.new_page()
         await client.queue("mail").put("Greet", {})
@@ -234,7 +234,7 @@ async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(bro
 @pytest.mark.xdist_group("browser")
 async def test_without_javascript_links_and_buttons_work(browser, site: str, client: Client) -> None:  # type: ignore[no-untyped-def]
     await client.queue("mail").put("Greet", {})
-    async with await browser.new_context(java_script_enabled=False, base_url=site) as context:
+    async with browser_context(browser, site, java_script_enabled=False) as context:
         page = await context.new_page()
         await page.goto("/")
         await page.get_by_role("link", name="mail").click()

@@ -39,7 +39,18 @@ async def test_every_page_of_an_empty_namespace_says_what_to_do(http: httpx.Asyn
         assert page.startswith(("/config", "/redis")) or 'class="empty"' in answer.text, page
 
 
-TEMPLATES = ("{payload[id]}", "{when:>300000000}", "{when.__class__.__mro__}", "{", "{}", "{0}", "{what!r:{what}}", "%s %(x)s", "${x}", "\\1")
+TEMPLATES = (
+    "{payload[id]}",
+    "{when:>300000000}",
+    "{when.__class__.__mro__}",
+    "{",
+    "{}",
+    "{0}",
+    "{what!r:{what}}",
+    "%s %(x)s",
+    "${x}",
+    "\\1",
+)
 
 
 async def test_log_messages_are_shown_verbatim_and_never_evaluated(http: httpx.AsyncClient, client: Client) -> None:

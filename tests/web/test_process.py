@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,11 +18,12 @@ def start(*options: str, **environment: str) -> subprocess.Popen[str]:
 
 def test_it_serves_until_it_is_told_to_stop_and_ends_open_streams_in_good_order(redis_url: str) -> None:
     process = start("web", "--port", "0", "--url", redis_url)
-    assert process.stderr
-    told = next(line for line in process.stderr if "web.started" in line)
-    address = re.search(r"http://[\d.:]+", told)
-    assert address
-    with httpx.stream("GET", f"{address[0]}/live?at=/", trust_env=False) as stream:
+    assert process.stdout
+    link = process.stdout.readline().removeprefix("Open ").strip()
+    with httpx.Client(base_url=link.partition("?")[0], trust_env=False) as http, http.stream("GET", "/live?at=/") as closed:
+        assert closed.status_code == 401
+        assert http.get(link).status_code == 303
+        stream = http.send(http.build_request("GET", "/live?at=/"), stream=True)
         assert any(line.startswith("data: ") for line in stream.iter_lines())
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=20)

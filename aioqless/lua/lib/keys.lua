@@ -78,6 +78,8 @@ function keys.ready() return ns .. ':x:ready' end                              -
 function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
 function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid
 function keys.trail() return ns .. ':x:trail' end                              -- stream of what people did; bounded
+function keys.logins() return ns .. ':x:logins' end                            -- stream of who logged in and out, or was refused; bounded
+function keys.session(id) return ns .. ':x:session:' .. id end                 -- T what an open session depends on, as a digest; expires
 function keys.refused() return ns .. ':x:refused' end                          -- L what another system's clients pushed and can't be a job, as JSON
 function keys.archive() return ns .. ':x:archive' end                          -- stream: what ended, where shared config says so
 function keys.archive_read() return ns .. ':x:archive:read' end                -- H who keeps it elsewhere, and up to which entry

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -19,6 +21,7 @@ from starlette.routing import Route
 
 from aioqless import errors, names
 from aioqless.browsers import Session, Sessions
+from aioqless.log import log
 from aioqless.people.api.guard import COOKIE, HEADERS, LASTS, Refused, check_address, check_origin, sent
 from aioqless.people.api.openapi import KEY, TAB, description
 from aioqless.people.api.operations import OPERATIONS, Asked, Operation
@@ -28,21 +31,33 @@ from aioqless.people.person import Person, name_of
 
 Identify: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
 Answer: TypeAlias = Callable[[Request], Awaitable[Response]]
+SHORTEST_TOKEN = 16
 
 
 def create_api(
-    desks: Mapping[str, Desk], *, identify: Identify | None = None, secret: str | None = None, title: str = "People at desks"
+    desks: Mapping[str, Desk],
+    *,
+    identify: Identify | None = None,
+    startup_token: str | None = None,
+    secret: str | Sequence[str] | None = None,
+    title: str = "People at desks",
 ) -> Starlette:
-    """An ASGI application for some desks, by the names that they have in its paths; `/openapi.json` describes it.
+    """Make an ASGI application for some desks; `/openapi.json` describes it.
 
-    `identify` says from a request who somebody is, None for nobody. Without it everybody says a name, and only this machine is served.
-    Sessions are signed with `secret`; without one, they end with the process. Raises ValueError for names that can't be in a path, and
-    for a secret that is too short.
+    Args:
+        desks: By the names that they have in its paths. The first one's client keeps the sessions.
+        identify: Says from a request who somebody is, None for nobody. Without it everybody says a name, and only programs and browsers
+            on this machine that know the start-up token are served.
+        startup_token: At least 16 characters; without one, a new one, logged as `people.token_created`.
+        secret: Signs sessions; without one, they end with the process. Of several, the first signs and all of them verify.
+        title: The title of the description.
+
+    Raises:
+        ValueError: No desks, a name that can't be in a path, a token or secret that is too short, or a token beside `identify`.
     """
-    for name in desks:
-        if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-            raise ValueError(f"a desk's name {name!r} must consist of letters, digits, '.', '_' and '-': it is part of a path")
-    api = _Api(dict(desks), identify, Sessions(COOKIE, LASTS, secret))
+    _check_desks(desks)
+    sessions = Sessions(next(iter(desks.values())).client, COOKIE, LASTS, secret)
+    api = _Api(dict(desks), identify, _startup_token(identify, startup_token), sessions)
     told = msgspec.json.encode(description(title, desks))
 
     async def describe(request: Request) -> Response:
@@ -58,12 +73,31 @@ def create_api(
     return Starlette(routes=routes, exception_handlers={HTTPException: _not_routed})
 
 
+def _check_desks(desks: Mapping[str, Desk]) -> None:
+    for name in desks:
+        if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+            raise ValueError(f"a desk's name {name!r} must consist of letters, digits, '.', '_' and '-': it is part of a path")
+    if not desks:
+        raise ValueError("desks must not be empty: there is nothing to serve")
+
+
+def _startup_token(identify: Identify | None, startup_token: str | None) -> str:
+    """Return the token that signing in takes: a new one where none is given, an empty one where the application knows people."""
+    if startup_token is not None and (identify or len(startup_token) < SHORTEST_TOKEN):
+        raise ValueError(f"startup_token must have at least {SHORTEST_TOKEN} characters, and goes without identify")
+    if identify is None and startup_token is None:
+        startup_token = secrets.token_urlsafe(24)
+        log.warning("people.token_created", startup_token=startup_token, why="without identify, only who sends this token can sign in")
+    return startup_token or ""
+
+
 class _Api:
     """Owns the desks, and how people are known."""
 
-    def __init__(self, desks: dict[str, Desk], identify: Identify | None, sessions: Sessions) -> None:
+    def __init__(self, desks: dict[str, Desk], identify: Identify | None, startup_token: str, sessions: Sessions) -> None:
         self._desks = desks
         self._identify = identify
+        self._startup_token = startup_token  # empty where the application knows people
         self._sessions = sessions
 
     def guarded(self, answer: Answer) -> Answer:
@@ -101,18 +135,21 @@ class _Api:
         return performed
 
     async def who(self, request: Request) -> Response:
-        session = self._sessions.read(request.cookies.get(COOKIE))
-        if session is None or session.name != await self._known(request, session.name):
+        session = await self._found(request)
+        if session is None:
             return _json(msgspec.json.encode(Who(None, None)))
         return _json(msgspec.json.encode(Who(session.name, self._sessions.token(session))))
 
     async def sign_in(self, request: Request) -> Response:
-        said = _read(await sent(request), SignIn).name
-        name = await self._known(request, said)
+        said = _read(await sent(request), SignIn)
+        if self._identify is None and not hmac.compare_digest(_bytes(said.startup_token or ""), _bytes(self._startup_token)):
+            log.warning("people.sign_in_refused", client=request.client.host if request.client else "", why="wrong start-up token")
+            raise Refused(403, "start", "The start-up token is missing or wrong: open the link that was printed at the start.")
+        name = await self._known(request, said.name)
         if name is None:
             refused = (400, "name", "Say a name.") if self._identify is None else (401, "unknown", "The application doesn't know you.")
             raise Refused(*refused)
-        session = self._sessions.begin(Person(name).name)
+        session = await self._sessions.open(Person(name).name, self._startup_token)
         answer = _json(msgspec.json.encode(Who(session.name, self._sessions.token(session))))
         secure = request.url.scheme == "https"
         kept = self._sessions.cookie(session)
@@ -123,16 +160,23 @@ class _Api:
         if session := self._sessions.read(request.cookies.get(COOKIE)):
             if not self._sessions.is_token(session, request.headers.get("x-token", "")):
                 raise Refused(403, "token", "The session's token is missing or wrong: GET /session tells it.")
-            self._sessions.end(session)
+            await self._sessions.end(session)
         answer = _json(msgspec.json.encode(Who(None, None)))
         answer.delete_cookie(COOKIE, path=_root(request), httponly=True, samesite="strict")
         return answer
 
     async def _session(self, request: Request) -> Session:
-        session = self._sessions.read(request.cookies.get(COOKIE))
-        if session is None or session.name != await self._known(request, session.name):
+        session = await self._found(request)
+        if session is None:
             raise Refused(401, "session", "Nobody is signed in: POST /session first.")
         return session
+
+    async def _found(self, request: Request) -> Session | None:
+        """The open session of a request, if the application still says that it is this person's."""
+        session = self._sessions.read(request.cookies.get(COOKIE))
+        if session is None or session.name != await self._known(request, session.name):
+            return None
+        return session if await self._sessions.is_open(session, self._startup_token) else None
 
     async def _known(self, request: Request, said: str | None) -> str | None:
         """Who somebody is, by the application or else by what he says."""
@@ -145,6 +189,10 @@ class _Api:
 def _tab(session: Session, tab: str) -> str:
     """The part of a worker's name that stands for one tab of a browser, and from which neither can be told."""
     return hashlib.sha256(f"{session.nonce} {tab}".encode()).hexdigest()[:16]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _refused(error: Exception) -> Refused:

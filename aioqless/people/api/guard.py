@@ -42,7 +42,10 @@ def check_origin(request: Request) -> None:
 
 async def sent(request: Request) -> bytes:
     """All that is sent, but no more than is bearable."""
-    body = await body_of(request, LARGEST)
+    try:
+        body = await body_of(request, LARGEST)
+    except TimeoutError:
+        raise Refused(408, "slow", "The body came too slowly.") from None
     if body is None:
         raise Refused(413, "size", f"At most {LARGEST:,} bytes can be sent.")
     return body

@@ -18,8 +18,9 @@ TAB = "^[A-Za-z0-9_-]{1,64}$"
 WHY = {
     400: "What was sent can't be understood.",
     401: "Nobody is signed in.",
-    403: "It came from elsewhere, or without the session's token.",
+    403: "It came from elsewhere, or without the session's token, or the start-up token.",
     404: "There is no such desk or job.",
+    408: "The body came too slowly.",
     409: "Somebody else has the job, or nobody.",
     413: "Too much was sent.",
     415: "It wasn't sent as JSON.",
@@ -76,7 +77,7 @@ def _operation(operation: Operation, desks: list[str]) -> dict[str, Any]:
         for each in operation.query
     ]
     parameters += HEADER_PARAMETERS if changes else HEADER_PARAMETERS[:1]
-    refusals = (400, 401, 403, 404, 409, 413, 415, 422, 503) if changes else (400, 401, 403, 404, 503)
+    refusals = (400, 401, 403, 404, 408, 409, 413, 415, 422, 503) if changes else (400, 401, 403, 404, 503)
     described = _described(operation.name, operation.summary, operation.answer, refusals)
     described |= {"parameters": parameters, "security": [{"session": [], "token": []} if changes else {"session": []}]}
     if operation.body:
@@ -85,11 +86,11 @@ def _operation(operation: Operation, desks: list[str]) -> dict[str, Any]:
 
 
 def _session() -> dict[str, Any]:
-    begin = _described("sign_in", "Begin a session; its cookie is set", Who, (400, 401, 403, 413, 415))
+    begin = _described("sign_in", "Begin a session; its cookie is set", Who, (400, 401, 403, 408, 413, 415, 503))
     return {
-        "get": _described("who", "Who is signed in, and the token for changes", Who, (403,)),
+        "get": _described("who", "Who is signed in, and the token for changes", Who, (403, 503)),
         "post": begin | {"requestBody": _content(SignIn) | {"required": True}},
-        "delete": _described("sign_out", "End the session", Who, (403, 415)),
+        "delete": _described("sign_out", "End the session", Who, (403, 415, 503)),
     }
 
 

@@ -20,9 +20,10 @@ Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
 class SignIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Who somebody is. Where the application knows that by itself, the name may be left out."""
+    """Who somebody is. Where the application knows that by itself, both may be left out; elsewhere the start-up token is required."""
 
     name: Name | None = None
+    startup_token: Annotated[str, Meta(max_length=512)] | None = None
 
 
 class Ask(msgspec.Struct, forbid_unknown_fields=True):

@@ -44,7 +44,7 @@ def scripts(namespace: str) -> dict[str, str]:
 
 async def trail(asked: Asked) -> Page:
     if not asked.may(Role.ADMIN):
-        return Page("gone.html", "Not for you", {"why": "The trail of what people did is for admins."}, live=False, status=403)
-    before = asked.text("before")
-    acts = await trail_.latest(asked.client, before or None, SIZE + 1)
-    return Page("trail.html", "Trail", {"acts": acts[:SIZE], "further": len(acts) > SIZE})
+        return Page("gone.html", "Not for you", {"why": "The audit log is for admins."}, live=False, status=403)
+    before, logins = asked.text("before"), asked.one_of("kind", ("acts", "logins")) == "logins"
+    acts = await trail_.latest(asked.client, before or None, SIZE + 1, logins=logins)
+    return Page("trail.html", "Audit log", {"acts": acts[:SIZE], "further": len(acts) > SIZE, "logins": logins})

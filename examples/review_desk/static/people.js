@@ -4,6 +4,8 @@ const BASE = "/people";
 const DESK = `${BASE}/desks/docs`;
 const PATIENCE = [300, 1000, 3000, 8000];
 
+const STARTUP_TOKEN = new URLSearchParams(location.search).get("token"); // only who has the link that was printed may sign in
+
 let token = null;
 let tab = null;
 let away = () => {};
@@ -73,7 +75,7 @@ async function session(method, body) {
 }
 
 export const who = () => session("GET");
-export const signIn = (name) => session("POST", { name });
+export const signIn = (name) => session("POST", { name, startup_token: STARTUP_TOKEN });
 export const signOut = () => session("DELETE");
 export const counts = () => call("GET", DESK);
 export const current = () => call("GET", `${DESK}/reservation`);
