@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 from redis import exceptions
@@ -21,10 +22,11 @@ async def check_eviction(scripts: Scripts, outage: Outage, stopping: Callable[[]
     """Raises AioqlessError for a Redis whose `maxmemory-policy` evicts keys, unless that is allowed. While Redis is away it waits, until
     told to stop."""
     while not stopping():
+        asked = time.monotonic()
         try:
             policy = await _policy(scripts)
         except AWAY as away:
-            await asyncio.sleep(min(outage.lost(away), LONGEST_PAUSE))
+            await asyncio.sleep(min(outage.lost(away, asked), LONGEST_PAUSE))
             continue
         except exceptions.ResponseError as refused:  # a user without INFO
             log.warning("worker.eviction_unknown", error=str(refused))

@@ -105,13 +105,14 @@ class Finisher:
 
     async def _sent(self, calls: list[Call]) -> list[Any] | None:
         """The answers; None, after a pause, when Redis is away."""
+        asked = time.monotonic()
         try:
             answers = await self._scripts.pipeline(calls)
             for answer in answers:
                 if isinstance(answer, NOT_NOW):
                     raise answer
         except NOT_NOW as away:
-            await self._outage.pause(away)
+            await self._outage.pause(away, asked)
             return None
         self._outage.found()
         return answers

@@ -29,7 +29,7 @@ class Told:
     """Whom the heart tells what it learns; each is called in the heart's own thread."""
 
     lost: Callable[[Run], object]  # this run's lock was refused
-    away: Callable[[Exception], object]  # Redis can't be reached, or can't do anything now
+    away: Callable[[Exception, float], object]  # Redis can't be reached, or can't do anything now; when it was asked
     back: Callable[[], object]  # it can again
 
 
@@ -58,7 +58,7 @@ class Heart:
         self._beating: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
         self._stopping = False
         self._timer: asyncio.TimerHandle | None = None
-        self.beside: Callable[[Scripts], Awaitable[None]] | None = None  # done at each look, while locks are kept
+        self.beside: Callable[[Scripts], Awaitable[bool]] | None = None  # done at each look, while locks are kept; whether it asked Redis
 
     def doubt(self, jids: Iterable[str]) -> None:
         """Somebody said that these locks are lost: see at once whether they can still be renewed."""
@@ -117,16 +117,17 @@ class Heart:
         if self._given_up(held):
             return LONGEST_PAUSE
         due = [run for run in held if self._next(run) <= time.monotonic()]
+        asked, answered = time.monotonic(), bool(due)
         try:
             for start in range(0, len(due), MOST_PER_CALL):
                 await self._renew(due[start : start + MOST_PER_CALL], told)
             if self.beside is not None:
-                await self.beside(self._scripts)
+                answered = await self.beside(self._scripts) or answered
         except NOT_NOW as error:
-            told.away(error)
+            told.away(error, asked)
             self._away_since = self._away_since or time.monotonic()
             return min(0.1 + (time.monotonic() - self._away_since) / 2, LONGEST_AWAY)
-        if self._away_since is not None:
+        if self._away_since is not None and answered:  # without a question there is no news of Redis
             self._away_since = None
             told.back()
         return SHORTEST_PAUSE

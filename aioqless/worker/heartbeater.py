@@ -33,8 +33,8 @@ class Heartbeater:
         self._news = asyncio.Event()
         runner.begun = self._heart.heed
 
-    def do_beside(self, act: Callable[[Scripts], Awaitable[None]]) -> None:
-        """Let the heart do this, too, several times a second in its own thread."""
+    def do_beside(self, act: Callable[[Scripts], Awaitable[bool]]) -> None:
+        """Have the heart call this, too, several times a second in its own thread; it returns whether it asked Redis for anything."""
         self._heart.beside = act
 
     def doubt(self, *jids: str) -> None:
@@ -70,7 +70,7 @@ class Heartbeater:
         tell = ended.get_loop().call_soon_threadsafe
         told = Told(
             lost=lambda run: tell(self._lost, run),
-            away=lambda error: tell(self._outage.lost, error),
+            away=lambda error, asked: tell(self._outage.lost, error, asked),
             back=lambda: tell(self._outage.found),
         )
         with contextlib.suppress(RuntimeError):  # the worker's loop was closed before

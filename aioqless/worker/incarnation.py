@@ -64,10 +64,10 @@ class Incarnation:
             async with asyncio.timeout(PATIENCE):
                 await self._scripts("incarnation", "leave", worker=self._worker, id=self._id)
 
-    async def renew(self, scripts: Scripts) -> None:
-        """Claim the name anew when it is time. If another worker has it by now, this one is told to stop."""
+    async def renew(self, scripts: Scripts) -> bool:
+        """Claim the name again when it is time, and return whether Redis was asked. If another worker has it by now, stop this one."""
         if self.taken is not None or time.monotonic() - self._renewed < RENEW:
-            return
+            return False
         try:
             await self._claim(scripts)
         except NameTaken as taken:
@@ -75,24 +75,27 @@ class Incarnation:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._lost)
             log.error("worker.name_lost", why=str(taken))
+        return True
 
     async def holds(self) -> bool:
         """Whether it may act under the name: after a silence as long as the promise, it asks before it does."""
         if self.taken is None and time.monotonic() - self._renewed > PROMISE:
+            asked = time.monotonic()
             try:
                 await self.renew(self._scripts)
             except NOT_NOW as away:
-                self._outage.lost(away)
+                self._outage.lost(away, asked)
                 return False
         return self.taken is None
 
     async def _until_redis_answers(self, call: Callable[[], Any]) -> Any:
         """Its answer; None when told to stop meanwhile."""
         while not self._stopping():
+            asked = time.monotonic()
             try:
                 answer = await call()
             except NOT_NOW as away:
-                await self._outage.pause(away)
+                await self._outage.pause(away, asked)
             else:
                 self._outage.found()
                 return answer

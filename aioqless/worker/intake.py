@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from aioqless.errors import QueueFull
 from aioqless.happening import happens
@@ -47,13 +48,14 @@ class Intake:
 
     async def _look(self) -> float:
         """Take a portion; returns the seconds until the next look."""
+        asked = time.monotonic()
         try:
             if not self._checked:
                 await self._arrivals.check()
                 self._checked = True
             came = await self._arrivals.look()
         except NOT_NOW as away:
-            return self._outage.lost(away)
+            return self._outage.lost(away, asked)
         except QueueFull as full:
             log.warning("intake.held", source=str(self._source), error=str(full))
             self.looked = True

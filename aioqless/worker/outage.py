@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from redis import exceptions
 
@@ -24,11 +25,15 @@ class Outage:
         self._most = most
         self.permitted = False  # whether Redis ever let it take jobs
         self.reached = False  # whether Redis answered last
+        self._answered = float("-inf")  # when it did
         self._since: float | None = None
         self._back = asyncio.Event()
 
-    def lost(self, error: Exception) -> float:
-        """Redis can't be reached, or can't do anything now; returns the seconds to wait until the next try, which grow.
+    def lost(self, error: Exception, asked: float) -> float:
+        """Record that a call failed because Redis is away, and return the seconds to wait until the next try, which grow.
+
+        A failure of a call that was sent (at `asked`, by time.monotonic) before Redis last answered another one says nothing of now:
+        connections fail one after the other, and a thread or a busy loop may report late. The next try will tell.
 
         Raises AioqlessError when permissions are missing that the worker has never had.
         """
@@ -36,7 +41,9 @@ class Outage:
             raise AioqlessError(
                 f"the user of Redis lacks permissions that a worker needs: {error}. `aioqless acl worker` prints a user that has them"
             )
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
+        if asked < self._answered:
+            return self._first
         self.reached = False
         self._back.clear()
         if self._since is None:
@@ -44,14 +51,15 @@ class Outage:
             log.error("worker.redis_lost", error=str(error))
         return min(self._first + (now - self._since) / 2, self._most)
 
-    async def pause(self, error: Exception) -> None:
-        """The same, and wait for so long, or until Redis has answered another part of the worker."""
-        await happens(self._back, self.lost(error))
+    async def pause(self, error: Exception, asked: float) -> None:
+        """The same, and wait for so long, or until Redis has answered another call."""
+        await happens(self._back, self.lost(error, asked))
 
     def found(self) -> None:
         """Redis answered."""
         self.reached = True
+        self._answered = time.monotonic()
         self._back.set()
         if self._since is not None:
-            log.info("worker.redis_found", seconds=round(asyncio.get_running_loop().time() - self._since, 3))
+            log.info("worker.redis_found", seconds=round(self._answered - self._since, 3))
             self._since = None

@@ -185,6 +185,7 @@ class Poller:
     async def _look(self) -> float:
         """Learn which queues there are; returns the seconds to wait when Redis is away."""
         queues: list[str] = []
+        asked = time.monotonic()
         self._look_at = asyncio.get_running_loop().time() + LOOK  # what is said meanwhile has it look again
         try:
             while page := await self._scripts("queue_names", offset=len(queues), count=NAMES_PER_PAGE):
@@ -193,7 +194,7 @@ class Poller:
                     break
         except NOT_NOW as away:
             self._look_at = 0.0
-            return self._outage.lost(away)
+            return self._outage.lost(away, asked)
         self._outage.found()
         self.subscriptions.meet(queues)
         return 0
@@ -227,7 +228,7 @@ class Poller:
                         request=request,
                     )
                 except NOT_NOW as away:
-                    pause = self._outage.lost(away)
+                    pause = self._outage.lost(away, since)
                 else:
                     self._outage.permitted = True
                     self._outage.found()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from aioqless.errors import QueueFull
@@ -44,13 +45,14 @@ class Scheduler:
 
     async def _tried(self) -> float:
         """The seconds until the next attempt, which grow while Redis is away."""
+        asked = time.monotonic()
         try:
             if not self.reconciled:
                 await self._declarations.reconcile(self._scripts)
                 self.reconciled = True
             pause = await self._tick()
         except NOT_NOW as away:
-            return self._outage.lost(away)
+            return self._outage.lost(away, asked)
         except QueueFull as full:
             log.warning("recurring.held", error=str(full))
             self.looked = True

@@ -167,7 +167,7 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(clie
 
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
-        worker._heartbeater.do_beside(lambda scripts: asyncio.sleep(60))
+        worker._heartbeater.do_beside(lambda scripts: asyncio.sleep(60, False))
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heart_starved", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > pulse.LATE

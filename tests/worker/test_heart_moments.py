@@ -7,10 +7,12 @@ import time
 from typing import Any
 
 import pytest
+from redis import exceptions
 
 from aioqless import Client, Job, job
+from aioqless.scripts import Scripts
 from aioqless.worker import pulse
-from aioqless.worker.heart import Heart
+from aioqless.worker.heart import Heart, Told
 from tests.conftest import Until
 
 from .conftest import Lines, Work
@@ -35,6 +37,31 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(cl
     heart._beating = Ending((loop, None))  # type: ignore[assignment]
     heart.doubt(["a"])
     assert heart._beating is None
+
+
+# Outages
+
+
+async def test_redis_is_reported_as_found_only_after_it_answered(scripts: Scripts, until: Until) -> None:
+    looks: list[int] = []  # how often Redis had been reported as found at each look
+    found: list[float] = []
+
+    async def ask(_: Scripts) -> bool:
+        """Redis is away at the first look; it is asked for nothing in the next three, and answers then."""
+        looks.append(len(found))
+        if len(looks) == 1:
+            raise exceptions.ConnectionError("away")
+        return len(looks) > 4
+
+    watched = pulse.Pulse()
+    watched.watch()
+    heart = Heart(scripts, "ann", {}, watched, 600)
+    heart.beside = ask
+    beating = asyncio.create_task(heart.beat(Told(lost=print, away=lambda *_: None, back=lambda: found.append(time.monotonic()))))
+    await until(lambda: found)
+    heart.stop()
+    await beating
+    assert looks == [0] * 5
 
 
 # Redis' clock

@@ -1,6 +1,8 @@
-"""How long a worker waits before it tries Redis again."""
+"""When a worker takes Redis for away, and how long it waits before it tries again."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 
@@ -12,12 +14,23 @@ from .conftest import Lines
 async def test_the_pauses_grow_from_the_first_to_the_longest(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     outage = Outage(0.2, 3.0)
     away = ConnectionError("away")
-    assert outage.lost(away) == pytest.approx(0.2, abs=0.1)
+    assert outage.lost(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
     assert outage._since is not None
     outage._since -= 2
-    assert outage.lost(away) == pytest.approx(1.2, abs=0.1)
+    assert outage.lost(away, time.monotonic()) == pytest.approx(1.2, abs=0.1)
     outage._since -= 100
-    assert outage.lost(away) == 3.0
+    assert outage.lost(away, time.monotonic()) == 3.0
     outage.found()
-    assert outage.lost(away) == pytest.approx(0.2, abs=0.1)
+    assert outage.lost(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
     assert len(lines.of("worker.redis_lost")) == 2 and len(lines.of("worker.redis_found")) == 1
+
+
+async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begins_no_outage(lines: Lines) -> None:
+    outage = Outage(0.2, 3.0)
+    asked = time.monotonic()
+    outage.lost(ConnectionError("away"), asked)
+    outage.found()
+    assert outage.lost(ConnectionError("connection refused before it was back"), asked) == 0.2
+    assert outage.reached and len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_found")) == 1
+    outage.lost(ConnectionError("away again"), time.monotonic())
+    assert not outage.reached and len(lines.of("worker.redis_lost")) == 2

@@ -153,7 +153,7 @@ async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost
     monkeypatch.setattr(finisher, "FORGOTTEN", 0.5)
     again = asyncio.Event()
     async with work(stay[0], using=away) as worker:
-        monkeypatch.setattr(worker._outage, "pause", lambda error: again.wait())
+        monkeypatch.setattr(worker._outage, "pause", lambda *_: again.wait())
         await kept(away, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
         async with Client(own_server.url) as other:  # what the try that got through would have done

@@ -121,8 +121,8 @@ async def test_one_that_loses_its_name_stops_at_once_and_says_so(
 async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it_has_asked(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def never(*_: object) -> None:
-        return None
+    async def never(*_: object) -> bool:
+        return False
 
     worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), poll=30), name="ann")
     worker._heartbeater.do_beside(never)  # as if the process had been stopped
