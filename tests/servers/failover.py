@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import signal
 import sys
 import tempfile
 import time
@@ -38,12 +37,12 @@ async def killed_under_load(watched: Watched, load: Load, *, stall: float = 0.0,
         others = [each for each in watched.servers if each is not old]
         if stall:
             for each in others:
-                each.send(signal.SIGSTOP)
+                each.suspend()
             await asyncio.sleep(stall)
         old.kill()
         ledger.killed = time.monotonic()
         for each in others:
-            each.send(signal.SIGCONT)
+            each.resume()
         await until(lambda: len(ledger.put) >= before + jobs, 60)
     async with Client(watched.url) as client:
         gone = await lost(client, ledger)

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from aioqless.embedded.program import Program, find_program, program_at
 
 TESTED = "AIOQLESS_TESTED_SERVER"
+BUS = 10_000  # how far a Cluster node's bus is above its port
 
 
 def free_port() -> int:
@@ -26,13 +27,13 @@ def free_port() -> int:
         return port
 
 
-def free_ports(count: int) -> list[int]:
-    """For nodes of a Cluster, whose bus takes the port 10,000 above."""
+def free_ports(count: int, offer: Callable[[], int] = free_port) -> list[int]:
+    """Ports for nodes of a Cluster, whose bus takes the port 10,000 above: no node's port is another's bus."""
     found: list[int] = []
     while len(found) < count:
-        port = free_port()
-        if port < 55_000 and port not in found:
-            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port + 10_000)):
+        port = offer()
+        if port < 55_000 and not {port - BUS, port, port + BUS} & {*found}:
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port + BUS)):
                 found.append(port)
     return found
 
@@ -106,9 +107,15 @@ class Server:
     def _command(self) -> list[str]:
         return [str(self._program.path)]
 
-    def send(self, number: signal.Signals) -> None:
+    def suspend(self) -> None:
+        """Stop the process until `resume`; returns when it has stopped, which takes a while on a busy machine."""
         assert self._process
-        self._process.send_signal(number)
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+
+    def resume(self) -> None:
+        assert self._process
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End it with kill -9, also if it is stopped."""

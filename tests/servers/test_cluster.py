@@ -17,7 +17,7 @@ from tests.conftest import Until
 
 from .load import Ledger, Load, lost
 from .load import until as eventually
-from .running import Cluster, Server, server_at_hand
+from .running import Cluster, Server, free_ports, server_at_hand
 
 SPREAD = ("{a}", "{b}", "{c}")  # one on each master
 
@@ -173,6 +173,11 @@ async def test_a_namespace_goes_on_within_15_s_when_its_master_is_killed_under_l
             if slots[namespace] is not dying:
                 assert await lost(client, ledger) == []
     assert cluster.owner(slot_of("{b}")) is not dying
+
+
+def test_the_bus_of_no_node_takes_the_port_of_another() -> None:
+    offered = iter([32_001, 42_001, 32_001, 22_001, 32_003])
+    assert free_ports(2, lambda: next(offered)) == [32_001, 32_003]
 
 
 @pytest.mark.parametrize(("name", "tag"), [("{a}", "a"), ("x{ab}c{d}", "ab"), ("{a}b}", "a"), ("ql", ""), ("{}a", ""), ("{a", "")])

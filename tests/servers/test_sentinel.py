@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -42,7 +41,7 @@ async def test_a_master_that_hangs_is_left_for_the_one_that_took_over(tmp_path: 
         async with Client(watched.url, timeout=2) as client:
             await client.queue("mail").put("Greet", jid="before")
             hanging = watched.master()
-            hanging.send(signal.SIGSTOP)
+            hanging.suspend()
             began = time.monotonic()
             await client.queue("mail").put("Greet", jid="after")
             assert time.monotonic() - began < 15
@@ -51,7 +50,7 @@ async def test_a_master_that_hangs_is_left_for_the_one_that_took_over(tmp_path: 
             async with client.events.all() as events:
                 await client.queue("mail").put("Greet", jid="told")
                 assert (await anext(events)).jid == "told"
-            hanging.send(signal.SIGCONT)
+            hanging.resume()
 
 
 # What sentinels say
