@@ -39,6 +39,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     job.failed           warning  seconds group message exhausted
     job.released         info     seconds delay why
     job.settled          info     seconds error
+    job.left_running     warning  jid klass queue seconds stack
     job.lock_lost        warning  seconds why
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome why
@@ -89,8 +90,10 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     process.ready        info     process seconds
     process.ended        info     process code seconds
     process.replaced     info     process seconds
+    process.killed       error    process seconds
     process.died         error    process code seconds pause
     process.refused      error    process code
+    process.exit_forced  warning  code threads
     log.lines_dropped    warning  lines error
 """
 

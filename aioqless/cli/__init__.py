@@ -12,6 +12,7 @@ watching.py   events as lines; jobs until they are through
 completing.py what the shell completes
 meant.py      names that there aren't, and which ones were meant
 worker.py     worker
+shutdown.py   the end of a worker's process, when it was promised
 jobs.py       put, get, jobs
 again.py      retry, edit, unfail
 acting.py     cancel, move, tag, track

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,16 @@ from types import ModuleType
 import typer
 
 from aioqless.cli.app import run
-from aioqless.cli.signals import obeyed_by_worker
+from aioqless.cli.shutdown import Shutdown
+from aioqless.cli.signals import obeyed_by_worker, soon
 from aioqless.client import Client
 from aioqless.log import log
 from aioqless.processes import WORN, Line
 from aioqless.processes.health import told
 from aioqless.processes.line import PAUSED, READY, STARTING
 from aioqless.worker import Settings, Worker
+
+MARGIN = 2.0  # seconds beyond `grace` and `kill_after` for killed processes to be seen to end and for outcomes to be stored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,23 +54,40 @@ class Process:
             log.info("worker.sandboxed", directory=str(sandbox.enter(self.sandbox)))
         if self.paused:
             worker.pause()
-        obeyed_by_worker(worker, supervised=self.line is not None)
+        shutdown = Shutdown(self.settings.grace + self.settings.kill_after + MARGIN, lambda: worker.waits_for_redis)
+        worker.notify_stopping = shutdown.begin
+        obeyed_by_worker(worker, shutdown, supervised=self.line is not None)
         async with AsyncExitStack() as stack:
             if self.line is not None:
-                line = asyncio.create_task(Line(self.line, lambda: _state(worker), lambda: _orphaned(worker)).run())
+                line = asyncio.create_task(Line(self.line, lambda: _state(worker), _orphaned(worker, shutdown)).run())
                 stack.callback(line.cancel)
             elif self.health:
                 await stack.enter_async_context(told(self.health, live=lambda: True, ready=lambda: worker.ready))
             gc.freeze()  # what stays for good: to walk through it at each full collection would hold all jobs up for 30 ms
-            await worker.run()
-        if worker.worn and self.line is not None:
-            raise typer.Exit(WORN)
+            try:
+                await worker.run()
+            finally:
+                shutdown.begin()
+        shutdown.code = WORN if worker.worn and self.line is not None else 0
+        if worker.left_running:
+            await worker.release_left()
+            shutdown.end()
+        if shutdown.code:
+            raise typer.Exit(shutdown.code)
 
 
 def _state(worker: Worker) -> bytes:
     return PAUSED if worker.paused else READY if worker.ready else STARTING
 
 
-def _orphaned(worker: Worker) -> None:
-    worker.stop()
-    log.warning("worker.orphaned")
+def _orphaned(worker: Worker, shutdown: Shutdown) -> Callable[[], None]:
+    """What the thread does that finds the supervisor gone."""
+    call = soon()
+
+    def stop() -> None:
+        shutdown.begin()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            call(worker.stop)
+        log.warning("worker.orphaned")
+
+    return stop

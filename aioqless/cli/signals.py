@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from aioqless import signals
+from aioqless.cli.shutdown import Shutdown
 from aioqless.log import log
 from aioqless.processes import Supervisor
 from aioqless.worker import Worker
@@ -36,7 +37,7 @@ def stop_when_told(stop: Callable[[], object]) -> None:
     on(DEADLY, lambda _: call(stop))
 
 
-def obeyed_by_worker(worker: Worker, *, supervised: bool) -> None:
+def obeyed_by_worker(worker: Worker, shutdown: Shutdown, *, supervised: bool) -> None:
     """SIGTERM, SIGINT: drain, and at the second end at once: what it held runs elsewhere when its locks expire. Under a supervisor it is
     the supervisor that ends it, for the second may be the first that was passed on.
 
@@ -49,6 +50,7 @@ def obeyed_by_worker(worker: Worker, *, supervised: bool) -> None:
         if told and not supervised:
             os._exit(128 + number)
         told = True
+        shutdown.begin()
         call(worker.stop)
 
     on(DEADLY, stop)

@@ -78,7 +78,13 @@ def worker(
 
 def _supervise(given: dict[str, Any]) -> int:
     """Look after several; returns the exit code."""
-    plan = Plan(command=command, processes=given["workers"] or 1, grace=given["grace"], burst=given["burst"], forgiving=given["reload"])
+    plan = Plan(
+        command=command,
+        processes=given["workers"] or 1,
+        grace=given["grace"] + given["kill_after"],
+        burst=given["burst"],
+        forgiving=given["reload"],
+    )
     return supervise(plan, health=given["health"], but=given["sandbox"])
 
 

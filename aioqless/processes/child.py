@@ -62,7 +62,12 @@ class Child:
     @property
     def hung(self) -> bool:
         """Whether it has been silent for too long: its loop is blocked, or it doesn't get to its start."""
-        return not self.end.done() and asyncio.get_running_loop().time() - self._heard > HUNG
+        return not self.end.done() and self.silence > HUNG
+
+    @property
+    def silence(self) -> float:
+        """Seconds since its latest word."""
+        return asyncio.get_running_loop().time() - self._heard
 
     async def works(self) -> bool:
         """Wait until it pops, or would but for a pause; False when it ended before."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
 from collections.abc import Callable
 
 STARTING, READY, PAUSED = b"-", b"+", b"="
@@ -16,7 +17,8 @@ FIRST = 0.05  # and until it has become ready
 
 
 class Line:
-    """A process' end. `state` says how it is; `gone` is called when there is no supervisor any more."""
+    """A process' end. `state` says how it is; `gone` is called, in a thread, when there is no supervisor any more: the loop may be
+    blocked."""
 
     def __init__(self, descriptor: int, state: Callable[[], bytes], gone: Callable[[], None]) -> None:
         self._socket = socket.socket(fileno=descriptor)
@@ -25,19 +27,16 @@ class Line:
         self._gone = gone
 
     async def run(self) -> None:
-        """Talk until cancelled, or until nobody listens."""
-        reader, writer = await asyncio.open_unix_connection(sock=self._socket)
-        beating = asyncio.create_task(self._beat(writer))
-        try:
-            with contextlib.suppress(OSError):
-                await reader.read()
-            self._gone()
-        finally:
-            beating.cancel()
-            writer.close()
-
-    async def _beat(self, writer: asyncio.StreamWriter) -> None:
+        """Tell the state until cancelled."""
+        threading.Thread(target=self._listen, name="aioqless line", daemon=True).start()
         while True:
             state = self._state()
-            writer.write(state)
+            with contextlib.suppress(OSError):  # the supervisor is gone, or has been stopped for long
+                self._socket.send(state, socket.MSG_DONTWAIT)
             await asyncio.sleep(FIRST if state == STARTING else BEAT)
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._socket.recv(64):
+                pass
+        self._gone()

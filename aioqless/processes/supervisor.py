@@ -16,7 +16,7 @@ WORN = 4  # the exit code of a process that has done its share and wants to be r
 REFUSALS = (1, 2, 3)  # and of one that can't start as it was told
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0  # seconds before a process that died is replaced; doubled each time
 STEADY = 60.0  # seconds of life after which earlier deaths are forgotten
-LATE = 5.0  # seconds behind the grace after which a roll goes on, though an old process still lives
+LATE = 5.0  # seconds behind the grace after which a roll goes on, though an old process still lives; and a silent one is killed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,18 @@ class Supervisor:
             place.hurry.set()
         self.tell(signal.SIGTERM)
         if not stopping:
+            asyncio.get_running_loop().call_later(self._plan.grace + LATE, self._kill_silent)
             log.info("supervisor.draining", processes=len(self._children))
+
+    def _kill_silent(self) -> None:
+        """Processes end by themselves within their grace, unless some code keeps the interpreter to itself. One that only waits for Redis
+        isn't silent."""
+        for child in self._children:
+            if child.silence > LATE:
+                child.tell(signal.SIGKILL)
+                log.error("process.killed", process=child.number, seconds=round(child.silence, 3))
+        if self._children:
+            asyncio.get_running_loop().call_later(LATE, self._kill_silent)
 
     def kill(self, code: int) -> None:
         """End every process at once, and return `code`: what they held runs elsewhere when its locks expire."""

@@ -36,6 +36,7 @@ class Poller:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
         self.all_looked: Callable[[], bool] = lambda: True  # whether those who bring jobs have brought what was due at the start
+        self.notify_stopping: Callable[[], object] = lambda: None  # called when it is told to stop
         self.stopping = False  # whether it was told to pop no more
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self.share = Share(settings)
@@ -88,6 +89,7 @@ class Poller:
     def stop(self) -> None:
         """Let `run` return, after a pop that is under way."""
         self.stopping = True
+        self.notify_stopping()
         self._woken.set()
         self._going.set()
         self._plenty.set()

@@ -34,6 +34,7 @@ class Run:
     kept: bytes | None = None  # what is kept of the result
     data: bytes | None = None
     error: BaseException | None = None
+    left: bool = False  # its code doesn't stop, and the worker ends without it
     counted: float | None = None  # since when its time is counted, if not since it started
 
     @property

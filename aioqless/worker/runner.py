@@ -11,6 +11,7 @@ from typing import Any, Self
 from aioqless import names
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, Surroundings
+from aioqless.happening import happens
 from aioqless.jobs import Job
 from aioqless.log import bind, log
 from aioqless.worker.executors import Executors
@@ -19,11 +20,15 @@ from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, b
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
 from aioqless.worker.settings import Settings
+from aioqless.worker.stacks import stack_of
+
+STRAGGLING = 1.0  # seconds on top of `kill_after`, in which a process that was killed is seen to end
 
 
 class Runner:
     """Owns the table of running jobs, and the slots. A run leaves its slot when its code has stopped, the table only when Redis knows its
-    outcome: until then its lock is kept alive. Leaving the block waits `grace` seconds for what runs, then stops it and hands it back."""
+    outcome: until then its lock is kept alive. Leaving the block waits `grace` seconds for what runs, then stops it and hands it back. Code
+    that hasn't stopped `kill_after` seconds later is left running."""
 
     def __init__(self, handlers: Handlers, surroundings: Surroundings, finisher: Finisher, settings: Settings) -> None:
         self.running: dict[str, Run] = {}
@@ -35,6 +40,7 @@ class Runner:
         self._surroundings = surroundings
         self._finisher = finisher
         self._settings = settings
+        self.left: list[Run] = []  # those whose code didn't stop when the worker did
         self._handing_back = False
         self._executors = Executors(handlers, settings)
 
@@ -72,6 +78,8 @@ class Runner:
                     former.stop("lost")
                 await asyncio.wait([former.watcher])
             await self._attempt(run)
+            if run.left:
+                return
             if run.task is None or run.task.done():
                 self._vacate(run)
             if outcome := self._outcome(run):
@@ -183,8 +191,30 @@ class Runner:
                 await self._all_ended(self._settings.grace)
         finally:
             self.hand_back()
+            await self._code_stopped(self._settings.kill_after + STRAGGLING)
+            self._leave_behind()
             await self._all_ended(None)
             await self._executors.aclose()
+
+    async def _code_stopped(self, timeout: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        while self.slots and (seconds := until - loop.time()) > 0:
+            self.vacancy.clear()
+            await happens(self.vacancy, seconds)
+
+    def _leave_behind(self) -> None:
+        """End without code that doesn't stop: a thread can't be stopped, and a coroutine may suppress its cancellation. Its job's lock is
+        no longer renewed."""
+        loop = asyncio.get_running_loop()
+        self.left = list(self.slots)
+        for run in self.left:
+            run.left = True
+            self.running.pop(run.job.jid, None)
+            for task in (run.watcher, run.task):
+                if task is not None:
+                    task.cancel()
+            log.warning("job.left_running", **run.who, seconds=round(loop.time() - run.started, 3), stack=stack_of(run, loop))
 
     async def _all_ended(self, timeout: float | None) -> None:
         if watchers := [run.watcher for run in self.running.values() if run.watcher is not None]:

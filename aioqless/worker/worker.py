@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Self
 
 import anyio
+from redis import exceptions
 
 from aioqless import names
 from aioqless.client import Client, worker_name
@@ -32,6 +34,8 @@ from aioqless.worker.settings import Settings
 from aioqless.worker.stacks import stack_of
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.unread import Unread
+
+RELEASING = 1.0  # seconds for Redis to take back jobs whose code can't be stopped
 
 
 class Worker:
@@ -68,6 +72,8 @@ class Worker:
             self._heartbeater.do_beside(self._incarnation.renew)
             self._poller.may_pop = self._incarnation.holds
         self._unread = Unread(scripts)
+        self.notify_stopping: Callable[[], object] = lambda: None  # called when it begins to stop, for whatever reason
+        self._poller.notify_stopping = lambda: self.notify_stopping()
         self._running: asyncio.Task[None] | None = None
         self._opening = False
 
@@ -90,6 +96,25 @@ class Worker:
     def running(self) -> list[str]:
         """The jids of what runs now, and of what has ended and isn't stored yet."""
         return list(self._runner.running)
+
+    @property
+    def left_running(self) -> list[str]:
+        """The jids of jobs whose code hadn't stopped when the worker had to end."""
+        return [run.job.jid for run in self._runner.left]
+
+    @property
+    def waits_for_redis(self) -> bool:
+        """Whether it keeps outcomes that Redis, which is away, may still take before their locks expire. From any thread."""
+        runs = self._runner.running.copy().values()
+        return not self._outage.reached and any(run.ended and time.monotonic() < run.deadline for run in runs)
+
+    async def release_left(self) -> None:
+        """Release the jobs in `left_running` at no cost of a retry. For a process that ends right after: their code still runs."""
+        with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
+            async with asyncio.timeout(RELEASING):
+                for run in self._runner.left:
+                    if not run.job.settled and run.stopped_by == "shutdown":
+                        await self._scripts("release", jid=run.job.jid, worker=self.name, fence=run.job.fence)
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

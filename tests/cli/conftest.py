@@ -27,7 +27,7 @@ PATIENCE = 60.0  # seconds: much here waits for processes that start, of which a
 MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
 
 JOBS = """
-import asyncio, gc, multiprocessing, os, signal, structlog, tempfile, time, aioqless
+import asyncio, gc, multiprocessing, os, signal, structlog, tempfile, threading, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -40,6 +40,18 @@ async def stay(job):
 @aioqless.job(klass="Block")
 def block(job):
     time.sleep(600)
+
+@aioqless.job(klass="Leave")
+async def leave(job):
+    threading.Thread(target=time.sleep, args=[600], name="left behind").start()
+
+@aioqless.job(klass="Suppress")
+async def suppress(job):
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
 
 @aioqless.job(klass="Apart", executor="process")
 def apart(job):

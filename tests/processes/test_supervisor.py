@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aioqless.processes import Plan, Supervisor, child
+from aioqless.processes import supervisor as supervisor_module
 from aioqless.processes.child import Child
 from tests.conftest import Until
 
@@ -90,6 +91,15 @@ async def test_an_old_process_that_does_not_end_does_not_hold_up_a_roll(until: U
         supervisor.roll()
         await until(lambda: supervisor.ready == 4)
         assert {each.number for each in supervisor._children} == {1, 2, 3, 4}
+
+
+async def test_a_silent_process_that_ignores_its_end_is_killed(until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_module, "LATE", 0.1)
+    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    async with running(stubborn + SPEAK + WAIT, grace=0.1) as (supervisor, task):
+        await until(lambda: supervisor.ready == 1)
+        supervisor.stop()
+        assert await asyncio.wait_for(task, 10) == 0
 
 
 async def test_what_a_process_leaves_running_does_not_hold_its_place(until: Until) -> None:

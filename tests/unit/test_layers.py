@@ -52,6 +52,7 @@ WORKER = [
     {""},
 ]
 CLI = [
+    {"shutdown"},
     {"words", "completing", "signals", "given"},
     {"app", "bars", "printing", "shapes"},
     {"asking", "meant", "portrait", "process", "processes", "serving", "pipeline"},

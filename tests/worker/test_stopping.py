@@ -117,6 +117,29 @@ async def test_a_job_is_not_handed_back_while_its_code_runs_in_a_thread(client: 
     assert states == ["running", "complete"]
 
 
+async def test_a_worker_ends_without_code_that_does_not_stop_and_says_where_it_is(
+    client: Client, work: Work, until: Until, lines: Lines, began: list[str]
+) -> None:
+    end = threading.Event()
+
+    @job(klass="Block")
+    def block(job: Job[Any]) -> None:
+        began.append(job.jid)
+        end.wait(60)
+
+    await client.queue("mail").put(block, jid="a")
+    try:
+        async with asyncio.timeout(20), work(block, grace=0.05, kill_after=0.05) as worker:
+            await until(lambda: began)
+        assert worker.left_running == ["a"] and worker.running == []
+        (left,) = lines.of("job.left_running", jid="a")
+        assert "end.wait(60)" in left["stack"]
+        assert await state_of(client, "a") == "running"  # its code runs: its lock is left to expire
+        await until(lambda: "aioqless a" not in {task.get_name() for task in asyncio.all_tasks()})  # else the host's loop couldn't end
+    finally:
+        end.set()
+
+
 async def test_a_plain_function_that_still_waits_for_a_thread_is_handed_back_unbegun(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:

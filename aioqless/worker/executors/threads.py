@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +29,11 @@ class Threads:
         try:
             thread = asyncio.ensure_future(anyio.to_thread.run_sync(_end_of, call, limiter=anyio.CapacityLimiter(1)))
             while not thread.done():
-                with contextlib.suppress(asyncio.CancelledError):
+                try:
                     await asyncio.wait([thread])
+                except asyncio.CancelledError:
+                    if run.left:
+                        raise
         finally:
             self._slots.release_on_behalf_of(run)
         result, error = thread.result()

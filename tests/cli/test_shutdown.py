@@ -1,0 +1,86 @@
+"""A worker's process ends when it promised to, whatever its handlers left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from aioqless import Client
+from tests.conftest import Until
+
+from .conftest import PATIENCE, Start
+from .test_processes import pid_of
+from .test_worker import state_of
+
+SHORT = ("--grace", "0.5", "--kill-after", "0.1")
+
+
+async def test_a_thread_that_a_handler_left_does_not_keep_the_process(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Leave", jid="a")
+    async with start(*SHORT) as worker:
+        await until(lambda: worker.logged("job.completed"))
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    (forced,) = worker.logged("process.exit_forced")
+    assert forced["code"] == 0 and "left behind" in forced["threads"]
+    assert await state_of(client, "a") == "complete"
+
+
+@pytest.mark.parametrize("klass", ["Block", "Suppress"])
+async def test_a_job_whose_code_does_not_stop_is_released_and_the_process_ends(
+    client: Client, start: Start, until: Until, klass: str
+) -> None:
+    await client.queue("mail").put(klass, jid="a")
+    async with start(*SHORT) as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    (left,) = worker.logged("job.left_running")
+    assert left["jid"] == "a" and "jobs.py" in left["stack"]
+    assert worker.logged("process.exit_forced")
+    back = await client.jobs.get("a")
+    assert back and (back.state, back.remaining, back.worker) == ("waiting", 5, "")
+
+
+async def test_a_blocked_loop_does_not_keep_the_process(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Hold", 600, jid="a")
+    async with start(*SHORT) as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.terminate()
+        assert await worker.ended() == 1
+    assert worker.logged("process.exit_forced")
+    assert await state_of(client, "a") == "running"  # until its lock expires
+
+
+@pytest.mark.parametrize("klass", ["Block", "Hold", "Leave"])
+async def test_processes_of_a_killed_supervisor_end_whatever_their_handlers_do(
+    client: Client, start: Start, until: Until, klass: str
+) -> None:
+    await client.queue("mail").put(klass, 600)
+    async with start("-w", "1", *SHORT) as worker:
+        await until(lambda: worker.logged("job.started"))
+        pid = pid_of(worker, 1)
+        worker.process.kill()
+        await until(lambda: not _exists(pid), PATIENCE)
+
+
+async def test_a_roll_leaves_no_process_behind_whose_job_does_not_stop(client: Client, start: Start, until: Until) -> None:
+    await client.queue("mail").put("Block", jid="a")
+    async with start("-w", "1", *SHORT) as worker:
+        await until(lambda: worker.logged("job.started"))
+        pid = pid_of(worker, 1)
+        worker.process.send_signal(signal.SIGHUP)
+        await until(lambda: worker.logged("supervisor.rolled"), PATIENCE)
+        await until(lambda: not _exists(pid), PATIENCE)
+        worker.process.terminate()
+        assert await worker.ended() == 0
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
