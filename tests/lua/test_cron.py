@@ -17,7 +17,7 @@ NOTHING_DUE = {"made": [], "due": []}
 
 async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
     await story.cron("night", 10, next=7200, priority=-2, tags=["x"], retries=3, backlog=4, timezone="Asia/Tokyo", data="[ ]")
-    assert {key for key in await story.everything() if "request" not in key} == {"x:cron:night", "x:ticks", "queues"}
+    assert {key for key in await story.everything() if "request" not in key} == {"x:cron:night", "x:ticks", "queues", "x:days"}
     assert await story.fields("x:cron:night") == {
         "jid": "night", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "recur", "queue": "mail",
         "type": "cron", "cron": "0 2 * * *", "timezone": "Asia/Tokyo", "retries": "3", "backlog": "4", "count": "0",
