@@ -1,8 +1,8 @@
 -- complete: a run is done; the job ends, or goes on in another queue.
 --
--- @arg     jid      string
--- @arg     worker   string        must hold the lock
--- @arg     queue    string        where the job runs
+-- @arg     jid      any_jid
+-- @arg     worker   text          must hold the lock
+-- @arg     queue    text          where the job runs
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data; empty keeps the stored bytes
 -- @option  next     name          the queue to go on in

@@ -2,7 +2,7 @@
 --
 -- @arg     worker   string
 -- @arg     now      time
--- @batch   jid:string queue:string fence:string? data:data? next:name? delay:seconds? depends:jids? result:text?
+-- @batch   jid:any_jid queue:text fence:string? data:data? next:name? delay:seconds? depends:jids? result:text?
 -- @flags   allow-oom
 -- @returns list                   the new state or a refusal for each
 -- @raises  NOJOB BADSTATE LOCKLOST

@@ -1,6 +1,6 @@
 -- fail: something is wrong with a job itself; it stays in a group of its kind until somebody acts.
 --
--- @arg     jid      string
+-- @arg     jid      any_jid
 -- @arg     worker   text          the holder of a running job; empty: an operator, for a job that nobody runs
 -- @arg     group    name          the kind of failure
 -- @arg     message  text

@@ -1,6 +1,6 @@
 -- get: one job.
 --
--- @arg     jid      string
+-- @arg     jid      any_jid
 -- @flags   no-writes
 -- @returns json                   the job; nil when there is none
 

@@ -1,7 +1,7 @@
 -- heartbeat: keep a running job's lock alive.
 --
--- @arg     jid      string
--- @arg     worker   string        must hold the lock
+-- @arg     jid      any_jid
+-- @arg     worker   text          must hold the lock
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data when given
 -- @option  fence    string        must be that of the run

@@ -2,7 +2,7 @@
 --
 -- @arg     worker   string
 -- @arg     now      time
--- @batch   jid:string fence:string?
+-- @batch   jid:any_jid fence:string?
 -- @flags   allow-oom
 -- @returns list                   when each lock now expires, or a refusal
 -- @raises  NOJOB BADSTATE LOCKLOST

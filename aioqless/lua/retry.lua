@@ -1,8 +1,8 @@
 -- retry: run a job again, now or later; it costs one of its retries, and without any left the job fails.
 --
--- @arg     jid      string
--- @arg     queue    string        where the job runs
--- @arg     worker   string        must hold the lock
+-- @arg     jid      any_jid
+-- @arg     queue    text          where the job runs
+-- @arg     worker   text          must hold the lock
 -- @arg     now      time
 -- @arg     delay    seconds?
 -- @option  group    name          why; kept with the job, and the group it fails in when it does

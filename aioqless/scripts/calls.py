@@ -145,7 +145,7 @@ def _argv(header: Command, form: Form, word: str | None, arguments: dict[str, An
     options = [(option.name, given.pop(option.name, None)) for option in form.options]
     if given:
         raise TypeError(f"{header.name}: unknown argument {', '.join(given)}")
-    if form.rest and any(value is not None for _, value in options):
+    if form.rest and (any(value is not None for _, value in options) or argv[-1:] in ([""], [b""])):
         argv.append("")
     for name, value in options:
         if value is not None:

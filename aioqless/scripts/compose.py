@@ -123,7 +123,8 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
         at += 1
     last = f"{at}"
     if form.rest:
-        yield f"{local}{form.rest.name}, rest_end = layout.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at})"
+        known = ", {" + ", ".join(f"{option.name} = true" for option in form.options) + "}" if form.rest.type == "any_jid" else ""
+        yield f"{local}{form.rest.name}, rest_end = layout.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at}{known})"
         last = "rest_end"
     if form.batch:
         yield f"local batch_end = layout.batch({at}, {len(form.batch)})"

@@ -6,7 +6,7 @@
     -- @literal interval                an argument that must be this very word
     -- @when    add                     what follows belongs to calls whose next argument is this word;
     -- @when    list default            `default`: also to calls without any word
-    -- @rest    jids string             a tail of any length; an empty argument ends it
+    -- @rest    jids string             a tail of any length; an empty argument ends it, of any_jid the last one
     -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls `each(function(jid, data) ... end)`
     -- @option  priority priority       a trailing name/value pair, always optional
     -- @present job.many(answer)        what the reply is made of, where that isn't the kept answer itself

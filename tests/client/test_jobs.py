@@ -190,6 +190,30 @@ async def test_what_does_not_run_cannot_be_ended(client: Client, verb: str) -> N
     assert wrong.value.state == "waiting"
 
 
+@pytest.mark.parametrize("state", ["waiting", "complete", "failed", "scheduled"])
+@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
+async def test_holders_verbs_on_a_job_that_nobody_holds_are_refused_for_its_state(client: Client, verb: str, state: str) -> None:
+    held = await running(client) if state in ("complete", "failed") else await put(client, delay=60 if state == "scheduled" else 0)
+    if state == "complete":
+        await held.complete()
+    elif state == "failed":
+        await held.fail("typo", "no such word")
+    job = await client.jobs.get("a")
+    assert job and (job.state, job.worker) == (state, "")
+    with pytest.raises(WrongState, match=f"{verb}: the job is not running") as wrong:
+        await getattr(job, verb)()
+    assert wrong.value.state == state
+
+
+@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
+async def test_who_read_a_job_before_it_ran_is_told_who_holds_it(client: Client, verb: str) -> None:
+    job = await put(client)
+    assert len(await client.queue("mail").pop()) == 1
+    with pytest.raises(LockLost) as lost:
+        await getattr(job, verb)()
+    assert lost.value.holder == client.name
+
+
 # Anybody's verbs
 
 

@@ -33,13 +33,14 @@ TOO_MANY = json.dumps([str(number) for number in range(1001)])
 
 # A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
 SAMPLES = {
-    "string": "a", "text": "some text", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post", "data": "[1]",
-    "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "share": "0.5", "tags": '["x"]',
+    "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post",
+    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "share": "0.5", "tags": '["x"]',
     "jids": '["b"]', "request": "line:1",
 }  # fmt: skip
 WRONG = {
     "string": [],
     "text": [],
+    "any_jid": [],
     "queue": ["{namespace}:q:"],
     "name": NO_NAMES,
     "jid": [*NO_NAMES, "a-history", "a-dependencies", "a-dependents", "-history"],
@@ -56,7 +57,7 @@ WRONG = {
     "jids": [*NO_LISTS, TOO_MANY],
     "request": ["line", "line:", ":1", "line:-1", "line:1.5", "line:one", "a\nline:1", "\x00:1", "x" * 512 + ":1"],
 }
-EMPTY_IS_FINE = {"text", "time"}
+EMPTY_IS_FINE = {"text", "time", "any_jid"}
 
 # Arguments whose names promise more than their types do.
 NAMED = {
@@ -196,6 +197,7 @@ def replaced(texts: list[str], at: int, text: str) -> list[str]:
 def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
     """What is wrong, keys and arguments."""
     command, form = spoken.command, spoken.form
+    any_text = form.rest is not None and form.rest.type == "any_jid"  # what isn't an option behind it is another jid
     if command.key:
         key = Arg(command.key, command.key_type)
         yield "no key", [], spoken.argv()
@@ -218,7 +220,8 @@ def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
         for text in wrong(Arg(form.rest.name, form.rest.type, True)):
             yield f"one of {form.rest.name} is {text[:20]!r}", spoken.keys, spoken.argv(rest=[*spoken.rest, text])
         yield f"too many {form.rest.name}", spoken.keys, spoken.argv(rest=[f"n{number}" for number in range(1001)])
-        yield f"{form.rest.name} go on after their end", spoken.keys, spoken.argv(rest=[*spoken.rest, "", "another"])
+        if not any_text:
+            yield f"{form.rest.name} go on after their end", spoken.keys, spoken.argv(rest=[*spoken.rest, "", "another"])
     if form.batch:
         for text in (*WRONG["count"], "", "1001", "2", "1e9"):
             yield f"the batch has {text[:20]!r}", spoken.keys, spoken.argv(batch=[text, *spoken.batch])
@@ -227,12 +230,13 @@ def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
     for option in form.options:
         for text in (*WRONG[option.type], *([] if option.type in EMPTY_IS_FINE else [""])):
             yield f"{option.name} is {text[:20]!r}", spoken.keys, spoken.argv(options=[option.name, text])
-        yield f"{option.name} has no value", spoken.keys, spoken.argv(options=[option.name])
-    if form.options:
+        if not any_text:
+            yield f"{option.name} has no value", spoken.keys, spoken.argv(options=[option.name])
+    if form.options and not any_text:
         yield "an option that there isn't", spoken.keys, spoken.argv(options=["colour", "red"])
         yield "an option without a name", spoken.keys, spoken.argv(options=["", "red"])
         yield "an option and a half", spoken.keys, spoken.argv(options=["request", "line:1", "colour"])
-    else:
+    elif not form.options:
         yield "one too many", spoken.keys, spoken.argv(options=["another"]) if not form.rest else [*spoken.argv(), "", "another"]
 
 

@@ -285,3 +285,31 @@ async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nob
     await story.change("HSET", "r:r", "interval", interval)
     await story.put("a", 0)
     assert await story.pop(1, count=2) == ["a"]
+
+
+# A jid that is an empty text, as the Ruby client puts it when it is given
+
+
+@pytest.mark.parametrize("end", ["complete", "complete_many", "fail", "retry", "release"])
+async def test_a_job_with_an_empty_jid_is_run_to_its_end(story: Story, end: str) -> None:
+    await _stored(story, jid="")
+    assert await story.pop(160) == [""]
+    assert await story.scripts("heartbeat", jid="", worker="ann", now=161) == 221
+    if end == "complete_many":
+        assert await story.scripts("heartbeat_many", worker="ann", now=162, batch=[{"jid": ""}]) == ["222"]
+        assert await story.scripts("complete_many", worker="ann", now=163, batch=[{"jid": "", "queue": "mail"}]) == ["complete"]
+    elif end == "release":
+        assert await story.scripts("release", jid="", worker="ann", now=162) == "waiting"
+    else:
+        await getattr(story, end)("", 162)
+    expected = {"fail": "failed", "retry": "waiting", "release": "waiting"}.get(end, "complete")
+    assert (await story.get(""))["state"] == expected
+
+
+async def test_a_job_with_an_empty_jid_is_canceled_alone_and_with_others(story: Story) -> None:
+    await _stored(story, jid="")
+    assert await story.cancel("") == [""]
+    await _stored(story, jid="")
+    await _stored(story, jid="a")
+    assert await story.scripts("cancel", jids=["", "a", ""], request="line:1") == ["", "a"]
+    assert not await story.exists("j:") and not await story.exists("j:a")

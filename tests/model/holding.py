@@ -15,9 +15,8 @@ class Holding(HandingOut):
 
     def _held(self, jid: str, worker: str, fence: Number | None) -> Hash:
         """The running job, if this worker's run of it still has its lock."""
-        present("worker", worker)
         job = self._running(jid)
-        if job["worker"] != worker or fence not in (None, job.get("x-fence")):
+        if not worker or job["worker"] != worker or fence not in (None, job.get("x-fence")):
             raise Refusal("LOCKLOST", jid)
         return job
 
@@ -41,7 +40,6 @@ class Holding(HandingOut):
         job.pop("grace", None)
 
     def heartbeat(self, *, jid: str, worker: str, now: Number, data: str | None = None, fence: Number | None = None) -> float:
-        present("jid", jid)
         time = arguments.time(now)
         if data:
             document("data", data)
@@ -73,8 +71,6 @@ class Holding(HandingOut):
         depends: str | None = None,
         fence: Number | None = None,
     ) -> str:
-        present("jid", jid)
-        present("queue", queue)
         time, after = arguments.time(now), arguments.delay(delay)
         if data:
             document("data", data)
@@ -151,7 +147,6 @@ class Holding(HandingOut):
         fence: Number | None = None,
     ) -> str:
         """By its holder, or by an operator (worker ''), who may fail only what nobody runs."""
-        present("jid", jid)
         created("group", group)
         present("message", message)
         time = arguments.time(now)
@@ -191,8 +186,6 @@ class Holding(HandingOut):
         message: str | None = None,
         fence: Number | None = None,
     ) -> int:
-        present("jid", jid)
-        present("queue", queue)
         time, after = arguments.time(now), arguments.delay(delay)
         if group:
             created("group", group)
@@ -217,7 +210,6 @@ class Holding(HandingOut):
 
     def release(self, *, jid: str, worker: str, now: Number, delay: Number | None = None, fence: Number | None = None) -> str:
         """The holder hands a job back, at its old place and at no cost of a retry."""
-        present("jid", jid)
         time, after = arguments.time(now), arguments.delay(delay)
         job = self._held(jid, worker, fence)
         self.append_history(jid, time, "released", {"worker": worker})

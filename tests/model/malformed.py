@@ -28,7 +28,8 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
     a_stage = {"delay": 0}
     bad_stage: Bad = {"delay": DELAY, "depends": [*JSON_STRINGS, '["j1"]']}
     a_run = {"jid": jid, "worker": worker, "now": now}
-    bad_run: Bad = {"jid": NAME, "worker": NAME, "now": NOW}
+    bad_run: Bad = {"now": NOW}
+    bad_reservation: Bad = {"jid": NAME, "worker": NAME, "now": NOW}
     a_failure = {"group": "g1", "message": "no"}
     bad_failure: Bad = {"group": NEW_NAME}
     a_dependent = {"jid": held, "jids": ["j6"], "now": now}
@@ -48,10 +49,10 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
         ),
         (("peek",), {"queue": queue, "count": 1, "now": now}, {"queue": NAME, "now": NOW, **bad_page}),
         (("heartbeat",), a_run, {**bad_run, "data": DOCUMENT}),
-        (("complete",), an_end, {**bad_run, "queue": NAME, "data": DOCUMENT, "delay": [5], "depends": ['["j6"]']}),
+        (("complete",), an_end, {**bad_run, "data": DOCUMENT, "delay": [5], "depends": ['["j6"]']}),
         (("complete",), {**an_end, "next": "b"}, {"next": NEW_NAME, "delay": DELAY, "depends": JSON_STRINGS}),
-        (("fail",), {**a_run, **a_failure}, {**bad_failure, "jid": NAME, "now": NOW, "data": DOCUMENT}),
-        (("retry",), {**a_run, "queue": queue}, {**bad_run, "queue": NAME, "delay": DELAY}),
+        (("fail",), {**a_run, **a_failure}, {**bad_failure, "now": NOW, "data": DOCUMENT}),
+        (("retry",), {**a_run, "queue": queue}, {**bad_run, "delay": DELAY}),
         (("retry",), {**a_run, "queue": queue, "delay": 0, **a_failure}, {"group": NEW_NAME[1:]}),
         (("release",), a_run, {**bad_run, "delay": DELAY}),
         (
@@ -59,13 +60,12 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
             {"queue": queue, "person": "p", "worker": "p@1", "limit": 60, "now": now},
             {"queue": NAME, "person": NEW_NAME, "worker": NEW_NAME, "limit": [*INTERVAL, 86401], "now": NOW, "again": WHOLE},
         ),
-        (("extend",), {**a_run, "limit": 60}, {**bad_run, "limit": [*INTERVAL, 86401]}),
-        (("hand_over",), {**a_run, "to": "p", "limit": 60}, {**bad_run, "to": [*NEW_NAME, worker], "limit": [*INTERVAL, 86401]}),
-        (("skip",), {**a_run, "person": "p"}, {**bad_run, "person": NEW_NAME}),
+        (("extend",), {**a_run, "limit": 60}, {**bad_reservation, "limit": [*INTERVAL, 86401]}),
+        (("hand_over",), {**a_run, "to": "p", "limit": 60}, {**bad_reservation, "to": [*NEW_NAME, worker], "limit": [*INTERVAL, 86401]}),
+        (("skip",), {**a_run, "person": "p"}, {**bad_reservation, "person": NEW_NAME}),
         (("revive", "group"), {"group": "g1", "now": now}, {"group": NAME, "now": NOW, "count": WHOLE}),
         (("revive", "job"), {"jid": jid, "now": now}, {"jid": NAME, "now": NOW, "data": DOCUMENT}),
         (("timeout",), {"now": now, "jids": [jid]}, {"now": NOW, "jids": WORDS}),
-        (("cancel",), {}, {"jids": WORDS}),
         (
             ("clear",),
             {"queue": queue, "state": "waiting", "offset": 0, "now": now, "states": ["waiting", "failed"]},

@@ -14,7 +14,8 @@ class Operating(Holding):
 
     def cancel(self, *, jids: Sequence[str]) -> list[str]:
         """Delete jobs, all or none: whoever depends on one must be named too."""
-        for jid in arguments.words("jids", jids):
+        refuse_unless(0 < len(jids) <= arguments.MOST_WORDS, "jids", jids)
+        for jid in jids:
             if not self.dependents(jid) <= set(jids):
                 raise Refusal("HELD", jid)
         canceled = [jid for jid in dict.fromkeys(jids) if self.exists(jid) and self.job(jid)["state"] != "complete"]

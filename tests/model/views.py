@@ -40,7 +40,7 @@ class Views(Namespace):
         }
 
     def get(self, *, jid: str) -> dict[str, Any] | None:
-        return self.as_json(present("jid", jid)) if self.exists(jid) else None
+        return self.as_json(jid) if self.exists(jid) else None
 
     def multiget(self, *, jids: list[str]) -> list[dict[str, Any]]:
         return [self.as_json(jid) for jid in arguments.words("jids", jids) if self.exists(jid)]

@@ -36,6 +36,9 @@ function args.jid(name, value)
   return value
 end
 
+-- The id of a job that may be there: peers' may be empty.
+function args.any_jid(name, value) return args.text(name, value) end
+
 function args.queue(name, key)
   key = args.string(name, key)
   local prefix = ns .. ':q:'

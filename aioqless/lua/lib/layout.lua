@@ -17,10 +17,11 @@ function layout.word(known, default, value)
   return word
 end
 
--- The tail of ARGV from `first`, up to its end or an empty argument, and where what follows begins.
-function layout.rest(name, check, first)
+-- The tail of ARGV from `first`, up to its end or an empty argument, and where what follows begins. With `options`, empty texts may be in
+-- the tail, and what ends it is an empty argument that is the last or has nothing but these options behind it.
+function layout.rest(name, check, first, options)
   local list, at = {}, first
-  while args.given(ARGV[at]) do
+  while args.given(ARGV[at]) or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
     if #list == LONGEST_LIST then refusal.argument(name, nil, 'has more than ' .. LONGEST_LIST .. ' entries; call again for the others') end
     list[#list + 1] = check(name, ARGV[at])
     at = at + 1

@@ -62,12 +62,12 @@ function record.existing(jid)
   return job
 end
 
--- A job that runs and whose lock is this worker's; with a fence, this very run's.
+-- A job that runs and whose lock is this worker's; with a fence, this very run's. Without a name, a worker holds nothing.
 function record.held(jid, worker, fence, read)
   local job = (read or record.read)(jid)
   if not job then refusal.no_job(jid) end
   if job.state ~= 'running' then refusal.state(job, 'the job is not running') end
-  if job.worker ~= worker or (fence and fence ~= job.fence) then
+  if job.worker ~= worker or worker == '' or (fence and fence ~= job.fence) then
     refusal.raise('LOCKLOST', 'the lock is held by another run', {jid = jid, holder = job.worker, fence = job.fence or ''})
   end
   return job
