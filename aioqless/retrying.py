@@ -54,13 +54,13 @@ class RetryPolicy:
     """Exceptions of these classes are transient: the job runs again after `backoff`, at the cost of a retry. When none is left, it fails in
     its group with the last traceback."""
 
-    on: tuple[type[Exception], ...] = ()
+    on: type[Exception] | tuple[type[Exception], ...] = ()
     backoff: Backoff = GROWING
 
     def __post_init__(self) -> None:
-        for kind in self.on:
+        for kind in self.on if isinstance(self.on, tuple) else (self.on,):
             if not isinstance(kind, type) or not issubclass(kind, Exception):
-                raise TypeError(f"retry_on takes classes of exceptions, not {kind!r}")
+                raise TypeError(f"retry_on takes a class of exceptions or a tuple of such classes, not {kind!r}")
         if not callable(self.backoff):
             raise TypeError(f"backoff takes a callable from the number of retries used to seconds, not {self.backoff!r}")
 

@@ -94,10 +94,9 @@ def _named(kind: type[Settings] | type[Process], given: dict[str, Any]) -> dict[
 
 
 def _modules(names: list[str]) -> list[ModuleType]:
-    """Modules with a handler at least. A worker without any would fail whatever it pops."""
+    """Import modules. Raises ValueError if there is no handler in any, before Redis is asked for anything."""
     modules = [_imported(name) for name in names]
-    if not len(Handlers.collect(*modules)):
-        raise AioqlessError(f"there is no handler in {', '.join(names)}: functions are made handlers by @aioqless.job")
+    Handlers.collect(*modules)
     return modules
 
 

@@ -208,7 +208,7 @@ class Client:
         First those with a cron expression, by when they are due, and all that are paused; then those with an interval, queue by queue.
         They are read a page at a time: one that is put or moved meanwhile may be missing, or there twice.
         """
-        return recurring_jobs(self.scripts)
+        return recurring_jobs(self.scripts, self.max_data)
 
     async def check(self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None) -> list[dict[str, Any]]:
         """Walk the whole namespace for what can't be right; with `resolve`, mend it without losing a job.

@@ -40,7 +40,7 @@ class Jobs:
     async def recurring(self, jid: str) -> RecurringJob | None:
         """The recurring job; None when there is none."""
         record = await self._scripts("recur", "get", jid=jid)
-        return None if record is None else RecurringJob(self._scripts, record)
+        return None if record is None else RecurringJob(self._scripts, record, max_data=self._max_data)
 
     async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids of completed jobs that are still kept, the latest first."""

@@ -10,22 +10,22 @@ from aioqless.scripts import Scripts
 PAGE = 100
 
 
-async def recurring_jobs(scripts: Scripts) -> AsyncIterator[RecurringJob]:
+async def recurring_jobs(scripts: Scripts, max_data: int) -> AsyncIterator[RecurringJob]:
     """Those of no queue's turns, then those of each queue."""
-    async for job in _listed(scripts, None):
+    async for job in _listed(scripts, None, max_data):
         yield job
     offset = 0
     while page := await scripts("queues", offset=offset):
         for counts in page:
             if counts["recurring"]:
-                async for job in _listed(scripts, counts["name"]):
+                async for job in _listed(scripts, counts["name"], max_data):
                     yield job
         offset += len(page)
 
 
-async def _listed(scripts: Scripts, queue: str | None) -> AsyncIterator[RecurringJob]:
+async def _listed(scripts: Scripts, queue: str | None, max_data: int) -> AsyncIterator[RecurringJob]:
     offset = 0
     while page := await scripts("recurring", queue=queue, offset=offset, count=PAGE):
         for record in page:
-            yield RecurringJob(scripts, record)
+            yield RecurringJob(scripts, record, max_data=max_data)
         offset += PAGE

@@ -14,7 +14,7 @@ table.py        Handlers       the table from klass to handler
 A klass is looked up in that table alone: nothing is ever imported because Redis named it.
 """
 
-from aioqless.handlers.collect import Declared, declared
+from aioqless.handlers.collect import Source, declared
 from aioqless.handlers.declare import job
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.lag import on_lag
@@ -29,13 +29,13 @@ __all__ = [
     "GIVEN",
     "Around",
     "Call",
-    "Declared",
     "Handler",
     "Handlers",
     "Hook",
     "JobOptions",
     "Resource",
     "Resources",
+    "Source",
     "Surroundings",
     "around",
     "declared",

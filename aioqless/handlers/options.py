@@ -17,7 +17,7 @@ class JobOptions(TermOptions, total=False):
     klass: str  # the name its jobs have in Redis; by default `module.function`
     aliases: Iterable[str]  # former klasses: to rename a handler, keep its old name here until no job of that name is left
     retries: int  # what its jobs are put with
-    retry_on: tuple[type[Exception], ...]  # exceptions that are transient; without it, the worker's policy holds
+    retry_on: type[Exception] | tuple[type[Exception], ...]  # exceptions that are transient; without it, the worker's policy holds
     backoff: Backoff  # how long to wait before such a retry, by default a growing time
     keep_result: float  # for how many seconds what it returns is kept, as JSON, for who waits for it and for the jobs that depend on it
     timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`

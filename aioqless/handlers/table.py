@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from aioqless.errors import DuplicateKlass, UnknownKlass
-from aioqless.handlers.collect import Declared, declared
+from aioqless.handlers.collect import Source, declared
 from aioqless.handlers.handler import Handler
 
 
@@ -21,9 +21,21 @@ class Handlers:
                     raise DuplicateKlass(f"{klass} is claimed by both {_place(self._by_klass[klass])} and {_place(handler)}")
 
     @classmethod
-    def collect(cls, *sources: ModuleType | Declared | str) -> Handlers:
-        """The handlers of modules (or of their dotted names), and handlers given one by one. Raises DuplicateKlass."""
-        return cls(declared(Handler, sources))
+    def collect(cls, *sources: Source) -> Handlers:
+        """Collect the handlers of a worker.
+
+        Args:
+            sources: Modules or their dotted names, handlers, and lists of these.
+
+        Raises:
+            DuplicateKlass: Two handlers claim a klass.
+            TypeError: A source is something else.
+            ValueError: There is no handler, with which every job would fail.
+        """
+        handlers = declared(Handler, sources)
+        if not handlers:
+            raise ValueError(f"there is no handler in {_listed(sources)}: functions are made handlers by @aioqless.job")
+        return cls(handlers)
 
     def get(self, klass: str) -> Handler | None:
         """The handler of a klass; None when there is none."""
@@ -42,6 +54,10 @@ class Handlers:
 
     def __iter__(self) -> Iterator[Handler]:
         return iter({id(handler): handler for handler in self._by_klass.values()}.values())
+
+
+def _listed(sources: Iterable[Source]) -> str:
+    return ", ".join(each.__name__ if isinstance(each, ModuleType) else repr(each) for each in sources) or "nothing"
 
 
 def _place(handler: Handler) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from aioqless import data as data_
 from aioqless import names
+from aioqless.errors import InvalidData
 from aioqless.puts.terms import NOTHING, Key, TermOptions, Terms
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class NewJob:
             "tags": None if self.tags is None else names.checked_list("tags", self.tags),
             "retries": None if retries is None else names.checked_number("retries", retries, least=0),
             "depends": None if self.depends is None else names.checked_list("depends", self.depends),
-            "context": None if self.context is None else data_.encoded(names.checked_texts("context", self.context), LONGEST_CONTEXT),
+            "context": None if self.context is None else _context(self.context),
             "within": None if self.start_within is None else names.checked_number("start_within", self.start_within, least=0),
             **({"on_failed": self.on_failed} if self.on_failed else {}),
             "terms": self._terms(klass, text),
@@ -130,6 +131,14 @@ class NewJob:
             raise ValueError(f"if_exists must be 'keep' or 'raise', not {self.if_exists!r}")
         values = partial(handler.values, text) if handler else partial(_values, text)
         return Terms(*own).checked().over(declared).drawn(klass, values, self.if_exists)
+
+
+def _context(texts: Mapping[str, str]) -> bytes:
+    """Encode the texts that travel with a job. Raises InvalidData and TypeError."""
+    text = data_.encoded(names.checked_texts("context", texts))
+    if len(text) > LONGEST_CONTEXT:
+        raise InvalidData(f"context is {len(text):,} bytes, more than the {LONGEST_CONTEXT:,} that it may have; put it into the data")
+    return text
 
 
 def _values(text: bytes) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.puts import Klass, NewJob, PutOptions
 from aioqless.puts.terms import TermOptions
 from aioqless.recurring.cron import Cron
-from aioqless.recurring.schedules import checked_backlog, schedule_of
+from aioqless.recurring.schedules import Every, checked_backlog, schedule_of
 from aioqless.scripts import Scripts
 from aioqless.sealing import opened
 
@@ -61,7 +61,7 @@ async def recur(scripts: Scripts, queue: str, job: str | Klass | NewJob, data: A
     record = await scripts("recur", "get", jid=new["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
-    return RecurringJob(scripts, record)
+    return RecurringJob(scripts, record, max_data=max_data)
 
 
 class RecurringJob:
@@ -73,12 +73,13 @@ class RecurringJob:
     """
 
     __slots__ = (
-        "_scripts", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused", "priority", "queue",
-        "raw_data", "retries", "tags", "timezone",
+        "_max_data", "_scripts", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
+        "priority", "queue", "raw_data", "retries", "tags", "timezone",
     )  # fmt: skip
 
-    def __init__(self, scripts: Scripts, record: Mapping[str, Any]) -> None:
+    def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
         self._scripts = scripts
+        self._max_data = max_data
         self._read(record)
 
     def _read(self, record: Mapping[str, Any]) -> None:
@@ -113,13 +114,26 @@ class RecurringJob:
         return self
 
     async def update(self, **changes: Any) -> None:
-        """Change any of priority, retries, data, klass, queue, backlog, and interval (seconds) or cron and timezone, whichever it has:
-        all of them or, if one is refused, none. Raises ValueError for a cron expression that can't be."""
+        """Change some of its fields: all of them or, if one is refused, none.
+
+        Args:
+            changes: Any of priority, retries, data, klass, queue, backlog, and of a schedule of its kind: `every` (seconds; `interval` is
+                the same), or cron and timezone.
+
+        Raises:
+            ValueError: There can't be such an interval or cron expression.
+            InvalidData: There can't be such data.
+            InvalidArgument: Another value or name can't be, or belongs to the other kind of schedule.
+        """
+        if "every" in changes:
+            if "interval" in changes:
+                raise TypeError("every and interval are the same: say one of them")
+            changes["interval"] = Every(changes.pop("every")).seconds
         seal, klass = self._scripts.seal, changes.get("klass", self.klass)
         if "data" not in changes and seal is not None and klass != self.klass:  # sealed data are those of one klass
             changes["data"] = self.data
         if "data" in changes:
-            text = data_.encoded(changes["data"])
+            text = data_.encoded(changes["data"], self._max_data)
             changes["data"] = text if seal is None else seal.close(text, klass)
         if "cron" in changes or "timezone" in changes:
             await self.refresh()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from aioqless.client import Client
-from aioqless.handlers import Declared
+from aioqless.handlers import Source
 from aioqless.worker import Settings, Worker
 
 
-async def drain(client: Client, *jobs: ModuleType | Declared | str, queues: tuple[str, ...] = ("default",), at_once: int = 1) -> None:
+async def drain(client: Client, *jobs: Source, queues: tuple[str, ...] = ("default",), at_once: int = 1) -> None:
     """Perform all jobs of these queues that are ready, and those that they make ready, until none is left: one after the other, in the
     order in which a pop hands them out, unless more are to run `at_once`.
 

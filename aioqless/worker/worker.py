@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Self
 
 import anyio
@@ -15,7 +14,7 @@ from redis import exceptions
 from aioqless import names
 from aioqless.client import Client, worker_name
 from aioqless.errors import AioqlessError
-from aioqless.handlers import Around, Declared, Handlers, Hook, Resource, Resources, Surroundings, declared
+from aioqless.handlers import Around, Handlers, Hook, Resource, Resources, Source, Surroundings, declared
 from aioqless.log import bound, log
 from aioqless.worker.declarations import Declarations
 from aioqless.worker.eviction import check_eviction
@@ -45,9 +44,20 @@ class Worker:
     never cancels its host: if a part of it breaks, the others stop, `healthy` turns false, and leaving the block raises what happened.
     """
 
-    def __init__(
-        self, client: Client, *jobs: ModuleType | Declared | str, settings: Settings | None = None, name: str | None = None
-    ) -> None:
+    def __init__(self, client: Client, *jobs: Source, settings: Settings | None = None, name: str | None = None) -> None:
+        """Check and connect nothing yet.
+
+        Args:
+            client: Of the Redis to work on.
+            jobs: Modules or their dotted names, handlers, resources, middleware and hooks, and lists of these.
+            settings: Which queues to serve, and how.
+            name: A stable name; by default one of its own, as `host-pid-nonce`.
+
+        Raises:
+            TypeError: One of `jobs` is something else, such as a function without `@job`.
+            ValueError: There is no handler among them, or one that can't be run as it asks.
+            AioqlessError: Two handlers claim a klass, or a handler takes a resource that nothing provides.
+        """
         self.name = worker_name() if name is None else names.checked("name", name)
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
@@ -238,7 +248,7 @@ def _refusal_in(error: Exception) -> AioqlessError | None:
     return None
 
 
-def _surroundings(sources: Sequence[ModuleType | Declared | str], handlers: Handlers, client: Client) -> Surroundings:
+def _surroundings(sources: Sequence[Source], handlers: Handlers, client: Client) -> Surroundings:
     """What the modules put around their handlers, if all that these need is there. Raises AioqlessError."""
     resources = Resources(declared(Resource, sources), there={Client: client})
     for handler in handlers:

@@ -61,6 +61,12 @@ async def test_a_context_that_is_not_a_few_texts_is_refused(client: Client, cont
         await client.queue("mail").put("Greet", context=context)
 
 
+async def test_too_large_a_context_is_refused_as_a_context(client: Client) -> None:
+    with pytest.raises(InvalidData, match=r"^context is 5,008 bytes, more than the 4,096 that it may have"):
+        await client.queue("mail").put("Greet", context={"a": "x" * 5_000})
+    assert await client.queues() == []
+
+
 async def test_a_new_job_takes_no_data_beside_its_own(client: Client) -> None:
     with pytest.raises(TypeError, match="has its data already"):
         await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})

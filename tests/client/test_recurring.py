@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidArgument, NewJob, NoSuchJob
+from aioqless import Client, InvalidArgument, InvalidData, NewJob, NoSuchJob
 
 
 def clock(moment: float | None) -> str:
@@ -73,6 +73,31 @@ async def test_a_cron_expression_can_be_changed_and_so_its_next_time(client: Cli
     with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
         await recurring.update(interval=60)
     assert (await recurring.refresh()).cron == "15 6 * * *"
+
+
+async def test_an_interval_is_changed_by_the_name_that_it_was_given_by(client: Client) -> None:
+    recurring = await client.queue("mail").recur("Digest", every=3600)
+    await recurring.update(every=10, retries=2)
+    assert (recurring.interval, recurring.retries) == (10, 2)
+    for wrong, error in (({"every": 0}, ValueError), ({"every": "1"}, TypeError), ({"every": 1, "interval": 1}, TypeError)):
+        with pytest.raises(error, match="every"):
+            await recurring.update(retries=3, **wrong)
+    daily = await client.queue("mail").recur("Digest", cron="0 9 * * *")
+    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+        await daily.update(every=10)
+    assert (await recurring.refresh()).retries == 2
+
+
+async def test_data_at_the_clients_limit_can_be_those_of_a_recurring_job(redis_url: str, namespace: str) -> None:
+    async with Client(redis_url, namespace=namespace, max_data=100) as small:
+        made = await small.queue("mail").recur("Digest", every=3600)
+        read = await small.jobs.recurring(made.jid)
+        (listed,) = [each async for each in small.recurring()]
+        for recurring in (made, read, listed):
+            assert recurring is not None
+            await recurring.update(data="x" * 98)
+            with pytest.raises(InvalidData, match="more than the client's max_data of 100"):
+                await recurring.update(data="x" * 99)
 
 
 async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client: Client) -> None:

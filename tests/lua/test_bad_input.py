@@ -34,7 +34,8 @@ TOO_MANY = json.dumps([str(number) for number in range(1001)])
 # A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
 SAMPLES = {
     "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post",
-    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "share": "0.5", "tags": '["x"]',
+    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "share": "0.5",
+    "tags": '["x"]',
     "jids": '["b"]', "request": "line:1",
 }  # fmt: skip
 WRONG = {

@@ -115,10 +115,13 @@ async def test_a_redis_that_deletes_keys_is_refused_at_the_start(own_server: Own
 
 
 async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(own_server: OwnServer, lines: Lines) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
     async with Client(own_server.url) as client:
         await client.redis.execute_command("ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all", "-info")
     async with Client(own_server.url.replace("redis://", "redis://ann:secret@")) as client:
-        worker = Worker(client)
+        worker = Worker(client, greet)
         await check_eviction(client.scripts, worker._outage, lambda: False, allowed=False)
     assert lines.of("worker.eviction_unknown", level="warning")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import types
@@ -204,3 +205,39 @@ async def test_a_queue_cannot_name_what_is_not_a_method_of_the_class_itself(queu
 
 def test_the_package_offers_job_as_the_decorator() -> None:
     assert aioqless.job is job
+
+
+@pytest.mark.parametrize("retry_on", [[ConnectionError], "ConnectionError", ConnectionError(), (1,), BaseException, None])
+def test_what_is_neither_a_class_of_exceptions_nor_a_tuple_of_them_is_no_retry_on(retry_on: Any) -> None:
+    with pytest.raises(TypeError, match="retry_on takes a class of exceptions or a tuple of such classes, not "):
+        job(retry_on=retry_on)(lambda job: None)
+
+
+# What a worker takes
+
+
+def test_lists_of_handlers_and_modules_are_taken() -> None:
+    other = job(klass="Other")(lambda job: None)
+    handlers = Handlers.collect([module("jobs", greet=greet), [other]], ())
+    assert [handler.klass for handler in handlers] == [greet.klass, "Other"]
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (job_of, "job_of is no handler: decorate it with @aioqless.job"),
+        (Handlers, "Handlers is no handler: decorate it with @aioqless.job"),
+        ({"Greet": greet}, "a worker takes modules, their names, handlers, and lists of these, not {'Greet'"),
+        (None, "a worker takes modules, their names, handlers, and lists of these, not None"),
+        ([greet, 7], "a worker takes modules, their names, handlers, and lists of these, not 7"),
+    ],
+)
+def test_what_is_neither_handler_nor_module_is_refused(source: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(why)):
+        Handlers.collect(source)
+
+
+@pytest.mark.parametrize(("sources", "where"), [((), "nothing"), ((module("bare"),), "bare"), (([],), re.escape("[]"))])
+def test_a_worker_without_any_handler_is_refused(sources: tuple[Any, ...], where: str) -> None:
+    with pytest.raises(ValueError, match=f"there is no handler in {where}: functions are made handlers by @aioqless.job"):
+        Handlers.collect(*sources)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 import structlog
 
-from aioqless import Client, Handler, Settings, Worker
+from aioqless import Client, Handler, Job, Settings, Worker, job
 from tests.conftest import Until
 
 Idle: TypeAlias = Callable[[Worker], Awaitable[None]]
@@ -58,12 +58,18 @@ def idle(client: Client, until: Until) -> Idle:
 
 @pytest.fixture
 def work(client: Client, lines: Lines) -> Work:
-    """`async with work(handler, poll=30) as worker`: a worker for the queue `mail` that polls so rarely that only events wake it."""
+    """`async with work(handler, poll=30) as worker`: a worker for the queue `mail` that polls so rarely that only events wake it.
+
+    Without a handler, it has one that no test puts a job for.
+    """
+
+    @job(klass="Unused")
+    async def unused(job: Job[Any]) -> None: ...
 
     @asynccontextmanager
     async def work(*handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any) -> AsyncIterator[Worker]:
         given = {"queues": ("mail",), "poll": 30, "grace": 5, **settings}
-        async with Worker(using or client, *handlers, settings=Settings(**given), name=name) as worker:
+        async with Worker(using or client, handlers or unused, settings=Settings(**given), name=name) as worker:
             yield worker
 
     return work

@@ -28,8 +28,9 @@ def failing(times: int, error: type[Exception], **options: Any) -> Any:
     return flaky
 
 
-async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(client: Client, until: Any) -> None:
-    handler = failing(2, Flaky, retry_on=(Flaky,), backoff=fixed(0))
+@pytest.mark.parametrize("retry_on", [Flaky, (Flaky,), (LookupError, Flaky)])
+async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(client: Client, until: Any, retry_on: Any) -> None:
+    handler = failing(2, Flaky, retry_on=retry_on, backoff=fixed(0))
     jid = await client.queue("default").put(handler, {}, retries=3)
     async with Worker(client, handler):
         done = await until(lambda: completed(client, jid))

@@ -202,7 +202,7 @@ async def test_a_worker_that_is_told_twice_to_stop_says_so_once(client: Client, 
 
 async def test_a_worker_tells_that_it_works_and_for_whom(client: Client, work: Work, until: Until, lines: Lines) -> None:
     async with work(name="w-1", concurrency=3) as worker:
-        await until(lambda: lines.of("worker.started", worker="w-1", queues=("mail",), concurrency=3, handlers=0))
+        await until(lambda: lines.of("worker.started", worker="w-1", queues=("mail",), concurrency=3, handlers=1))
         assert worker.healthy
         assert worker.name in [each["name"] for each in await until(client.workers.counts)]
 
@@ -288,9 +288,9 @@ async def test_a_worker_that_runs_by_itself_can_be_cancelled(client: Client, unt
     assert await state_of(client, "a") == "waiting"
 
 
-async def test_being_cancelled_just_when_it_is_woken_ends_it_too(client: Client, until: Until, lines: Lines) -> None:
+async def test_being_cancelled_just_when_it_is_woken_ends_it_too(client: Client, until: Until, began: list[Any]) -> None:
     for _ in range(3):
-        worker = Worker(client, settings=Settings(queues=("mail",), poll=30))
+        worker = Worker(client, job(klass="Greet")(began.append), settings=Settings(queues=("mail",), poll=30))
         task = asyncio.create_task(worker.run())
         await until(worker._poller.idle.is_set)
         worker._poller.wake()
