@@ -27,10 +27,14 @@
 -- @option  terms    object
 -- @option  anywhere string
 -- @returns text                   as above
+-- @when    begin                  before the first of these
+-- @arg     id       name          a new one, for contents of Redis that have none yet
+-- @returns text                   the generation, for tick
 -- @when    off
 -- @rest    jids     string        of those the code could declare and doesn't
 -- @returns list                   the jids of those that were declared before, and are taken off
 
+if word == 'begin' then return declaring.begin(id) end
 if word == 'off' then return templates.drop(jids) end
 return templates.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone, next = next,

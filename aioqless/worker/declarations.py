@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,9 +27,14 @@ class Declarations:
         claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
         self._others = [klass for klass in claimed if klass not in self._declared]
 
-    async def reconcile(self, scripts: Scripts) -> None:
+    async def reconcile(self, scripts: Scripts) -> str | None:
         """Make, or change, what is declared. Of what was declared before, take off that whose handler is here without a schedule;
-        what no handler here claims is another program's, or another version's, and stays."""
+        what no handler here claims is another program's, or another version's, and stays.
+
+        Returns:
+            The generation, by which `tick` finds out whether Redis has lost what was declared; None when nothing is.
+        """
+        generation: str | None = await scripts("declare", "begin", id=secrets.token_hex(8)) if self._declared else None
         now = await scripts.now()
         for klass, arguments in self._declared.items():
             schedule = self._schedules[klass]
@@ -41,6 +47,7 @@ class Declarations:
         for start in range(0, len(self._others), MOST_PER_CALL):
             for jid in await scripts("declare", "off", jids=self._others[start : start + MOST_PER_CALL]):
                 log.info("recurring.dropped", recurring=jid)
+        return generation
 
 
 def _arguments(handler: Handler, queue: str | None, max_data: int, seal: Seal | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from aioqless.scripts import Scripts
 from aioqless.worker.declarations import Declarations
 from aioqless.worker.outage import NOT_NOW, Outage
 
-LONGEST_PAUSE = 60.0  # Redis' clock may have been set, and what was told may have been lost
+LONGEST_PAUSE = 15.0  # Redis' clock may have been set or its contents lost, and what was told may have been lost
 SHORTEST_PAUSE = 0.001
 PAUSE_WHEN_FULL = 5.0
 MOST_PER_CALL = 100
@@ -25,6 +25,7 @@ class Scheduler:
 
     def __init__(self, scripts: Scripts, declarations: Declarations, outage: Outage) -> None:
         self.reconciled = False  # whether what the code declares is in Redis
+        self._generation: str | None = None  # of Redis' contents when it was declared
         self.looked = False  # whether what was due at the start is made, or can't be now
         self._scripts = scripts
         self._declarations = declarations
@@ -48,7 +49,7 @@ class Scheduler:
         asked = time.monotonic()
         try:
             if not self.reconciled:
-                await self._declarations.reconcile(self._scripts)
+                self._generation = await self._declarations.reconcile(self._scripts)
                 self.reconciled = True
             pause = await self._tick()
         except NOT_NOW as away:
@@ -66,10 +67,13 @@ class Scheduler:
         rows: list[dict[str, Any]] = []
         unreadable = 0
         while True:
-            answer = await self._scripts("tick", offset=unreadable, batch=rows)
+            answer = await self._scripts("tick", offset=unreadable, batch=rows, generation=self._generation)
             for row, jid in zip(rows, answer["made"], strict=True):
                 if jid:
                     log.info("recurring.made", jid=jid, recurring=row["jid"], late=round(answer["now"] - row["at"], 3))
+            if answer.get("lost") and self.reconciled:
+                log.warning("recurring.lost", why="Redis was emptied, or restored from an older state: declaring again")
+                self.reconciled = False
             if not answer["due"]:
                 break
             rows = []
@@ -80,6 +84,8 @@ class Scheduler:
                     unreadable += 1
                     self._tell(due["jid"], str(wrong))
             rows = rows[:MOST_PER_CALL]
+        if not self.reconciled:
+            return SHORTEST_PAUSE
         return LONGEST_PAUSE if answer["next"] is None else min(max(answer["next"] - answer["now"], SHORTEST_PAUSE), LONGEST_PAUSE)
 
     def _tell(self, jid: str, why: str) -> None:

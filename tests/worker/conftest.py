@@ -69,7 +69,8 @@ def work(client: Client, lines: Lines) -> Work:
     @asynccontextmanager
     async def work(*handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any) -> AsyncIterator[Worker]:
         given = {"queues": ("mail",), "poll": 30, "grace": 5, **settings}
-        async with Worker(using or client, handlers or unused, settings=Settings(**given), name=name) as worker:
+        needed = [] if any(isinstance(each, Handler) for each in handlers) else [unused]
+        async with Worker(using or client, *handlers, *needed, settings=Settings(**given), name=name) as worker:
             yield worker
 
     return work

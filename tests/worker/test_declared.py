@@ -1,12 +1,16 @@
 """Recurring jobs declared beside their handlers: what workers make of them when they start."""
 
 import asyncio
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from aioqless import Client, Handler, Job, RecurringJob, job
 from tests.conftest import Until
+from tests.server import OwnServer
 
 from .conftest import Lines, Work
 
@@ -138,3 +142,94 @@ async def test_what_is_declared_runs(client: Client, work: Work, lines: Lines, u
 
     async with work(greet), asyncio.timeout(10):
         await ran.wait()
+
+
+# Redis loses what was declared
+
+
+@pytest.fixture
+def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers look often."""
+    monkeypatch.setattr("aioqless.worker.scheduler.LONGEST_PAUSE", 0.02)
+
+
+async def _lost(redis: Redis, namespace: str) -> None:
+    """Delete all of a namespace, as FLUSHALL does of each."""
+    await redis.unlink(*[key async for key in redis.scan_iter(f"{namespace}:*")])
+
+
+async def _calls(client: Client) -> int:
+    """How many scripts were called so far."""
+    stats = await client.redis.info("commandstats")
+    return int(stats["cmdstat_evalsha"]["calls"])
+
+
+@pytest.mark.usefixtures("watchful")
+async def test_what_is_declared_is_declared_again_when_redis_was_emptied(
+    client: Client, redis: Redis, work: Work, lines: Lines, until: Until
+) -> None:
+    nightly = _handler("nightly", _other, cron="0 2 * * *")
+    async with work(_handler(every=3600), nightly) as worker:
+        await until(lambda: worker._scheduler and worker._scheduler.looked)
+        for times in (1, 2):
+            await _lost(redis, client.namespace)
+            await until(lambda: len(lines.of("recurring.lost", level="warning")) == times)  # noqa: B023
+            await until(lambda: len(lines.of("recurring.declared", done="made")) == 2 + 2 * times)  # noqa: B023
+            assert [(await _found(client, jid)).declared is not None for jid in ("digest", "nightly")] == [True, True]
+
+
+@pytest.mark.usefixtures("watchful")
+async def test_each_program_declares_its_own_again_whoever_was_first(
+    client: Client, redis: Redis, work: Work, lines: Lines, until: Until
+) -> None:
+    async with work(_handler(every=3600)) as one, work(_handler("other", every=60)) as other:
+        await until(lambda: all(worker._scheduler and worker._scheduler.looked for worker in (one, other)))
+        await _lost(redis, client.namespace)
+        await until(lambda: len(lines.of("recurring.lost")) == 2)
+        await until(lambda: len(lines.of("recurring.declared", done="made")) == 4)
+    assert [(await _found(client, jid)).interval for jid in ("digest", "other")] == [3600, 60]
+
+
+@pytest.mark.usefixtures("watchful")
+async def test_what_a_restored_state_does_not_have_is_declared_again(
+    client: Client, redis: Redis, work: Work, lines: Lines, until: Until
+) -> None:
+    async with work(_handler(every=3600)):
+        await until(lambda: lines.of("recurring.declared", done="made"))
+        before = await redis.dump(f"{client.namespace}:x:declared")
+        assert before
+        async with work(_handler("new", every=60)):
+            await until(lambda: lines.of("recurring.declared", recurring="new", done="made"))
+            await (await _found(client, "new")).cancel()
+            await redis.restore(f"{client.namespace}:x:declared", 0, before, replace=True)
+            await until(lambda: len(lines.of("recurring.declared", recurring="new", done="made")) == 2)
+    assert not lines.of("recurring.declared", recurring="digest", done="retimed")
+
+
+@pytest.mark.usefixtures("watchful")
+async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(client: Client, work: Work, lines: Lines, until: Until) -> None:
+    async with work(_handler(every=3600)) as worker:
+        await until(lambda: worker._scheduler and worker._scheduler.looked)
+        await (await _found(client)).cancel()
+        before = await _calls(client)
+
+        async def has_looked() -> bool:
+            return await _calls(client) >= before + 5
+
+        await until(has_looked)
+        assert await client.jobs.recurring("digest") is None and not lines.of("recurring.lost")
+    await _started(work, lines, until, _handler(every=3600))
+    assert (await _found(client)).interval == 3600
+
+
+async def test_a_server_that_comes_back_empty_has_what_was_declared_again_at_once(
+    own_server: OwnServer, work: Work, lines: Lines, until: Until, tmp_path: Path
+) -> None:
+    async with Client(own_server.url) as client, work(_handler(every=3600), using=client, reconnect=0.05, reconnect_max=0.1) as worker:
+        await until(lambda: worker._scheduler and worker._scheduler.looked)
+        own_server.kill()
+        shutil.rmtree(tmp_path / "appendonlydir")
+        await asyncio.to_thread(own_server.start)
+        await until(lambda: len(lines.of("recurring.declared", done="made")) == 2, 12)
+        assert (await _found(client)).interval == 3600
+        assert lines.of("recurring.lost")

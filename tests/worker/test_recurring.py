@@ -169,7 +169,7 @@ async def test_in_a_queue_with_room_for_one_the_next_instance_waits_for_the_form
     assert most == 1
 
 
-async def test_without_cron_templates_an_idle_scheduler_asks_once_a_minute_or_when_told(
+async def test_without_cron_templates_an_idle_scheduler_asks_only_now_and_then_or_when_told(
     client: Client, redis: Redis, work: Work, idle: Idle
 ) -> None:
     @job

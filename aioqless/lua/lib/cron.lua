@@ -31,7 +31,7 @@ function cron.instance(jid, tick, at, next, now)
 end
 
 -- JSON: what is due now, from `offset` on, with all that is needed to reckon it; when the next that isn't due yet will be.
-function cron.due(now, offset, made)
+function cron.due(now, offset, made, generation)
   local due, late = {}, redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset, MOST_DUE, 'WITHSCORES')
   for i = 1, #late, 2 do
     local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce')
@@ -44,5 +44,6 @@ function cron.due(now, offset, made)
   end
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
   return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":' .. json.list(due)
-    .. ',"next":' .. (next and json.number(tonumber(next)) or 'null') .. '}'
+    .. ',"next":' .. (next and json.number(tonumber(next)) or 'null')
+    .. (generation and ',"lost":' .. tostring(declaring.is_lost(generation)) or '') .. '}'
 end

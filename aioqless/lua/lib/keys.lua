@@ -62,6 +62,7 @@ function keys.days() return ns .. ':x:days' end                                -
 function keys.histograms() return ns .. ':x:histograms' end                    -- Z queues by the first day that may have histograms
 function keys.cron(jid) return ns .. ':x:cron:' .. jid end                     -- H a recurring job with a cron expression
 function keys.ticks() return ns .. ':x:ticks' end                              -- Z such jobs by when their next instance is due
+function keys.declared() return ns .. ':x:declared' end                        -- H which contents of Redis code declared jobs into, how often
 function keys.resting() return ns .. ':x:resting' end                          -- Z paused templates by since when
 function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry, or `x:fallen` has some
 function keys.fallen() return ns .. ':x:fallen' end                            -- S such notes on what failures come to

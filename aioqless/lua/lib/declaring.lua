@@ -1,0 +1,15 @@
+-- declaring: which contents of Redis recurring jobs were declared into, so that workers notice when Redis has lost them.
+
+-- A worker is about to declare. Returns a generation: the id of the contents, of which `id` is a new one, and how often code declared.
+function declaring.begin(id)
+  redis.call('HSETNX', keys.declared(), 'id', id)
+  local count = redis.call('HINCRBY', keys.declared(), 'count', 1)
+  return redis.call('HGET', keys.declared(), 'id') .. ' ' .. json.number(count)
+end
+
+-- Whether what was declared then may be lost: Redis was emptied since, or has come back as it was before.
+function declaring.is_lost(generation)
+  local f = redis.call('HMGET', keys.declared(), 'id', 'count')
+  local id, count = string.match(generation, '^(.+) (%d+)$')
+  return not id or f[1] ~= id or (tonumber(f[2]) or 0) < tonumber(count)
+end
