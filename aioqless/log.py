@@ -47,7 +47,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     queue.late           warning  queue seconds
     recurring.declared   info     recurring done
     recurring.dropped    info     recurring
-    recurring.lost       warning   why
+    recurring.lost       warning  why
     recurring.made       info     jid recurring late
     recurring.held       warning  error
     recurring.unreadable error    recurring why
