@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -32,28 +32,27 @@ class Cleared:
 class Clearing:
     """One clearing of a queue. Owns its result."""
 
-    def __init__(self, scripts: Scripts, queue: str, states: Iterable[ClearState], *, dry_run: bool, step: Callable[[int], object]) -> None:
+    def __init__(self, scripts: Scripts, queue: str, states: Iterable[ClearState], *, dry_run: bool = False) -> None:
         self.result = Cleared()
         self._scripts = scripts
         self._queue = queue
         self._states = checked(states)
         self._dry_run = dry_run
-        self._step = step
 
-    async def run(self) -> Cleared:
-        """Clear one state after the other."""
+    async def steps(self) -> AsyncIterator[tuple[int, int]]:
+        """Clear one state after the other; yields how many jobs each call canceled, and how many it kept."""
         for state in _ORDER:
             if state not in self._states:
                 continue
             if state == "failed":
-                for group, count in (await self._scripts("failed")).items():
-                    await self._clear(state, count, group)
+                sources: dict[str | None, int] = await self._scripts("failed")
             else:
-                counts = await self._scripts("queues", queue=self._queue)
-                await self._clear(state, counts[state])
-        return self.result
+                sources = {None: (await self._scripts("queues", queue=self._queue))[state]}
+            for group, count in sources.items():
+                async for step in self._clear(state, count, group):
+                    yield step
 
-    async def _clear(self, state: ClearState, count: int, group: str | None = None) -> None:
+    async def _clear(self, state: ClearState, count: int, group: str | None) -> AsyncIterator[tuple[int, int]]:
         """Clear the jobs of one state, or of one failure group; it ends even if jobs are put as fast as they are canceled."""
         offset, canceled = 0, 0
         while offset is not None and canceled < 2 * count:
@@ -69,12 +68,13 @@ class Clearing:
             offset = reply["offset"]
             canceled += reply["canceled"]
             self._note(reply["canceled"], reply["kept"])
+            if reply["canceled"] or reply["kept"]:
+                yield reply["canceled"], len(reply["kept"])
 
     def _note(self, canceled: int, kept: list[tuple[str, str]]) -> None:
         self.result.canceled += canceled
         self.result.kept += len(kept)
         self.result.kept_for |= dict(kept[: _MOST_NAMED - len(self.result.kept_for)])
-        self._step(canceled + len(kept))
 
 
 def checked(states: Iterable[ClearState]) -> list[ClearState]:

@@ -174,7 +174,10 @@ class Queue:
         Raises:
             ValueError: A state that can't be cleared.
         """
-        return await Clearing(self._scripts, names.checked("queue", self.name), states, dry_run=dry_run, step=step).run()
+        clearing = Clearing(self._scripts, names.checked("queue", self.name), states, dry_run=dry_run)
+        async for canceled, kept in clearing.steps():
+            step(canceled + kept)
+        return clearing.result
 
     async def forget(self) -> None:
         """Take it off the list of known queues; its jobs stay."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from aioqless import Client, Job
+from aioqless import Client, Job, NewJob
 from tests.conftest import Until
 
 from . import jobs
@@ -89,6 +89,23 @@ async def test_a_whole_group_is_retried_and_another_cancelled_with_progress(page
     await page.goto("/trail")
     await expect(page.locator("tbody")).to_contain_text("cancel-all (end)")
     await expect(page.locator("tbody")).to_contain_text("3 of 3")
+
+
+async def test_a_queue_is_cleared_with_progress_and_running_jobs_stay(page: Page, client: Client) -> None:
+    letters = client.queue("letters")
+    await letters.put_many(NewJob("Letter", {}, jid=f"l{number}", delay=number % 2 * 600) for number in range(6))
+    (running,) = await letters.pop()
+    needed = (await letters.jobs("waiting"))[0]
+    await client.queue("post").put("Post", {}, depends=[needed])
+    await page.goto("/queue?name=letters")
+    await page.get_by_text("Clear…").click()
+    await expect(page.locator("main")).to_contain_text("Deletes 5 jobs that wait")
+    await page.get_by_role("button", name="Delete them").click()
+    await says(page, "5 jobs of letters are being canceled")
+    await expect(page.locator(".bulk")).to_contain_text("queue letters: 4 of 5 canceled, 1 left since other jobs wait for them")
+    assert {job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))} == {running.jid, needed}
+    await page.goto("/trail")
+    await expect(page.locator("tbody")).to_contain_text("clear (end)")
 
 
 async def test_everything_that_can_be_done_to_a_job(page: Page, town: Client, until: Until) -> None:

@@ -3,7 +3,7 @@
 act.py        what an act is, and what it is given
 jobs.py       retry, run again with other data, cancel, move, priority, tags, track, time out, dependencies
 groups.py     retry all, cancel all of a failure group
-queues.py     pause, unpause, forget
+queues.py     pause, unpause, clear, forget
 workers.py    pause, resume, stop, subscribe, unsubscribe, take off the list
 recurring.py  pause, resume, run now, change, cancel
 config.py     set, unset
@@ -13,7 +13,7 @@ from aioqless.web.acts.act import ACTS, Doing
 from aioqless.web.acts.config import set_option, unset_option
 from aioqless.web.acts.groups import cancel_all, retry_all
 from aioqless.web.acts.jobs import cancel, move, put_again, retry, track
-from aioqless.web.acts.queues import forget, pause, unpause
+from aioqless.web.acts.queues import clear, forget, pause, unpause
 from aioqless.web.acts.recurring import recurring_off, recurring_run
 from aioqless.web.acts.workers import worker_quiet, worker_stop
 
@@ -22,6 +22,7 @@ __all__ = [
     "Doing",
     "cancel",
     "cancel_all",
+    "clear",
     "forget",
     "move",
     "pause",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aioqless import names
+from aioqless.clearing import QUEUED, Clearing
 from aioqless.web.access import Role
 from aioqless.web.acts.act import Doing, Done, act
 
@@ -21,6 +22,22 @@ async def unpause(doing: Doing) -> str:
     queue = names.checked("queue", doing.text("queue"))
     await doing.client.queue(queue).unpause()
     return f"Queue {queue} goes on."
+
+
+@act("clear", Role.ADMIN)
+async def clear(doing: Doing) -> str:
+    """Cancel its jobs that don't run, in steps."""
+    queue = names.checked("queue", doing.text("queue"))
+    counts = await doing.client.queue(queue).counts()
+    if not (total := sum(counts[state] for state in QUEUED)):
+        raise ValueError(f"queue {queue} has no job that could be canceled")
+    steps = Clearing(doing.client.scripts, queue, QUEUED).steps()
+
+    async def step(left: int, count: int) -> tuple[int, int]:
+        return await anext(steps, (0, 0))
+
+    doing.board.bulks.begin(doing.who, "clear", "canceled", f"queue {queue}", total, step)
+    return f"{total:,} jobs of {queue} are being canceled."
 
 
 @act("forget", Role.ADMIN)
