@@ -112,6 +112,9 @@ async def of_others(client: Client) -> None:
         await sealing.queue("sealed").put("Greet", {"card": 1}, jid="sealed")
     await client.scripts("incarnation", "claim", worker="stable", now=THEN, told='{"id": "1"}')
     await client.scripts("trail", "add", who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
+    await client.scripts("trail", "login", who="ann", act="login", about='{"address": "::1"}', outcome="done")
+    await client.scripts("declare", "begin", id="1")
+    await client.scripts("session", "keep", id="known", proof="of-a-password", seconds=10**9)
     pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}
     await client.redis.lpush("queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed))
     await client.scripts("intake", "queue", prefix="", into="", queue="foreign", side="right", count=9, now=THEN)

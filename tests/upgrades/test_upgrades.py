@@ -134,6 +134,8 @@ async def test_what_is_kept_beside_jobs_is_read(latest: Client) -> None:
     assert (state.on, state.length, state.reader) == (True, 1, "lake")
     trail = await latest.scripts("trail", "list")
     assert [(act["who"], act["act"]) for act in trail] == [("ann", "cancel")]
+    assert [act["act"] for act in await latest.scripts("trail", "logins")] == ["login"]
+    assert await latest.scripts("session", "read", ids=["known", "unknown"]) == ["of-a-password", False]
     assert await latest.config.get("aged-failed-history") in (10**9, str(10**9))
 
 
