@@ -42,22 +42,12 @@ class Worker:
 
     `async with Worker(client, app.jobs):` works in the background and drains when the block is left. It installs no signal handlers and
     never cancels its host: if a part of it breaks, the others stop, `healthy` turns false, and leaving the block raises what happened.
+
+    `jobs` are modules or their dotted names, what `@job`, `@resource`, `@around` and `@on` make, and lists of these. Making a worker
+    raises TypeError for anything else, ValueError if there is no handler, and AioqlessError for handlers that don't fit together.
     """
 
     def __init__(self, client: Client, *jobs: Source, settings: Settings | None = None, name: str | None = None) -> None:
-        """Check and connect nothing yet.
-
-        Args:
-            client: Of the Redis to work on.
-            jobs: Modules or their dotted names, handlers, resources, middleware and hooks, and lists of these.
-            settings: Which queues to serve, and how.
-            name: A stable name; by default one of its own, as `host-pid-nonce`.
-
-        Raises:
-            TypeError: One of `jobs` is something else, such as a function without `@job`.
-            ValueError: There is no handler among them, or one that can't be run as it asks.
-            AioqlessError: Two handlers claim a klass, or a handler takes a resource that nothing provides.
-        """
         self.name = worker_name() if name is None else names.checked("name", name)
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
