@@ -15,6 +15,7 @@ WANTED = {
     "sidekiq": "what its clients push",
     "faketime": "clocks that are wrong",
     "chromium": "the dashboard in a browser",
+    "nginx": "the dashboard behind a reverse proxy",
     "java": "Spark, for the pipeline",
 }
 

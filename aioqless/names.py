@@ -63,6 +63,14 @@ def _text_by(method: Callable[[object], str], value: object) -> str:
         return f"<{type(value).__name__} without a readable text>"
 
 
+def plain(text: str, *, lines: bool = False) -> str:
+    """Return a text with characters escaped that a terminal obeys, or that are invisible or change the direction of text: jobs hold what
+    strangers wrote. With `lines`, line ends and tabs are kept."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or (lines and each in "\n\t") else each.encode("unicode_escape").decode() for each in text)
+
+
 def checked_jid(jid: str) -> str:
     """`jid`, if a new job can have it: some endings would spell the keys of another job."""
     if checked("jid", jid).endswith(_TAKEN):

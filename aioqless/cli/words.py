@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
+from aioqless.names import plain as plain
+
 STYLES = {
     "waiting": "cyan",
     "scheduled": "blue",
@@ -15,13 +17,6 @@ STYLES = {
     "complete": "dim green",
     "paused": "yellow",
 }
-
-
-def plain(text: str, *, lines: bool = False) -> str:
-    """The text without anything that a terminal would obey or hide: jobs hold what strangers wrote. With `lines`, those are kept."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or (lines and each in "\n\t") else each.encode("unicode_escape").decode() for each in text)
 
 
 def brief(text: str, most: int = 80) -> str:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import aioqless.web.drawing as drawing
 import aioqless.web.wording as wording
 from aioqless.errors import InvalidArgument, NoSuchJob
 from aioqless.jobs.record import meaning
+from aioqless.names import plain
 from aioqless.web.access import Role
 from aioqless.web.asked import Asked, Page, address
 
@@ -39,11 +40,19 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        finalize=_visible,
     )
     words = ("number", "short", "size", "span", "moment", "day", "event", "more", "last_line", "counted")
-    found.filters |= {name: getattr(wording, name) for name in words} | {"meaning": meaning}
+    found.filters |= {name: getattr(wording, name) for name in words} | {"meaning": meaning, "exact": escape}
     found.globals |= {"drawing": drawing, "Role": Role, "NAVIGATION": NAVIGATION}
     return found
+
+
+def _visible(value: Any) -> Any:
+    """Escape what is invisible or changes the direction of text in whatever a template shows. What forms send back is `exact`."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return plain(value.replace("\r\n", "\n"), lines=True)
 
 
 class Rendering:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from aioqless.names import plain
+
 COLUMN, ROW, BOX, TALL, EDGE = 250, 58, 200, 44, 8
 NAME, SMALL = 20, 24  # characters that fit into a box, however wide the browser's letters are
 
@@ -56,9 +58,9 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
         '<text x="{tx:.0f}" y="{t1:.0f}">{name}</text>'
         '<text class="faint" x="{tx:.0f}" y="{t2:.0f}">{state} · {short}</text></a>'
     ).format(
-        href=link("/job", jid=node.jid), here=Markup(' aria-current="true"') if node.column == 0 else "", klass=node.klass,
-        state=node.state, jid=node.jid, mine=" self" if node.column == 0 else "", x=x, y=y, w=BOX, h=TALL, tx=x + 12, t1=y + 18, t2=y + 34,
-        name=_cut(klass, NAME), short=_cut(node.jid, SMALL - len(f"{node.state} · ")),
+        href=link("/job", jid=node.jid), here=Markup(' aria-current="true"') if node.column == 0 else "", klass=plain(node.klass),
+        state=node.state, jid=plain(node.jid), mine=" self" if node.column == 0 else "", x=x, y=y, w=BOX, h=TALL, tx=x + 12, t1=y + 18,
+        t2=y + 34, name=_cut(plain(klass), NAME), short=_cut(plain(node.jid), SMALL - len(f"{node.state} · ")),
     )  # fmt: skip
 
 
