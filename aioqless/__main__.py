@@ -1,5 +1,18 @@
-"""python -m aioqless"""
+"""python -m aioqless, and the command `aioqless`."""
 
-from aioqless.cli import main
+import sys
 
-main()
+from aioqless import signals
+
+
+def main() -> None:
+    """Run the command line. A worker that is still importing it isn't ended by the signals that it is to obey later."""
+    if sys.argv[1:2] == ["worker"]:
+        signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+    from aioqless import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 
 _handled: set[signal.Signals] = set()
+_held: set[int] = set()  # signals that came before their handlers were set
 _former = threading.local()
 
 
@@ -18,6 +19,16 @@ def handle(number: signal.Signals, act: Callable[[int, FrameType | None], object
         os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_restore_defaults)
     _handled.add(number)
     signal.signal(number, act)
+    if number in _held:
+        _held.discard(number)
+        signal.raise_signal(number)
+
+
+def hold(*names: str) -> None:
+    """Keep signals that would end a process which is still starting: each comes again when its handler is set."""
+    for name in names:
+        if number := getattr(signal, name, None):
+            handle(number, lambda got, _: _held.add(got))
 
 
 def _block() -> None:

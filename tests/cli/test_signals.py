@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +94,20 @@ async def test_processes_that_a_handler_forks_end_by_signals(client: Client, sta
     for jid in jids:
         job = await client.jobs.get(jid)
         assert job and job.data == [1, 2]
+
+
+@pytest.mark.parametrize(("options", "event"), [(["-w", "1"], "supervisor.rolling"), ([], "worker.not_rolled")])
+async def test_hup_does_not_end_a_worker_that_is_still_starting(
+    folder: Path, start: Start, until: Until, options: list[str], event: str
+) -> None:
+    # Found in place of a library that the command line imports: the signal comes in the midst of the imports.
+    (folder / "typer.py").write_text(
+        "import os, signal, sys\n"
+        "os.kill(os.getpid(), signal.SIGHUP)\n"
+        "here = sys.path.pop(0)\n"
+        "del sys.modules['typer']\n"
+        "import typer\n"
+        "sys.path.insert(0, here)\n"
+    )
+    async with start(*options) as worker:
+        await until(lambda: worker.logged(event), PATIENCE)
