@@ -91,6 +91,7 @@ says its jid, klass and queue, every line of a worker its name; a job's data are
     process.ready        info     process seconds
     process.ended        info     process code seconds
     process.replaced     info     process seconds
+    process.not_started  error    error pause
     process.killed       error    process seconds
     process.died         error    process code seconds pause
     process.refused      error    process code

@@ -12,6 +12,7 @@ watching.py   events as lines; jobs until they are through
 completing.py what the shell completes
 meant.py      names that there aren't, and which ones were meant
 worker.py     worker
+descriptors.py how many descriptors a worker needs
 shutdown.py   the end of a worker's process, when it was promised
 jobs.py       put, get, jobs
 again.py      retry, edit, unfail
@@ -44,6 +45,7 @@ from importlib import import_module
 from redis import exceptions
 
 from aioqless.cli.app import REFUSED, UNREACHABLE, app
+from aioqless.cli.descriptors import exhausted
 from aioqless.cli.words import plain
 from aioqless.embedded import NoServer
 from aioqless.errors import AioqlessError
@@ -100,6 +102,8 @@ def main() -> None:
     except (exceptions.RedisError, NoServer) as error:
         sys.exit(_told(str(error), UNREACHABLE))
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            sys.exit(_told(exhausted(), REFUSED))
         if error.errno not in UNWRITABLE or error.filename is not None:
             raise
         discard_output()

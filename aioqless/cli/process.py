@@ -14,6 +14,7 @@ from types import ModuleType
 import typer
 
 from aioqless.cli.app import run
+from aioqless.cli.descriptors import check_descriptor_limit
 from aioqless.cli.shutdown import Shutdown
 from aioqless.cli.signals import obeyed_by_worker, soon
 from aioqless.client import Client
@@ -42,6 +43,7 @@ class Process:
 
     def work(self, handlers: Sequence[ModuleType]) -> None:
         """Perform jobs until told to stop, or until its share is done."""
+        check_descriptor_limit(0)
         run(self.url, self.namespace, lambda client: self._work(client, handlers))
 
     async def _work(self, client: Client, handlers: Sequence[ModuleType]) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from aioqless import log
 from aioqless.cli.app import LogJson, LogLevel, Namespace, Url, app
+from aioqless.cli.descriptors import check_descriptor_limit
 from aioqless.cli.process import Process
 from aioqless.cli.processes import command, supervise
 from aioqless.errors import AioqlessError
@@ -78,6 +79,7 @@ def worker(
 
 def _supervise(given: dict[str, Any]) -> int:
     """Look after several; returns the exit code."""
+    check_descriptor_limit(given["workers"] or 1)
     plan = Plan(
         command=command,
         processes=given["workers"] or 1,

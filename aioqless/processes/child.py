@@ -35,13 +35,15 @@ class Child:
     async def started(cls, number: int, command: Command, paused: bool) -> Self:
         """Start a process. In a group of its own: what is typed at the terminal goes to the supervisor alone, which passes it on once."""
         ours, theirs = socket.socketpair()
-        with theirs:
+        with contextlib.ExitStack() as unless_started, theirs:
+            unless_started.callback(ours.close)
             process = await asyncio.create_subprocess_exec(
                 *command(number, theirs.fileno(), paused),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 process_group=0,
             )
+            unless_started.pop_all()
         return cls(number, process, ours)
 
     @property

@@ -125,7 +125,11 @@ class Supervisor:
     async def _keep(self, place: Place) -> None:
         """Have a process in this place until told to stop, or until one has done all there was to do."""
         while place.next or not self._stopping:
-            child = place.child = place.next or await self._start(place.child)
+            try:
+                child = place.child = place.next or await self._start(place.child)
+            except OSError as error:  # no descriptors, memory or processes are left
+                await self._pause(place, error)
+                continue
             place.next = None
             code = await child.ended()
             if self._stopping or place.next:
@@ -154,12 +158,23 @@ class Supervisor:
         log.error("process.died", process=child.number, code=code, seconds=round(child.age, 3), pause=pause)
         await happens(place.hurry, pause if pause < float("inf") else None)
 
+    async def _pause(self, place: Place, error: OSError) -> None:
+        place.hurry.clear()
+        place.strikes += 1
+        pause = min(SHORTEST_PAUSE * 2 ** (place.strikes - 1), LONGEST_PAUSE)
+        log.error("process.not_started", error=str(error), pause=pause)
+        await happens(place.hurry, pause)
+
     async def _start(self, former: Child | None = None) -> Child:
         """A process with the number, and so the name, of the one that it follows; else with the lowest that is free."""
         wanted = itertools.chain([former.number] if former else [], itertools.count(1))
         number = next(number for number in wanted if number not in self._taken)
         self._taken.add(number)
-        child = await Child.started(number, self._plan.command, self._paused)
+        try:
+            child = await Child.started(number, self._plan.command, self._paused)
+        except OSError:
+            self._taken.discard(number)
+            raise
         self._children.add(child)
         child.end.add_done_callback(lambda _: self._forget(child))
         if self._stopping:  # it was told to while this one was on its way
@@ -183,7 +198,11 @@ class Supervisor:
 
     async def _replace(self, place: Place) -> bool:
         """Let a new process take the place when it works; False when it doesn't come to work: then the old one stays."""
-        new = await self._start()
+        try:
+            new = await self._start()
+        except OSError as error:
+            log.error("process.not_started", error=str(error), pause=0)
+            return False
         if not await new.works():
             code = await new.ended()
             if code not in (0, WORN) and not self._stopping:

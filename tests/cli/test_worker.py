@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -224,6 +225,14 @@ async def test_modules_that_cannot_be_used_are_refused_with_a_reason(
         (folder / f"{module}.py").write_text(text)
     ended = await aioqless("worker", module)
     assert ended.code == 1 and why in ended.err
+
+
+@pytest.mark.parametrize("options", [[], ["-w", "2"]])
+def test_too_few_descriptors_are_refused_with_what_to_do(folder: Path, environment: dict[str, str], options: list[str]) -> None:
+    command = ["sh", "-c", 'ulimit -n 24 && exec "$@"', "sh", sys.executable, "-m", "aioqless", "worker", "jobs", *options]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
+    assert "may open 24 file descriptors" in ended.stderr and "ulimit -n 1024" in ended.stderr
 
 
 async def test_a_worker_without_modules_is_refused(here: Aioqless) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,10 @@ async def running(code: str, **plan: object) -> AsyncIterator[tuple[Supervisor, 
     finally:
         supervisor.kill(0)
         await task
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir())) - 1  # without that of the look
 
 
 @pytest.mark.parametrize("code", [1, 2, 3])
@@ -100,6 +106,21 @@ async def test_a_silent_process_that_ignores_its_end_is_killed(until: Until, mon
         await until(lambda: supervisor.ready == 1)
         supervisor.stop()
         assert await asyncio.wait_for(task, 10) == 0
+
+
+async def test_a_process_that_cannot_be_started_now_is_started_later(until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with running(SPEAK + WAIT, processes=2) as (supervisor, task):
+        await until(lambda: supervisor.ready == 2)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), few[1]))
+        try:
+            for each in supervisor._children:
+                each.tell(signal.SIGKILL)
+            await until(lambda: all(place.strikes >= 2 for place in supervisor._places))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, few)
+        await until(lambda: supervisor.ready == 2)
+        assert not task.done()
 
 
 async def test_what_a_process_leaves_running_does_not_hold_its_place(until: Until) -> None:

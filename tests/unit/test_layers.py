@@ -52,7 +52,7 @@ WORKER = [
     {""},
 ]
 CLI = [
-    {"shutdown"},
+    {"shutdown", "descriptors"},
     {"words", "completing", "signals", "given"},
     {"app", "bars", "printing", "shapes"},
     {"asking", "meant", "portrait", "process", "processes", "serving", "pipeline"},
