@@ -91,6 +91,9 @@ class Acting(Working):
         self.change(data, "cancel", jids=self.some(data, [*JIDS, "r2-1", "unknown"], "jids"))
 
     def clear(self, data: Data) -> None:
+        """A queue in which others depend on some jobs, from wherever they are."""
+        for _ in range(self.one(data, [0, 1, 2], "held")):
+            self.put_held(data)
         states = self.one(data, [QUEUED[:3], [*QUEUED[:3], "failed"], ["waiting"], ["depends", "failed"]], "states")
         state, queue = self.one(data, states, "state"), self.one(data, QUEUES, "queue")
         group = self.one(data, sorted(self.model.members("failures")) or GROUPS, "group") if state == "failed" else None
