@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import nox
 
@@ -18,6 +21,22 @@ WANTED = {
     "nginx": "the dashboard behind a reverse proxy",
     "java": "Spark, for the pipeline",
 }
+
+
+# What the oldest dependencies are tried on: each extra but Spark's is used, and data that others wrote are read.
+SMOKE = (
+    *("tests/unit/test_log.py", "tests/worker/test_order.py", "tests/client/test_sealing.py", "tests/people/test_api.py"),
+    *("tests/web/test_pages.py", "tests/extras", "tests/outbox"),
+)
+SLOWEST = ("--durations=10", "--durations-min=1")
+
+
+def interpreters(*versions: str) -> Iterator[str]:
+    """The Pythons of these versions that are on this machine, on PATH or in pyenv, whose shims may lead nowhere."""
+    for version in versions:
+        places = [shutil.which(f"python{version}"), *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
+        runs = (str(each) for each in places if each and not subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode)
+        yield from (each for each in [next(runs, None)] if each)
 
 
 def install(session: nox.Session, *groups: str, extras: str = "") -> None:
@@ -61,7 +80,32 @@ def tests(session: nox.Session) -> None:
     missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
-    session.run("python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *SLOWEST, *session.posargs)
+
+
+@nox.session
+def lowest(session: nox.Session) -> None:
+    """A part of the tests on the oldest versions of dependencies that pyproject.toml allows; Spark is left out."""
+    project = nox.project.load_toml("pyproject.toml")
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *(each for name in extras if name != "spark" for each in extras[name])]
+    oldest = [each.replace(">=", "==") for each in wanted]
+    session.install("-e", ".", *oldest, *nox.project.dependency_groups(project, "smoke-tests"))
+    # Old versions may warn of what has become of their own dependencies since.
+    session.run("python", "-m", "pytest", "-n", "auto", "-W", "default", *(session.posargs or SMOKE))
+
+
+@nox.session
+def newer(session: nox.Session) -> None:
+    """The tests of client, worker and units on Python 3.12 and 3.13, where these are installed."""
+    groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "core-tests")
+    for python in interpreters("3.12", "3.13"):
+        place = Path(session.virtualenv.location) / f"as-{Path(python).parts[-3]}-{Path(python).name}"
+        if not place.exists():
+            session.run_install(python, "-m", "venv", str(place), external=True)
+        session.run_install(str(place / "bin" / "pip"), "install", "-q", "-e", ".[embedded,seal,sentry]", *groups, external=True)
+        tests = session.posargs or ("tests/unit", "tests/client", "tests/worker")
+        session.run(str(place / "bin" / "python"), "-m", "pytest", "-n", "auto", *SLOWEST, *tests, external=True)
 
 
 @nox.session
