@@ -98,12 +98,12 @@ def lowest(session: nox.Session) -> None:
 @nox.session
 def newer(session: nox.Session) -> None:
     """The tests of client, worker and units on Python 3.12 and 3.13, where these are installed."""
-    groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "core-tests")
+    groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")
     for python in interpreters("3.12", "3.13"):
         place = Path(session.virtualenv.location) / f"as-{Path(python).parts[-3]}-{Path(python).name}"
         if not place.exists():
             session.run_install(python, "-m", "venv", str(place), external=True)
-        session.run_install(str(place / "bin" / "pip"), "install", "-q", "-e", ".[embedded,seal,sentry]", *groups, external=True)
+        session.run_install(str(place / "bin" / "pip"), "install", "-q", "-e", ".[embedded]", *groups, external=True)
         tests = session.posargs or ("tests/unit", "tests/client", "tests/worker")
         session.run(str(place / "bin" / "python"), "-m", "pytest", "-n", "auto", *SLOWEST, *tests, external=True)
 
