@@ -28,7 +28,11 @@ ROLES: dict[str, set[str]] = {
     "reader": _READING,
     "archiver": _ARCHIVING | {"failed"},
 }
-_DIRECTLY = {"archiver": ("xrange", "xread", "xlen", "xinfo|stream")}  # what a part asks beside its scripts
+_DIRECTLY = {
+    "dashboard": ("pubsub|numsub",),
+    "reader": ("pubsub|numsub",),
+    "archiver": ("xrange", "xread", "xlen", "xinfo|stream"),
+}  # what a part asks beside its scripts
 
 # What a connection needs whoever uses it: calls, subscriptions, where it is, and how the server is.
 _CONNECTION = (

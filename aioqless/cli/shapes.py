@@ -12,6 +12,7 @@ from aioqless.cli.completing import failed_lately
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.jobs import Job
+from aioqless.jobs.glance import WorkerGlance
 
 SHORTEST = 4  # characters of a jid's beginning
 
@@ -57,6 +58,15 @@ def whole(job: Job) -> dict[str, Any]:
         "dependents": job.dependents,
         "events": job.events,
     }
+
+
+def summarized(worker: WorkerGlance) -> dict[str, Any]:
+    """A worker in a list, with the first few of its jobs."""
+    doing = [
+        {"jid": job.jid, "klass": job.klass, "queue": job.queue, "since": job.time or None, "expires": job.expires or None}
+        for job in worker.doing
+    ]
+    return {"name": worker.name, "jobs": worker.jobs, "stalled": worker.stalled, "seen": worker.seen or None, "doing": doing}
 
 
 async def found(client: Client, jid: str) -> Job:

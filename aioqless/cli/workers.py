@@ -11,7 +11,7 @@ from aioqless.cli.app import Json, Namespace, Url, app, run
 from aioqless.cli.completing import queue_names, worker_names
 from aioqless.cli.meant import instead
 from aioqless.cli.printing import say, show, table
-from aioqless.cli.shapes import listed, text_of
+from aioqless.cli.shapes import listed, summarized, text_of
 from aioqless.cli.words import ago, brief, plain
 from aioqless.client import Client
 from aioqless.errors import AioqlessError, NoSuchWorker
@@ -22,6 +22,8 @@ HELP = "Its name; `aioqless workers` shows them."
 Name = Annotated[str, typer.Argument(metavar="WORKER", help=HELP, autocompletion=worker_names)]
 Maybe = Annotated[str | None, typer.Argument(metavar="[WORKER]", help="What this one does now.", autocompletion=worker_names)]
 MOST = 100  # jobs of a worker that are shown, and workers that are asked for at once
+JOBS = 10  # of each worker, in the JSON list of all
+A_CALL = 20  # workers, with so many jobs of each
 MOST_KNOWN = 1000  # workers that are listed; with so many, one that isn't among them may exist
 
 
@@ -33,16 +35,15 @@ def workers(worker: Maybe = None, json: Json = False, url: Url = None, namespace
         if worker is not None:
             await _one(client, worker, json)
             return
-        counts = await client.workers.counts()
-        if json:
-            show(counts)
-            return
-        names = [each["name"] for each in counts]
-        rows = [
-            _row(each)
-            for first in range(0, len(names), MOST)
-            for each in await client.workers.working(*names[first : first + MOST], most=1)
+        names = [each["name"] for each in await client.workers.counts()]
+        most, step = (JOBS, A_CALL) if json else (1, MOST)
+        found = [
+            each for first in range(0, len(names), step) for each in await client.workers.working(*names[first : first + step], most=most)
         ]
+        if json:
+            show([summarized(each) for each in found])
+            return
+        rows = [_row(each) for each in found]
         table(["name", "jobs", "stalled", "heard of", "doing"], rows, empty="No worker was seen: aioqless worker app.jobs")
 
     run(url, namespace, act)
@@ -59,7 +60,8 @@ async def _one(client: Client, worker: str, json: bool) -> None:
     jobs = await client.jobs.multiget(*(held["jobs"] + held["stalled"])[:MOST])
     known = [each["name"] for each in await client.workers.counts()]
     if json:
-        show({"name": worker, **held, "doing": [listed(job) for job in jobs]})
+        (glance,) = await client.workers.working(worker, most=0)
+        show({"name": worker, **held, "seen": glance.seen or None, "doing": [listed(job) for job in jobs]})
     if worker not in known and len(known) < MOST_KNOWN and not jobs:
         raise AioqlessError(f"no worker named {plain(worker)} was seen{instead(worker, known)}")
     if json:

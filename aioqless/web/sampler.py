@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from redis import exceptions
 
 from aioqless.archive import Archive
 from aioqless.client import Client
@@ -19,6 +20,9 @@ MOST_QUEUES = 10_000
 PAGE = 500  # queues a call, for which Redis is busy some milliseconds
 FRESH = 2.0  # seconds
 PATIENCE = 30  # seconds for which jobs wait, while none runs, before one wonders whether their queue is served
+SILENCE = 30  # seconds without a pop or a renewed lock after which a worker that doesn't listen either counts as lost
+FORGOTTEN = 3600  # seconds after which a lost worker is no reason for an alarm any more
+A_CALL = 100  # workers
 
 
 class QueueNow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -64,6 +68,8 @@ class Sample:
     workers: tuple[Mapping[str, Any], ...] = ()
     health: Health = field(default_factory=Health)
     unread: str | None = None  # what is wrong with the archive
+    unserved: Mapping[str, int] = field(default_factory=dict)  # as `unserved` finds them among all queues
+    lost: Mapping[str, float] = field(default_factory=dict)  # as `lost` finds them among all workers
 
     def sum(self, what: str) -> int:
         """One count of all queues together."""
@@ -97,7 +103,16 @@ class Sampler:
         failed = await client.jobs.failed()
         workers = tuple(await client.workers.counts())
         unread = (await Archive(client.scripts).state()).trouble(now := time.time())
-        return Sample(when=now, queues=queues, failed=failed, workers=workers, health=await health(client), unread=unread)
+        return Sample(
+            when=now,
+            queues=queues,
+            failed=failed,
+            workers=workers,
+            health=await health(client),
+            unread=unread,
+            unserved=await unserved(client, queues),
+            lost=await lost(client, [each["name"] for each in workers], now),
+        )
 
     def _remember(self, sample: Sample, now: float) -> None:
         before, passed = {queue.name: queue for queue in self.latest.queues}, now - self._looked
@@ -129,8 +144,32 @@ async def unserved(client: Client, queues: Iterable[QueueNow]) -> dict[str, int]
     """Those of some queues that no worker seems to serve, since jobs wait there, none runs, and the first in line could have run for
     long: with since when it could."""
     names = [queue.name for queue in queues if queue.waiting and not queue.running and not queue.paused]
-    lags = await client.scripts("lag", queues=names) if names else []
+    lags: list[float] = []
+    for first in range(0, len(names), PAGE):
+        lags += await client.scripts("lag", queues=names[first : first + PAGE])
     return {name: round(time.time() - lag) for name, lag in zip(names, lags, strict=True) if lag > PATIENCE}
+
+
+async def lost(client: Client, names: Sequence[str], now: float) -> dict[str, float]:
+    """The workers that disappeared without stopping: when each was last seen. `names` are in the order of that, the latest first.
+
+    A worker that stops leaves the list. One that is paused is silent, but listens; one of another client may have a long job.
+    """
+    silent: dict[str, float] = {}
+    for end in range(len(names), 0, -A_CALL):
+        seen = await client.workers.working(*names[max(0, end - A_CALL) : end], most=0)
+        silent |= {worker.name: worker.seen for worker in seen if worker.seen < now - SILENCE and not worker.jobs}
+        if seen[0].seen >= now - SILENCE:
+            break
+    if not silent:
+        return {}
+    channels = {f"{client.namespace}:w:{name}": name for name in silent}
+    try:
+        counts = await client.scripts.connection.execute("PUBSUB", "NUMSUB", *channels)
+    except exceptions.ResponseError:  # not permitted: nothing is known
+        return {}
+    listening = {channel.decode("utf-8", "surrogateescape") for channel, count in zip(counts[::2], counts[1::2], strict=True) if count}
+    return {name: silent[name] for channel, name in channels.items() if channel not in listening}
 
 
 async def _all(read: Any) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ from aioqless.worker.stacks import stack_of
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.unread import Unread
 
-RELEASING = 1.0  # seconds for Redis to take back jobs whose code can't be stopped
+RELEASING = 1.0  # seconds for Redis to take back jobs whose code can't be stopped, and the worker's name
 
 
 class Worker:
@@ -196,6 +196,10 @@ class Worker:
                 await self._poller.run()
             for task in running:  # nothing runs and nothing is pending by now
                 task.cancel()
+        if not (self._incarnation and self._incarnation.taken):
+            with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
+                async with asyncio.timeout(RELEASING):  # those that stay on the list were killed
+                    await self._scripts("deregister", workers=[self.name])
 
     async def __aenter__(self) -> Self:
         self._running = asyncio.create_task(self._run_within_host(), name=f"aioqless worker {self.name}")

@@ -100,7 +100,11 @@ async def test_what_a_worker_does_is_shown(client: Client, here: Aioqless) -> No
     await client.queue("mail").pop(worker="ann")
     assert (await here("workers", "ann")).out.splitlines()[1].split()[:4] == ["a", "Greet", "mail", "running"]
     told = json.loads((await here("workers", "ann", "--json")).out)
-    assert (told["jobs"], told["doing"][0]["jid"]) == (["a"], "a")
+    assert (told["jobs"], told["doing"][0]["jid"]) == (["a"], "a") and 0 <= time.time() - told["seen"] < 60
+    (told,) = json.loads((await here("workers", "--json")).out)
+    assert (told["name"], told["jobs"], told["stalled"]) == ("ann", 1, 0) and 0 <= time.time() - told["seen"] < 60
+    (doing,) = told["doing"]
+    assert (doing["jid"], doing["klass"], doing["queue"]) == ("a", "Greet", "mail") and doing["expires"] > time.time()
 
 
 async def test_a_recurring_job_is_put_and_listed(client: Client, here: Aioqless) -> None:

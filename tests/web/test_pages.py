@@ -114,7 +114,7 @@ async def test_jobs_that_nobody_takes_are_told_of_with_what_to_do(redis_url: str
         await client.queue("other").pop(worker="ann")
         async with asked(create_app(client)) as http:
             overview = (await http.get("/")).text
-            assert "nobody takes them: mail." in overview and "Paused, with jobs waiting: held." in overview
+            assert "no worker takes them: mail." in overview and "Paused, with jobs waiting: held." in overview
             told = [each for each in ("mail", "held", "new", "other") if "nobody takes it" in (await http.get(f"/queue?name={each}")).text]
             assert told == ["mail"]
             assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
@@ -175,7 +175,7 @@ async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that
         assert "Does one serve this queue?" in (await http.get("/queue?name=stuck")).text
         await client.queue("stuck").pause()
         assert "Unpause it, and the next pop" in (await http.get("/queue?name=stuck")).text
-        told = [what for what, _, _ in problems(await Sampler(client).fresh(), [])]
+        told = [what for what, _, _ in problems(await Sampler(client).fresh())]
         assert any(what.startswith("Paused, with jobs waiting: stuck") for what in told)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioqless.web.asked import SIZE, Asked, Page
-from aioqless.web.sampler import QueueNow, Sample, unserved
+from aioqless.web.sampler import FORGOTTEN, QueueNow, Sample
 
 FIRST = 12  # queues on the first page
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
@@ -11,7 +11,7 @@ SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "fai
 
 async def overview(asked: Asked) -> Page:
     sample = await asked.board.sampler.fresh(asked.client)
-    first = sorted(sample.queues, key=trouble)[:FIRST]
+    first = sorted(sample.queues, key=lambda queue: (queue.name not in sample.unserved, *trouble(queue)))[:FIRST]
     names = sorted(sample.failed, key=lambda name: -sample.failed[name])[:6]
     return Page(
         "overview.html",
@@ -22,7 +22,7 @@ async def overview(asked: Asked) -> Page:
             "workers": await asked.client.workers.working(*[each["name"] for each in sample.workers[:6]], most=1),
             "rates": asked.board.sampler.rates(),
             "rates_of": asked.board.sampler.rates,
-            "problems": problems(sample, list(await unserved(asked.client, first))),
+            "problems": problems(sample),
         },
     )
 
@@ -32,7 +32,7 @@ async def queues(asked: Asked) -> Page:
     wanted, sort = asked.text("q").lower(), asked.one_of("sort", SORTS)
     found = [each for each in sample.queues if wanted in each.name.lower()]
     if sort == "trouble":
-        found.sort(key=trouble)
+        found.sort(key=lambda queue: (queue.name not in sample.unserved, *trouble(queue)))
     elif sort == "name":
         found.sort(key=lambda each: each.name.lower())
     else:
@@ -57,13 +57,17 @@ def trouble(queue: QueueNow) -> tuple[object, ...]:
     return (-queue.stalled, not (queue.paused and queue.waiting), -queue.waiting, -queue.running, -queue.completed, queue.name)
 
 
-def problems(sample: Sample, unserved: list[str]) -> list[tuple[str, str, str]]:
+def problems(sample: Sample) -> list[tuple[str, str, str]]:
     """What is wrong, with what to do about it and where: (what, advice, address)."""
     found, health = [], sample.health
     if not sample.workers and sample.sum("waiting"):
         found.append(("Jobs wait, and no worker is there.", "Start one: python -m aioqless worker your.module -q QUEUE", "/workers"))
-    elif unserved:
-        found.append((f"Jobs wait, and nobody takes them: {_some(unserved)}.", "Does a worker serve these queues?", "/queues"))
+    elif sample.unserved:
+        told = f"Jobs wait, and no worker takes them: {_some(list(sample.unserved))}."
+        found.append((told, "Does a worker serve these queues?", "/queues"))
+    if lost := [name for name, seen in sample.lost.items() if seen > sample.when - FORGOTTEN]:
+        told = f"Disappeared without stopping: {_some(lost)}."
+        found.append((told, "Was it killed? Another worker takes its jobs when their locks expire.", "/workers"))
     if stalled := [queue.name for queue in sample.queues if queue.stalled]:
         told = f"{sample.sum('stalled'):,} stalled in {_some(stalled)}: their workers were silent for too long."
         found.append((told, "The next pop from there hands them to another worker: is there one?", "/queues"))

@@ -8,7 +8,6 @@ from aioqless.web.asked import Asked, Page
 
 PAGE = 50
 HELD = 100
-SILENCE = 300  # seconds after which one that does nothing isn't called idle any more: even who polls slowly looks more often
 
 
 async def workers(asked: Asked) -> Page:
@@ -21,7 +20,6 @@ async def workers(asked: Asked) -> Page:
         "total": len(names),
         "wanted": asked.text("q"),
         "now": sample.when,
-        "silence": SILENCE,
     }
     return Page("workers.html", "Workers", values)
 
