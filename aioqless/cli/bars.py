@@ -10,29 +10,41 @@ BLOCKS = " ▏▎▍▌▋▊▉█"
 SPARKS = "▁▂▃▄▅▆▇█"
 # Where each of a day's 148 counters begins, in seconds: by seconds, minutes, hours, days.
 BEGINS = [*range(60), *range(60, 3600, 60), *range(3600, 86400, 3600), *range(86400, 7 * 86400, 86400)]
+MILLISECONDS = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]  # where each of its 10 counters of the first second begins
 # Where the bars begin that people are shown.
-SHOWN = [0, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800]
+SHOWN = [*MILLISECONDS, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800]
 
 
-def gathered(histogram: Sequence[int]) -> list[tuple[str, int]]:
+def gathered(histogram: Sequence[int], milliseconds: Sequence[int] = ()) -> list[tuple[str, int]]:
     """The counters as fewer bars, (label, count), from the first that has anything to the last."""
     counts = [0] * len(SHOWN)
-    for begin, count in zip(BEGINS, histogram, strict=True):
-        counts[max(index for index, start in enumerate(SHOWN) if start <= begin)] += count
+    for begin, end, count in _counters(histogram, milliseconds):
+        if end == 1 and begin == 0:  # of which nobody counted milliseconds
+            counts[len(MILLISECONDS) - 1] += count
+        else:
+            counts[max(index for index, start in enumerate(SHOWN) if start <= begin)] += count
     used = [index for index, count in enumerate(counts) if count]
     if not used:
         return []
     return [(_label(index), counts[index]) for index in range(used[0], used[-1] + 1)]
 
 
-def quantile(histogram: Sequence[int], share: float) -> float:
+def quantile(histogram: Sequence[int], share: float, milliseconds: Sequence[int] = ()) -> float:
     """Below how many seconds this share of all was: where the counter ends that has it."""
     wanted, below = share * sum(histogram), 0
-    for index, count in enumerate(histogram):
+    for _, end, count in _counters(histogram, milliseconds):
         below += count
         if count and below >= wanted:
-            return BEGINS[index + 1] if index + 1 < len(BEGINS) else 7 * 86400
+            return end
     return 0
+
+
+def _counters(histogram: Sequence[int], milliseconds: Sequence[int]) -> list[tuple[float, float, int]]:
+    """(begin, end, count) of each counter, in the order of their ends. Of the first second, what has no milliseconds comes last."""
+    fine = [*zip(MILLISECONDS, [*MILLISECONDS[1:], 1], milliseconds, strict=True)] if milliseconds else []
+    rest = max(0, histogram[0] - sum(milliseconds))
+    coarse = zip(BEGINS, [*BEGINS[1:], 7 * 86400], [rest, *histogram[1:]], strict=True)
+    return [*fine, *coarse]
 
 
 def bar(value: float, most: float, width: int) -> str:

@@ -63,7 +63,8 @@ def _name(day: float) -> str:
 def _numbers(told: dict[str, Any]) -> dict[str, Any]:
     """The counters of the histograms as numbers."""
     for kind in ("wait", "run"):
-        told[kind]["histogram"] = [int(count) for count in told[kind]["histogram"]]
+        for name in ("histogram", "milliseconds"):
+            told[kind][name] = [int(count) for count in told[kind][name]]
     return told
 
 
@@ -77,11 +78,12 @@ def _draw(title: str, told: dict[str, Any]) -> None:
     from rich.text import Text
 
     say(f"\n{title}", style="bold")
-    bars = gathered(told["histogram"])
+    bars = gathered(told["histogram"], told["milliseconds"])
     if not told["count"]:
         say("  none", style="dim")
         return
-    quantiles = "  ".join(f"p{share} < {span(quantile(told['histogram'], share / 100))}" for share in (50, 95, 99) if bars)
+    below = {share: quantile(told["histogram"], share / 100, told["milliseconds"]) for share in (50, 95, 99) if bars}
+    quantiles = "  ".join(f"p{share} < {span(seconds)}" for share, seconds in below.items())
     say(f"  {many(told['count'], 'job')}  mean {span(told['mean'])}  deviation {span(told['std'])}  {quantiles}")
     most = max((count for _, count in bars), default=0)
     width = min(LONGEST, max(10, console().width - 30))

@@ -29,6 +29,8 @@ def span(seconds: float) -> str:
     """A duration: 350 ms, 12 s, 4 min 10 s, 3 h 5 min, 12 d 4 h."""
     if seconds < 0:
         return f"-{span(-seconds)}"
+    if seconds < 0.00995:
+        return f"{seconds * 1000:.1f} ms".replace(".0 ms", " ms")
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 10:

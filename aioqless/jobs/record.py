@@ -69,7 +69,7 @@ def progress_of(record: Mapping[str, Any]) -> Progress | None:
 class History:
     """What only a whole reading of a job has. Each list holds at most 1,000, with the total beside it.
 
-    `events` are dicts with `when` (whole seconds), `what` and more, oldest first.
+    `events` are dicts with `when` (seconds since 1970; whole ones where another qless client wrote them), `what` and more, oldest first.
     """
 
     events: list[dict[str, Any]] = field(default_factory=list)

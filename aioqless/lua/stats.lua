@@ -4,7 +4,7 @@
 -- @arg     date     time          any time of the day
 -- @flags   no-writes
 -- @returns json                   {failed, failures, retries, lost_locks, explicit_retries, wait, run}; `retries` is the sum of the two after
---                                 it; wait and run: {count, total, mean, std, variance, histogram}
+--                                 it; wait and run: {count, total, mean, std, variance, histogram, milliseconds}
 
 local day = stats.day(date)
 return '{"failed":' .. (redis.call('HGET', keys.stats('stats', day, queue), 'failed') or '0') .. ',' .. stats.counters(day, queue)

@@ -57,8 +57,10 @@ def size(count: float) -> str:
 
 def span(seconds: float) -> str:
     """A span of time, in the two units that matter."""
-    if seconds < 0.001:
+    if seconds < 0.00005:
         return "0 s"
+    if seconds < 0.00995:
+        return f"{seconds * 1000:.1f} ms".replace(".0 ms", " ms")
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:

@@ -52,15 +52,45 @@ async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here:
     assert (await here("stats", "mail", "--date", "yesterday")).code == 2
 
 
+async def test_times_below_a_second_are_shown_in_milliseconds(client: Client, here: Aioqless, redis_url: str) -> None:
+    now = [int(time.time()) + 0.5]
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: now[0]) as timed:
+        jid = await timed.queue("fast").put("Greet")
+        now[0] += 0.3
+        (job,) = await timed.queue("fast").pop()
+        now[0] += 0.042
+        await job.complete()
+    out = (await here("get", jid)).out
+    assert "+300 ms" in out and "+42 ms" in out
+    out = (await here("stats", "fast")).out
+    assert "p50 < 500 ms" in out and "p50 < 50 ms" in out and "mean 300 ms" in out and "mean 42 ms" in out
+    told = json.loads((await here("stats", "fast", "--json")).out)
+    assert told["wait"]["milliseconds"] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] and told["run"]["milliseconds"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
+
+
 def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
     counts = [0] * 148
     counts[0], counts[3], counts[60], counts[147] = 90, 5, 4, 1  # below 1 s, 3 s, a minute, 6 days
     assert [(label, count) for label, count in gathered(counts) if count] == [("< 1 s", 90), ("< 5 s", 5), ("< 2 min", 4), ("≥ 2 d", 1)]
     assert (quantile(counts, 0.5), quantile(counts, 0.95), quantile(counts, 0.99), quantile(counts, 1)) == (1, 4, 120, 7 * 86400)
+    fine = [3, 0, 0, 0, 7, 0, 0, 0, 0, 0]  # 80 of another client's, of which only the second is known
+    assert gathered(counts, fine)[:2] == [("< 1 ms", 3), ("< 2 ms", 0)] and gathered(counts, fine)[9] == ("< 1 s", 80)
+    assert [quantile(counts, share, fine) for share in (0.02, 0.09, 0.5, 0.95)] == [0.001, 0.02, 1, 4]
     assert (bar(0, 10, 8), bar(10, 10, 8), bar(1, 1000, 8), spark([0, 1, 2])) == ("", "█" * 8, "▏", "▁▄█")
 
 
-DURATIONS = {0.0123: "12 ms", 1: "1 s", 9.96: "10 s", 59.6: "1 min", 3599.7: "1 h", 250: "4 min 10 s", 1051200: "12 d 4 h", -5: "-5 s"}
+DURATIONS = {
+    0.0003: "0.3 ms",
+    0.002: "2 ms",
+    0.0123: "12 ms",
+    1: "1 s",
+    9.96: "10 s",
+    59.6: "1 min",
+    3599.7: "1 h",
+    250: "4 min 10 s",
+    1051200: "12 d 4 h",
+    -5: "-5 s",
+}
 
 
 @pytest.mark.parametrize(("seconds", "words"), DURATIONS.items())

@@ -33,7 +33,7 @@ async def test_a_completed_job_is_stored_as_live_clients_store_it(story: Story) 
         "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.12345600128173828125", "failure": "{}",
     }  # fmt: skip
     assert await story.scores("completed") == {"a": A_MOMENT}
-    assert (await story.items("j:a-history"))[2:] == ['[1353000060,"done"]']
+    assert (await story.items("j:a-history"))[2:] == ['[1353000060,"done",{},0.123456]']
 
 
 async def test_a_completed_job_has_left_its_queue_and_its_worker(story: Story) -> None:

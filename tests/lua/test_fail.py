@@ -27,8 +27,8 @@ async def test_a_failed_job_is_stored_as_live_clients_store_it(story: Story) -> 
         "failure": '{"group":"typo","message":"say \\"no\\"","when":2,"worker":"ann"}',
     }  # fmt: skip
     assert (await story.items("j:a-history"))[2:] in (
-        ['[2,"failed",{"worker":"ann","group":"typo"}]'],
-        ['[2,"failed",{"group":"typo","worker":"ann"}]'],
+        ['[2,"failed",{"worker":"ann","group":"typo"},0.900000]'],
+        ['[2,"failed",{"group":"typo","worker":"ann"},0.900000]'],
     )
 
 

@@ -188,7 +188,7 @@ async def test_a_job_whose_retries_are_used_up_fails_in_a_group_of_its_own(story
     assert "grace" not in stored
     assert await story.where("a") == {}
     assert (await story.members("failures"), await story.items("f:failed-retries-mail")) == ({"failed-retries-mail"}, ["a"])
-    assert (await story.items("j:a-history"))[3:] == ['[71,"failed",{"group":"failed-retries-mail"}]']
+    assert (await story.items("j:a-history"))[3:] == ['[71,"failed",{"group":"failed-retries-mail"},0.900000]']
     assert await story.day() == {"retries": "1", "failures": "1", "failed": "1"}
 
 

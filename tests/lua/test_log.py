@@ -11,11 +11,17 @@ async def _log(story: Story, at: float, message: str = "note", data: str | None 
     await story.scripts("log", jid="a", message=message, now=at, data=data)
 
 
-async def test_an_event_is_appended_to_the_history_at_a_whole_second(story: Story) -> None:
+async def test_an_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> None:
     await story.put("a", 0)
     await _log(story, 1.9, "half way", '{"percent": 50, "e": []}')
     await _log(story, 2)
-    assert (await story.items("j:a-history"))[1:] == ['[1,"half way",{"percent": 50, "e": []}]', '[2,"note"]']
+    await _log(story, 3.25)
+    assert (await story.items("j:a-history"))[1:] == [
+        '[1,"half way",{"percent": 50, "e": []},0.900000]',
+        '[2,"note"]',
+        '[3,"note",{},0.250000]',
+    ]
+    assert (await story.happened("a"))[1:] == [(1.9, "half way"), (2, "note"), (3.25, "note")]
 
 
 async def test_any_job_can_be_logged_about(story: Story) -> None:

@@ -30,7 +30,7 @@ async def test_a_popped_job_is_stored_as_live_clients_store_it(story: Story) -> 
     assert await story.where("a") == {"locks": A_MOMENT + 60}
     assert await story.scores("w:ann:jobs") == {"a": A_MOMENT + 60}
     assert await story.scores("workers") == {"ann": A_MOMENT}
-    assert (await story.items("j:a-history"))[1] == '[1353000060,"popped",{"worker":"ann"}]'
+    assert (await story.items("j:a-history"))[1] == '[1353000060,"popped",{"worker":"ann"},0.123456]'
 
 
 async def test_a_pop_remembers_where_the_job_stood_and_numbers_the_run(story: Story) -> None:

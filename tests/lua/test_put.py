@@ -40,9 +40,9 @@ async def test_a_waiting_job_stands_at_its_priority_less_the_time(story: Story) 
     assert await story.where("a") == {"work": 3 - A_MOMENT / 1e10}
 
 
-async def test_the_history_begins_with_the_put_at_a_whole_second(story: Story) -> None:
+async def test_the_history_begins_with_the_put(story: Story) -> None:
     await story.put("a", 1.9)
-    assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"}]']
+    assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"},0.900000]']
 
 
 async def test_the_first_put_makes_the_queue_known_and_later_ones_leave_its_time(story: Story) -> None:

@@ -28,7 +28,7 @@ async def test_a_released_job_belongs_to_nobody(story: Story) -> None:
 async def test_a_release_is_an_event_of_the_history(story: Story) -> None:
     await story.running("a")
     await story.release("a", 2.9)
-    assert (await story.items("j:a-history"))[2:] == ['[2,"released",{"worker":"ann"}]']
+    assert (await story.items("j:a-history"))[2:] == ['[2,"released",{"worker":"ann"},0.900000]']
 
 
 async def test_a_released_job_has_waited_since_it_was_put(story: Story) -> None:

@@ -94,7 +94,7 @@ async def test_an_exhausted_job_is_stored_as_failed(story: Story) -> None:
     assert stored["failure"] == text
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
     assert (await story.items("f:failed-retries-mail"), await story.members("failures")) == (["a"], {"failed-retries-mail"})
-    assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"failed-retries-mail"}]']
+    assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"failed-retries-mail"},0.900000]']
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 

@@ -18,7 +18,7 @@ async def _stats(story: Story, date: float = 0, queue: str = "mail") -> Any:
 
 
 async def test_a_day_without_jobs_is_all_zeros(story: Story) -> None:
-    none = {"count": 0, "total": 0, "mean": 0, "std": 0, "variance": 0, "histogram": [0] * 148}
+    none = {"count": 0, "total": 0, "mean": 0, "std": 0, "variance": 0, "histogram": [0] * 148, "milliseconds": [0] * 10}
     assert await _stats(story) == {"failed": 0, **COUNTERS, "wait": none, "run": none}
 
 
@@ -123,7 +123,7 @@ async def test_a_job_without_a_time_has_waited_for_none(story: Story) -> None:
     await story.put("a", 0)
     await story.change("HDEL", "j:a", "time")
     await story.pop(1000)
-    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1"}
+    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1", "x-ms0": "1"}
 
 
 async def test_failures_retries_and_what_is_still_failed_are_counted(story: Story) -> None:
@@ -265,4 +265,13 @@ async def test_a_job_whose_time_is_no_time_counts_as_one_that_waited_for_none(st
     await story.put("a", 1)
     await story.change("HSET", "j:a", "time", time)
     assert await story.pop(5) == ["a"]
-    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1"}
+    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1", "x-ms0": "1"}
+
+
+async def test_first_second_has_ten_counters_of_milliseconds(story: Story) -> None:
+    for number, seconds in enumerate((0.0005, 0.0012, 0.0049, 0.0052, 0.099, 0.51, 0.99, 1.1, 61)):
+        begun = 1000 * number
+        await story.completed(f"{number}", begun, begun, begun + seconds)
+    run = (await _stats(story, 0))["run"]
+    assert [int(count) for count in run["milliseconds"]] == [1, 1, 1, 1, 0, 0, 1, 0, 0, 2]
+    assert int(run["histogram"][0]) == 7  # as live clients count

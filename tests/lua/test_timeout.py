@@ -29,7 +29,7 @@ async def test_a_timed_out_job_has_left_its_worker(story: Story) -> None:
 async def test_a_timeout_is_an_event_and_costs_no_retry(story: Story) -> None:
     await story.running("a")
     await story.timeout("a", at=3.9)
-    assert (await story.items("j:a-history"))[2:] == ['[3,"timed-out"]']
+    assert (await story.items("j:a-history"))[2:] == ['[3,"timed-out",{},0.900000]']
     assert (await story.get("a"))["remaining"] == 5
     assert await story.day() == {}
 

@@ -15,7 +15,7 @@ async def test_the_jobs_of_a_group_wait_again_in_the_queue_named(story: Story) -
     assert (stored["state"], stored["worker"], stored["expires"], stored["queue"]) == ("waiting", "", "0", "post")
     assert (stored["remaining"], stored["time"]) == ("3", "5.5" + 19 * "0")
     assert await story.where("a", "post") == {"work": score(2, 5.5)}
-    assert (await story.items("j:a-history"))[3:] == ['[5,"put",{"q":"post"}]']
+    assert (await story.items("j:a-history"))[3:] == ['[5,"put",{"q":"post"},0.500000]']
     assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
 
 

@@ -10,6 +10,7 @@ Hash: TypeAlias = dict[str, Any]
 Place: TypeAlias = Literal["work", "scheduled", "locks", "depends", "recur"]
 
 DAY = 86400
+MILLISECONDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # where the bins of the first second begin
 TICKS = 10_000_000_000  # what a second weighs in the order of work: priority less now / 10^10
 DEFAULTS: dict[str, float | str] = {
     "application": "qless",
@@ -138,7 +139,11 @@ class Namespace:
     def append_history(self, jid: str, time: float, what: str, extra: Hash | None = None) -> None:
         """Append an event; the first is kept for ever, and the latest up to `max-job-history` in all."""
         events = self.items("j", f"{jid}-history")
-        events.append([math.floor(time), what] if extra is None else [math.floor(time), what, extra])
+        whole = math.floor(time)
+        event = [whole, what] if extra is None else [whole, what, extra]
+        if time - whole >= 1e-6:
+            event = [whole, what, extra or {}, float(f"{time - whole:.6f}")]
+        events.append(event)
         most = int(self.option("max-job-history"))
         if 0 < most < len(events):
             events[:] = events[-1:] if most == 1 else events[:1] + events[-(most - 1) :]
@@ -252,6 +257,9 @@ class Namespace:
         deviation = 0.0 if total == 1 else stats["vk"] + (value - moved) * (value - mean)
         stats.update(total=total, mean=moved, vk=deviation)
         whole = math.floor(value)
+        if 0 <= value < 1:
+            fine = f"x-ms{max(begin for begin in MILLISECONDS if begin <= value * 1000)}"
+            stats[fine] = stats.get(fine, 0) + 1
         for letter, span, limit in (("s", 1, 60), ("m", 60, 3600), ("h", 3600, DAY), ("d", DAY, math.inf)):
             if whole < limit:
                 bin_ = f"{letter}{whole // span}"

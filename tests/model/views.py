@@ -5,7 +5,7 @@ from typing import Any
 
 from . import arguments
 from .arguments import Number, Refusal, page, present
-from .namespace import DEFAULTS, Namespace, ascending, day, option_stored
+from .namespace import DEFAULTS, MILLISECONDS, Namespace, ascending, day, option_stored
 
 WORKER_HORIZON = 8640000  # a lock further ahead than this isn't counted as a worker's job
 HISTOGRAM = [f"{letter}{n}" for letter, numbers in (("s", range(60)), ("m", range(1, 60))) for n in numbers]
@@ -34,7 +34,7 @@ class Views(Namespace):
             "dependents_total": len(self.dependents(jid)),
             "dependencies": sorted(self.dependencies(jid)),
             "dependencies_total": len(self.dependencies(jid)),
-            "history": [{**(rest[0] if rest else {}), "what": what, "when": when} for when, what, *rest in events],
+            "history": [_shown(*event) for event in events],
             "history_total": len(events),
             "fence": job.get("x-fence", 0),
         }
@@ -136,6 +136,7 @@ class Views(Namespace):
                 "std": math.sqrt(variance),
                 "variance": variance,
                 "histogram": [stats.get(bin_, 0) for bin_ in HISTOGRAM],
+                "milliseconds": [stats.get(f"x-ms{begin}", 0) for begin in MILLISECONDS],
             }
         return answer
 
@@ -196,3 +197,7 @@ class Views(Namespace):
             "declared": None,
             "next": self.place(template["queue"], "recur")[jid],
         }
+
+
+def _shown(when: int, what: str, extra: dict[str, Any] | None = None, fraction: float = 0) -> dict[str, Any]:
+    return {**(extra or {}), "what": what, "when": when + fraction}

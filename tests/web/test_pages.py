@@ -137,6 +137,24 @@ async def test_statistics_of_a_queue_show_retries_and_their_parts(http: httpx.As
     assert "<dt>Retries</dt><dd>2 <small>2 explicit, 0 locks lost</small></dd>" in page
 
 
+async def test_waits_and_runs_below_a_second_are_told_apart(http: httpx.AsyncClient, client: Client, redis_url: str) -> None:
+    now = [int(time.time()) + 0.5]
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: now[0]) as timed:
+        jid = await timed.queue("mail").put("Greet", {})
+        now[0] += 0.3
+        (job,) = await timed.queue("mail").pop()
+        now[0] += 0.0042
+        await job.complete()
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert 'aria-label="waited 300 ms, ran 4.2 ms"' in page
+    widths = [float(width) for width in re.findall(r'<rect class="(?:wait|run)" x="[0-9.]+" y="0" width="([0-9.]+)"', page)]
+    assert widths[0] > 10 * widths[1]
+    page = (await http.get("/queue?name=mail&tab=statistics")).text
+    assert "from 200 ms: 1<" in page and "from 2 ms: 1<" in page and "Ran <strong>4.2 ms</strong>" in page
+    await client.redis.hincrby(next(iter(await client.redis.keys(f"{client.namespace}:s:run:*"))), "s0", 5)  # another client's
+    assert "from 0 s to 1 s: 5<" in (await http.get("/queue?name=mail&tab=statistics")).text
+
+
 async def test_a_jobs_page_says_what_people_did_with_it(http: httpx.AsyncClient, client: Client) -> None:
     jid = await client.queue("review").put("Review", {})
     desk = Desk(client, "review")

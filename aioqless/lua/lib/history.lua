@@ -1,4 +1,5 @@
--- history: what happened to a job, event by event: `[time, what, {more}]`.
+-- history: what happened to a job, event by event: `[time, what, {more}, fraction]`. The time is in whole seconds, as live clients write
+-- and read it; the fraction of a second is ours, and left out where there is none.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
 local put_to = {}
@@ -7,8 +8,11 @@ local latest = {}
 -- A batch says the same of each of its jobs.
 function history.item(now, what, extra)
   if latest.now ~= now or latest.what ~= what or latest.extra ~= extra then
-    local item = '[' .. string.format('%.0f', math.floor(now)) .. ',' .. cjson.encode(what)
-    latest = {now = now, what = what, extra = extra, item = extra and item .. ',' .. extra .. ']' or item .. ']'}
+    local whole = math.floor(now)
+    local item = '[' .. string.format('%.0f', whole) .. ',' .. cjson.encode(what)
+    local fraction = now > whole and now - whole >= 1e-6 and string.format(',%.6f', now - whole)
+    if extra or fraction then item = item .. ',' .. (extra or '{}') end
+    latest = {now = now, what = what, extra = extra, item = item .. (fraction or '') .. ']'}
   end
   return latest.item
 end
@@ -43,6 +47,12 @@ function history.trim(jid, length)
   end
 end
 
+-- When an event was, by its parsed item.
+function history.when(event)
+  local fraction = type(event[4]) == 'number' and event[4] >= 0 and event[4] <= 1 and event[4] or 0
+  return (tonumber(event[1]) or 0) + fraction
+end
+
 -- Who had the job, its present holder first, at most so many different ones: their names as one text.
 function history.holders(job, most)
   local items, met, names = redis.call('LRANGE', keys.history(job.jid), -20, -1), {[job.worker] = true}, {job.worker}
@@ -67,7 +77,7 @@ function history.converted(text)
         local extra = nil
         if what == 'put' then extra = cjson.encode({q = stage.q or ''}) end
         if what == 'popped' and stage.worker then extra = cjson.encode({worker = stage.worker}) end
-        items[#items + 1] = history.item(tonumber(stage[what]) or 0, what, extra)
+        items[#items + 1] = history.item(math.floor(tonumber(stage[what]) or 0), what, extra)
       end
     end
   end

@@ -54,6 +54,7 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-terms     its instances'
 -- and in a day's statistics:
 --   x-retries   explicit retries
+--   x-ms        x-ms0 to x-ms500: waits or runs of less than a second
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
 function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls

@@ -2,6 +2,7 @@
 
 local DAY = 86400
 local PRUNED_EVERY = 50
+local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}  -- where our bins of the first second begin
 local pending = {}
 local latest
 local bins = {}
@@ -21,6 +22,13 @@ function stats.bin(seconds)
   seconds = math.floor(seconds)
   bins[seconds] = bins[seconds] or stats.spelled(seconds)
   return bins[seconds]
+end
+
+-- Ours, beside the bin of the first second: `x-ms0` to `x-ms500`.
+function stats.fine_bin(seconds)
+  local at = #MILLISECONDS
+  while at > 1 and seconds * 1000 < MILLISECONDS[at] do at = at - 1 end
+  return 'x-ms' .. MILLISECONDS[at]
 end
 
 function stats.spelled(seconds)
@@ -48,6 +56,10 @@ function stats.add(kind, queue, now, seconds)
   end
   local bin = stats.bin(seconds)
   day.bins[bin] = (day.bins[bin] or 0) + 1
+  if seconds >= 0 and seconds < 1 then
+    local fine = stats.fine_bin(seconds)
+    day.bins[fine] = (day.bins[fine] or 0) + 1
+  end
 end
 
 -- What will be written of a kind, day and queue.
@@ -94,7 +106,7 @@ function stats.summary(kind, day, queue)
   local variance = total > 1 and vk / (total - 1) or 0
   return '{"count":' .. json.number(total) .. ',"total":' .. json.number(total) .. ',"mean":' .. json.number(tonumber(values.mean) or 0)
     .. ',"std":' .. json.number(math.sqrt(variance)) .. ',"variance":' .. json.number(variance)
-    .. ',"histogram":' .. json.list(stats.histogram(values)) .. '}'
+    .. ',"histogram":' .. json.list(stats.histogram(values)) .. ',"milliseconds":' .. json.list(stats.milliseconds(values)) .. '}'
 end
 
 -- 148 counters: s0 to s59, m1 to m59, h1 to h23, d1 to d6.
@@ -103,6 +115,13 @@ function stats.histogram(values)
   for _, range in ipairs({{'s', 0, 59}, {'m', 1, 59}, {'h', 1, 23}, {'d', 1, 6}}) do
     for number = range[2], range[3] do counters[#counters + 1] = values[range[1] .. number] or '0' end
   end
+  return counters
+end
+
+-- 10 counters of what took less than a second, as far as our scripts counted it.
+function stats.milliseconds(values)
+  local counters = {}
+  for i, begin in ipairs(MILLISECONDS) do counters[i] = values['x-ms' .. begin] or '0' end
   return counters
 end
 

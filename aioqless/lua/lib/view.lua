@@ -94,7 +94,7 @@ function view.event(item)
   if not valid or type(event) ~= 'table' or nested > MOST_NESTED then return '{"when":0,"what":"unreadable"}' end
   local extra = type(event[3]) == 'table' and event[3] or {}
   extra.when, extra.what = nil, nil
-  local head = '{"when":' .. json.number(tonumber(event[1]) or 0) .. ',"what":' .. cjson.encode(tostring(event[2]))
+  local head = '{"when":' .. json.number(history.when(event)) .. ',"what":' .. cjson.encode(tostring(event[2]))
   if next(extra) == nil then return head .. '}' end
   return head .. ',' .. string.sub(cjson.encode(extra), 2)
 end

@@ -11,10 +11,12 @@ import aioqless.web.wording as wording
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140
+LABELED = ("0 ms", "10 ms", "100 ms", "1 s", "10 s", "1 min", "1 h")
 FINE = ("5 s", "10 min", "1 d")  # labels for which a phone has no room
-# Each bar: what is below it, and which of the stored counters it adds up: seconds 0-59, minutes 1-59, hours 1-23, days 1-6.
+FIRST_SECOND = [f"{begin} ms" for begin in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)]  # where the bars of its 10 counters begin
+# Each other bar: where it begins, and which of the stored counters it adds up: seconds 0-59, minutes 1-59, hours 1-23, days 1-6.
 BINS: list[tuple[str, range]] = [
-    *[(f"{second} s", range(second, second + 1)) for second in range(10)],
+    *[(f"{first} s", range(first, last)) for first, last in ((1, 2), (2, 3), (3, 5), (5, 10))],
     *[(f"{second} s", range(second, second + 10)) for second in range(10, 60, 10)],
     *[(f"{first} min", range(59 + first, 59 + last)) for first, last in ((1, 2), (2, 5), (5, 10), (10, 30), (30, 60))],
     *[(f"{first} h", range(118 + first, 118 + last)) for first, last in ((1, 2), (2, 6), (6, 24))],
@@ -23,26 +25,34 @@ BINS: list[tuple[str, range]] = [
 
 
 def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
-    """How many jobs took how long: `kind` is wait or run. The bars are of spans that grow, from a second to days."""
-    counters = [int(each) for each in stats["histogram"]]
-    counts = [sum(counters[at] for at in spans) for _, spans in BINS]
-    most, step = max(counts) or 1, WIDTH / len(BINS)
+    """How many jobs took how long: `kind` is wait or run. The bars are of spans that grow, from a millisecond to days."""
+    drawn = _bars(stats)
+    most, step = max(count for _, count in drawn) or 1, WIDTH / len(drawn)
     bars = Markup("").join(
         Markup(
             "<g><title>from {label}: {count}</title>"
             '<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="1.5"/></g>'
         ).format(label=label, count=wording.number(count), kind=kind, x=at * step + 1, y=HEIGHT - size, w=step - 2, h=size)
-        for at, ((label, _), count) in enumerate(zip(BINS, counts, strict=True))
+        for at, (label, count) in enumerate(drawn)
         if (size := max(2.0, count / most * (HEIGHT - 6)) if count else 0.0)
     )
     fine = Markup(' class="fine"')
     labels = Markup("").join(
         Markup('<text{} x="{:.1f}" y="{}">{}</text>').format(fine if label in FINE else "", at * step, HEIGHT + FOOT - 4, label)
-        for at, (label, _) in enumerate(BINS)
-        if label in ("0 s", "10 s", "1 min", "1 h", *FINE)
+        for at, (label, _) in enumerate(drawn)
+        if label in (*LABELED, *FINE)
     )
     said = f"{kind} of {wording.number(stats['count'])} jobs: {wording.span(stats['mean'])} on average"
     return _chart(said, WIDTH, bars + labels)
+
+
+def _bars(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Each bar: where it begins, and its count. What another client counted is only known to be below a second: a bar of its own."""
+    counters, fine = ([int(each) for each in stats[name]] for name in ("histogram", "milliseconds"))
+    unknown = counters[0] - sum(fine)
+    bars = [("0 s to 1 s", unknown)] if unknown > 0 else []
+    bars += zip(FIRST_SECOND, fine, strict=True)
+    return [*bars, *((label, sum(counters[at] for at in spans)) for label, spans in BINS)]
 
 
 def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
