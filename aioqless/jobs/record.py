@@ -128,13 +128,19 @@ def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
         "remaining": _number(remaining, whole),
         "expires": _number(expires, 0),
         "fence": _number(fence, 0),
-        "tags": _stored(tags, []),
+        "tags": read_texts(_stored(tags, [])),
         "failure": _failure(failure),
         "spawned_from_jid": spawned_from,
         "context": _stored(context, {}),
         "start_by": _number(start_by, 0) or None,
         "tracked": False,
     }
+
+
+def read_texts(values: Sequence[Any]) -> list[str]:
+    """Read a list of texts as the scripts do: numbers that a peer has put into it count as texts, anything else is passed over."""
+    known = (each for each in values if isinstance(each, str | float) or type(each) is int)
+    return [each if isinstance(each, str) else f"{each:.14g}" for each in known]
 
 
 def _failure(text: str | None) -> dict[str, Any]:

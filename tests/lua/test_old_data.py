@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from aioqless.errors import HasDependents
+from aioqless.jobs.record import record_of_row
 
+from .check.town import findings
 from .story import Story, score
 
 STAGES = json.dumps(
@@ -313,3 +315,88 @@ async def test_a_job_with_an_empty_jid_is_canceled_alone_and_with_others(story: 
     await _stored(story, jid="a")
     assert await story.scripts("cancel", jids=["", "a", ""], request="line:1") == ["", "a"]
     assert not await story.exists("j:") and not await story.exists("j:a")
+
+
+# Tags that aren't texts, as peers can put them
+
+ODD = '[7,"x",null,true,["y"],1.5]'
+
+
+async def _tagged(story: Story) -> None:
+    """A waiting job with such tags, listed as a peer lists it."""
+    await _stored(story, tags=ODD)
+    for tag in ("7", "x", "1.5"):
+        await story.change("ZADD", f"t:{tag}", 5, "a")
+        await story.change("ZADD", "tags", 1, tag)
+
+
+async def test_of_odd_tags_those_that_can_be_read_are_shown(story: Story) -> None:
+    await _tagged(story)
+    async with story.unchanged():
+        assert (await story.get("a"))["tags"] == ["7", "x", "1.5"]
+        assert [job["tags"] for job in await story.scripts("glances", jids=["a"])] == [["7", "x", "1.5"]]
+        for tag in ("7", "x", "1.5"):
+            assert (await story.scripts("tag", "get", tag=tag))["jobs"] == ["a"]
+    rows, _, _ = await story.scripts("pop_many", worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}])
+    assert record_of_row(rows[0])["tags"] == ["7", "x", "1.5"]
+
+
+async def test_a_check_leaves_odd_tags_and_what_lists_them_alone(story: Story) -> None:
+    await _tagged(story)
+    before = await story.everything()
+    assert await findings(story, resolve="resolve", at=160) == []
+    after = await story.everything()
+    assert {key: after[key] for key in before} == before
+
+
+@pytest.mark.parametrize("step", ["tag", "untag", "cancel", "put", "complete", "prune"])
+async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) -> None:
+    await _tagged(story)
+    if step == "tag":
+        assert await story.scripts("tag", "add", jid="a", now=160, tags=["x", "z", "7"]) == ["7", "x", "1.5", "z"]
+        assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1, "z": 1}
+        return
+    if step == "untag":
+        assert await story.scripts("tag", "remove", jid="a", now=160, tags=["7"]) == ["x", "1.5"]
+        assert await story.scores("tags") == {"x": 1, "1.5": 1}
+        return
+    if step == "cancel":
+        assert await story.cancel("a") == ["a"]
+    elif step == "put":
+        await story.put("a", 160, tags=[])
+    else:
+        assert await story.pop(160) == ["a"]
+        assert await story.complete("a", 161) == "complete"
+        assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1}
+        if step == "complete":
+            return
+        await story.configure(jobs_history=10)
+        await story.completed("b", 300, 301, 302)
+        assert not await story.exists("j:a")
+    assert await story.scores("tags") == {}
+    assert not any([await story.exists(f"t:{tag}") for tag in ("7", "x", "1.5")])
+
+
+async def test_a_recurring_jobs_odd_tags_are_those_of_its_instances(story: Story) -> None:
+    await story.recur("r", 0)
+    await story.change("HSET", "r:r", "tags", ODD)
+    assert (await story.scripts("recur", "get", jid="r"))["tags"] == ["7", "x", "1.5"]
+    assert await story.pop(1) == ["r-1"]
+    assert (await story.get("r-1"))["tags"] == ["7", "x", "1.5"]
+    assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1}
+
+
+async def test_a_failure_group_that_is_a_number_is_the_group_of_that_name(story: Story) -> None:
+    await story.failed("a", 0, 1, 2, group="7")
+    await story.change("HSET", "j:a", "failure", '{"group":7,"message":"no","when":2,"worker":"ann"}')
+    async with story.unchanged():
+        assert await findings(story, resolve="resolve", at=160) == []
+    await story.put("a", 170)
+    assert await story.scripts("failed") == {} and not await story.exists("f:7")
+
+
+async def test_a_check_leaves_a_job_with_an_empty_jid_alone(story: Story) -> None:
+    await _stored(story, jid="")
+    assert await story.pop(160) == [""]
+    async with story.unchanged():
+        assert await findings(story, resolve="resolve", at=161) == []

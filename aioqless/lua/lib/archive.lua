@@ -32,7 +32,8 @@ function archive.append(job, what, ended, more)
   if popped then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', latest[4], 'worker', more.worker or job.worker, n + 4 end
   if not more.history then e[n + 1], e[n + 2], n = 'was', was, n + 2 end
   if popped and fence and not more.history then e[n + 1], e[n + 2], n = 'fence', fence, n + 2 end
-  if f[3] and f[3] ~= '[]' and f[3] ~= '{}' then e[n + 1], e[n + 2], n = 'tags', f[3], n + 2 end
+  local tags = f[3] and f[3] ~= '[]' and json.stored_list(f[3]) or '[]'
+  if tags ~= '[]' then e[n + 1], e[n + 2], n = 'tags', tags, n + 2 end
   if f[6] then e[n + 1], e[n + 2], n = 'spawned_from', f[6], n + 2 end
   if f[7] then e[n + 1], e[n + 2], n = 'depends', f[7], n + 2 end
   if more.to then e[n + 1], e[n + 2], n = 'to', more.to, n + 2 end

@@ -54,7 +54,7 @@ function cancelling.delete(job, expired)
   dependency.drop_all(jid)
   redis.call('UNLINK', keys.dependents(jid))
   if job.state == 'failed' then failing.leave(job) end
-  tagging.detach(jid, json.parsed_list(job.tags))
+  tagging.detach(jid, json.parsed_texts(job.tags))
   events.tracked('canceled', jid)
   redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid))
 end

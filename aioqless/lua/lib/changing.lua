@@ -45,7 +45,7 @@ function changing.retag(jid, tags, on)
   local key = templates.existing(jid).key
   local named, list, has = {}, {}, {}
   for _, tag in ipairs(tags) do named[tag] = true end
-  for _, tag in ipairs(json.parsed_list(redis.call('HGET', key, 'tags'))) do
+  for _, tag in ipairs(json.parsed_texts(redis.call('HGET', key, 'tags'))) do
     has[tag] = true
     if on or not named[tag] then list[#list + 1] = tag end
   end

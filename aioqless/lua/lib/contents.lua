@@ -4,10 +4,10 @@
 local PORTION = 100
 
 local FAMILIES = {
-  {'hash', '^j:(.+)$', function(here, jid) return soundness.job(jid, here.now) end},
-  {'list', '^j:(.+)%-history$', function(here, jid) return contents.history(here, jid) end},
-  {'set', '^j:(.+)%-dependencies$', function(here, jid) return ties.dependencies(here, jid) end},
-  {'set', '^j:(.+)%-dependents$', function(here, jid) return ties.dependents(here, jid) end},
+  {'hash', '^j:(.*)$', function(here, jid) return soundness.job(jid, here.now) end},
+  {'list', '^j:(.*)%-history$', function(here, jid) return contents.history(here, jid) end},
+  {'set', '^j:(.*)%-dependencies$', function(here, jid) return ties.dependencies(here, jid) end},
+  {'set', '^j:(.*)%-dependents$', function(here, jid) return ties.dependents(here, jid) end},
   {'zset', '^q:(.*)%-(work)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
   {'zset', '^q:(.*)%-(scheduled)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},
   {'zset', '^q:(.*)%-(locks)$', function(here, queue, kind) return contents.queue(here, queue, kind) end},

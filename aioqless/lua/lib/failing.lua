@@ -41,9 +41,8 @@ end
 
 -- A failed job leaves its group. The record stays with the job until it completes.
 function failing.leave(job)
-  local failure = json.parsed_object(job.failure)
-  local group = failure.group or failure.type
-  if type(group) == 'string' then
+  local group = groups.of(job.failure)
+  if group then
     redis.call('LREM', keys.group(group), failing.is_old(group, job.jid) and -1 or 1, job.jid)
     failing.forget_if_empty(group)
   end

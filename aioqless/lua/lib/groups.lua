@@ -37,7 +37,7 @@ end
 function groups.of(text)
   local failure = json.parsed_object(text)
   local group = failure.group or failure.type
-  return type(group) == 'string' and group or nil
+  return (type(group) == 'string' or type(group) == 'number') and json.text(group) or nil
 end
 
 function groups.names(here)

@@ -31,10 +31,10 @@ function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
 -- What anybody stored under the name of a text.
 function json.text(value) return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or '' end
 
--- A stored list of texts, which a peer's encoder may have written as `{}`; none where it is anything else.
+-- A stored list of texts, which a peer's encoder may have written as `{}`; what of it is no text is shown as json.parsed_texts reads it.
 function json.stored_list(text)
   if not text or not string.find(text, '^%s*%[') then return '[]' end
-  return json.is_flat(text, 'string') and text or '[]'
+  return json.is_flat(text, 'string') and text or json.texts(json.parsed_texts(text))
 end
 
 -- A stored object of texts and numbers; none where it is anything else.
@@ -51,7 +51,16 @@ function json.is_flat(text, kind, other)
   return true
 end
 
--- The texts of a stored JSON list; none where it can't be read.
+-- The texts of a stored JSON list. Numbers count as the texts that keys are spelled with; what else a peer has put into it is passed over.
+function json.parsed_texts(text)
+  local texts = {}
+  for _, value in ipairs(json.parsed_list(text)) do
+    if type(value) == 'string' or type(value) == 'number' then texts[#texts + 1] = json.text(value) end
+  end
+  return texts
+end
+
+-- The values of a stored JSON list; none where it can't be read.
 function json.parsed_list(text)
   local valid, list = pcall(cjson.decode, text or '[]')
   if not valid or type(list) ~= 'table' then return {} end

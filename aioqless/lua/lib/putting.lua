@@ -14,7 +14,7 @@ function putting.put(put)
   if job and #depends > 0 and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
     refusal.argument('depends', nil, 'would replace too many dependencies; take them off first')
   end
-  local tags = put.tags or (job and json.parsed_list(job.tags)) or {}
+  local tags = put.tags or (job and json.parsed_texts(job.tags)) or {}
   local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
   local priority = put.priority or (job and job.priority) or 0
 
@@ -65,7 +65,7 @@ end
 -- Out of everything that held the job as it was.
 -- @seldom
 function putting.take_out(job, worker, depends, now)
-  tagging.detach(job.jid, json.parsed_list(job.tags))
+  tagging.detach(job.jid, json.parsed_texts(job.tags))
   if #depends > 0 then
     local wanted = {}
     for _, other in ipairs(depends) do wanted[other] = true end

@@ -44,7 +44,7 @@ function recurring.instance(key, template, queue, f, tick, now)
   if other then return other end
   local jid = recurring.free_jid(key, template)
   if not jid then return nil end
-  local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parsed_list(f[4])
+  local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parsed_texts(f[4])
   record.set(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.time(tick),
     'spawned_from_jid', template)

@@ -20,7 +20,7 @@ end
 function registers.tag(here, tag)
   if here.at == '0' and not redis.call('ZSCORE', keys.tags(), tag) then registers.miscounted(tag, nil) end
   return contents.each(here, 'ZSCAN', function(jid)
-    for _, name in ipairs(json.parsed_list(redis.call('HGET', keys.job(jid), 'tags'))) do
+    for _, name in ipairs(json.parsed_texts(redis.call('HGET', keys.job(jid), 'tags'))) do
       if name == tag then return end
     end
     findings.add('tag-not-on-job', {jid = jid, tag = tag}, function()

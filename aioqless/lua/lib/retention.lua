@@ -51,7 +51,7 @@ function retention.delete(jids)
     local job = redis.call('HMGET', keys.job(jid), 'state', 'tags')
     if job[1] == 'complete' then
       if archive.is_on() then missed.append(record.read(jid)) end
-      if job[2] ~= '[]' then tagging.detach(jid, json.parsed_list(job[2])) end
+      if job[2] ~= '[]' then tagging.detach(jid, json.parsed_texts(job[2])) end
       gone[#gone + 1] = keys.job(jid)
       gone[#gone + 1] = keys.history(jid)
     end

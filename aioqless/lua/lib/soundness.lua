@@ -19,7 +19,7 @@ function soundness.job(jid, now)
   soundness.fields(jid, job, places, now)
   local work = 3 + whereabouts.check(jid, job, places, now)
   if job.fence then soundness.fence(jid, job.fence) end
-  return work + soundness.tags(jid, json.parsed_list(job.tags), now)
+  return work + soundness.tags(jid, json.parsed_texts(job.tags), now)
 end
 
 -- What is missing or can't be read gets its default in `job` too, so that the other checks can go on.
@@ -77,7 +77,7 @@ end
 function soundness.tags(jid, tags, now)
   for i = 1, math.min(#tags, MOST_TAGS) do
     local tag = tags[i]
-    if type(tag) == 'string' and not redis.call('ZSCORE', keys.tag(tag), jid) then
+    if not redis.call('ZSCORE', keys.tag(tag), jid) then
       findings.add('tag-without-entry', {jid = jid, tag = tag}, function()
         redis.call('ZADD', keys.tag(tag), now, jid)
         registers.recount(tag)

@@ -19,7 +19,7 @@ end
 
 -- Put the tags that a job doesn't have yet on it; returns all it has then.
 function tagging.add(job, list, now)
-  local has, new, seen = json.parsed_list(job.tags), {}, {}
+  local has, new, seen = json.parsed_texts(job.tags), {}, {}
   for _, tag in ipairs(has) do seen[tag] = true end
   for _, tag in ipairs(list) do
     if not seen[tag] then
@@ -39,7 +39,7 @@ end
 function tagging.remove(job, list)
   local gone, kept, dropped = {}, {}, {}
   for _, tag in ipairs(list) do gone[tag] = true end
-  for _, tag in ipairs(json.parsed_list(job.tags)) do
+  for _, tag in ipairs(json.parsed_texts(job.tags)) do
     local into = gone[tag] and dropped or kept
     into[#into + 1] = tag
   end

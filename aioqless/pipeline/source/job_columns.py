@@ -9,6 +9,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aioqless.jobs.record import read_texts
+
 Stored: TypeAlias = Sequence[bytes | None]
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -124,7 +126,7 @@ def _list(value: bytes | None) -> list[str]:
         found = msgspec.json.decode(value)
     except (ValueError, UnicodeDecodeError):
         return []
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    return read_texts(found) if isinstance(found, list) else []
 
 
 def _failure(value: bytes | None) -> dict[str, Any] | None:
