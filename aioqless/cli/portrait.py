@@ -13,7 +13,7 @@ from aioqless.cli.printing import say
 from aioqless.cli.shapes import text_of
 from aioqless.cli.words import STYLES, ago, brief, clock, many, plain, span
 from aioqless.jobs import Job
-from aioqless.jobs.record import meaning
+from aioqless.jobs.record import HeldBack, meaning
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -85,10 +85,17 @@ def _facts(job: Job) -> Iterator[tuple[str, Any]]:
         yield "tracked", "yes"
     if job.spawned_from:
         yield "made by", plain(job.spawned_from)
+    if job.held_back:
+        yield "held back by", plain(job.held_back.reason)
+        yield "until", f"{_ends(job.held_back)}{clock(job.held_back.until)}, {ago(job.held_back.until, now)}"
     if job.start_by:
         yield "start by", clock(job.start_by)
     for name, value in job.context.items():
         yield "context", f"{plain(name)}={brief(value)}"
+
+
+def _ends(held_back: HeldBack) -> str:
+    return f"one of these ends: {' '.join(map(plain, held_back.running))}; looked at again " if held_back.running else ""
 
 
 def _title(text: str) -> None:

@@ -52,6 +52,7 @@ def whole(job: Job) -> dict[str, Any]:
         "fence": job.fence,
         "spawned_from": job.spawned_from,
         "start_by": job.start_by,
+        "held_back": asdict(job.held_back) if job.held_back else None,
         "context": job.context,
         "progress": progressed,
         "dependencies": job.dependencies,

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from aioqless import data as data_
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.jobs.record import Failure, History, history_of, progress_of, stages
+from aioqless.jobs.record import Failure, HeldBack, History, history_of, progress_of, stages
 from aioqless.scripts import NoScripts, Scripts
 from aioqless.sealing import opened
 
@@ -23,9 +23,9 @@ class ReadJob(Generic[Data]):
     """What Redis said of a job. (Job, which is this with verbs, says what the fields are.)"""
 
     __slots__ = (
-        "_as_read", "_data", "_history", "_opened", "_scripts", "context", "expires", "failure", "fence", "jid", "klass", "max_data",
-        "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state", "stopped",
-        "tags", "tracked", "worker",
+        "_as_read", "_data", "_history", "_opened", "_scripts", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
+        "max_data", "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state",
+        "stopped", "tags", "tracked", "worker",
     )  # fmt: skip
 
     def __init__(self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = data_.LIMIT) -> None:
@@ -50,6 +50,7 @@ class ReadJob(Generic[Data]):
         self.fence: int = record["fence"]
         self.start_by: float | None = record.get("start_by")
         self.context: dict[str, str] = record.get("context") or {}
+        self.held_back = HeldBack.of(record)  # by which limit; None for any other job
         self.progressed = progress_of(record)  # how far its run says to be
         self.settled = False  # whether the one who runs it has completed, failed, retried or released it
         self.stopped: Reason | None = None  # why the worker wants this run to end, in whatever it runs

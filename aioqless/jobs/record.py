@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -63,6 +63,36 @@ def progress_of(record: Mapping[str, Any]) -> Progress | None:
         return Progress(float(told["share"]), str(told["message"]), float(told["when"]))
     except (KeyError, ValueError):  # somebody else wrote it
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldBack:
+    """The limit that keeps a scheduled job from starting: the concurrency `limit` of a key, and the jids of up to 10 that run; or its
+    `rate`, (n, seconds). It is looked at again `until` then, at the latest (seconds since 1970)."""
+
+    key: str
+    until: float
+    limit: int | None = None
+    running: tuple[str, ...] = ()
+    rate: tuple[int, float] | None = None
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self | None:
+        """Read it from a job's record; None for a job that isn't held back."""
+        said = record.get("held_back")
+        if not said:
+            return None
+        rate = (int(said["rate"][0]), float(said["rate"][1])) if said.get("rate") else None
+        return cls(key=said["key"], until=said["until"], limit=said.get("limit"), running=tuple(said.get("running", ())), rate=rate)
+
+    @property
+    def reason(self) -> str:
+        """What the limit is, in words."""
+        if self.limit is not None:
+            return f"concurrency limit of key {self.key}: {self.limit:,} at a time"
+        if self.rate is not None:
+            return f"rate limit of key {self.key}: {self.rate[0]:,} in {self.rate[1]:g} s"
+        return f"limit of key {self.key}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,6 +68,18 @@ async def test_times_below_a_second_are_shown_in_milliseconds(client: Client, he
     assert told["wait"]["milliseconds"] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] and told["run"]["milliseconds"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
 
 
+async def test_a_job_held_back_by_a_limit_says_why_and_until_when(client: Client, here: Aioqless) -> None:
+    for jid in ("first", "second"):
+        await client.queue("mail").put("Greet", jid=jid, limit_key="api", limit=1)
+    (running,) = await client.queue("mail").pop(count=2)
+    held = ({"first", "second"} - {running.jid}).pop()
+    out = (await here("get", held)).out
+    assert "concurrency limit of key api: 1 at a time" in out and f"one of these ends: {running.jid}; looked at again" in out
+    told = json.loads((await here("get", held, "--json")).out)["held_back"]
+    assert told["limit"] == 1 and told["running"] == [running.jid] and told["until"] > time.time()
+    assert json.loads((await here("get", running.jid, "--json")).out)["held_back"] is None
+
+
 def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
     counts = [0] * 148
     counts[0], counts[3], counts[60], counts[147] = 90, 5, 4, 1  # below 1 s, 3 s, a minute, 6 days

@@ -316,3 +316,18 @@ async def test_limits_that_cannot_be_are_refused_by_name(story: Story, given: di
 async def test_a_queues_rate_that_cannot_be_is_refused(story: Story, value: str) -> None:
     async with story.refused(InvalidArgument, argument="mail-rate-limit", value=value):
         await story.configure(mail_rate_limit=value)
+
+
+async def test_a_job_held_back_says_by_which_limit_and_until_when(story: Story) -> None:
+    for jid in ("a", "b"):
+        await story.put(jid, 0, **ONE)
+    for jid in ("c", "d"):
+        await story.put(jid, 0, **rated(1, 60, key="r"))
+    popped = await story.pop(2, count=9)
+    (limited_,), (rated_,) = ({"a", "b"} - set(popped), {"c", "d"} - set(popped))
+    held_back = (await story.get(limited_))["held_back"]
+    assert (held_back["key"], held_back["limit"], held_back["running"]) == ("k", 1, [jid for jid in popped if jid in "ab"])
+    assert held_back["until"] == 72  # the other's lock and the grace period
+    assert (await story.get(rated_))["held_back"] == {"key": "r", "rate": [1, 60], "until": 62}
+    for jid in popped:
+        assert "held_back" not in await story.get(jid)

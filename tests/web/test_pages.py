@@ -155,6 +155,14 @@ async def test_waits_and_runs_below_a_second_are_told_apart(http: httpx.AsyncCli
     assert "from 0 s to 1 s: 5<" in (await http.get("/queue?name=mail&tab=statistics")).text
 
 
+async def test_a_job_held_back_by_a_rate_says_why_and_until_when(http: httpx.AsyncClient, client: Client) -> None:
+    for jid in ("first", "second"):
+        await client.queue("mail").put("Greet", {}, jid=jid, limit_key="<api>", rate=(1, 60))
+    (running,) = await client.queue("mail").pop(count=2)
+    page = (await http.get("/job", params={"jid": ({"first", "second"} - {running.jid}).pop()})).text
+    assert "rate limit of key &lt;api&gt;: 1 in 60 s" in page and "<dt>Until</dt><dd><time" in page
+
+
 async def test_a_jobs_page_says_what_people_did_with_it(http: httpx.AsyncClient, client: Client) -> None:
     jid = await client.queue("review").put("Review", {})
     desk = Desk(client, "review")

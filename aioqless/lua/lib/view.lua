@@ -11,7 +11,7 @@ function view.share(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.m
 -- nil for a job that doesn't exist.
 function view.job(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
-    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress', 'x-start-by')
+    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress', 'x-start-by', 'x-terms')
   if not f[1] then return nil end
   local parts = {
     '"jid":' .. cjson.encode(jid),
@@ -36,6 +36,8 @@ function view.job(jid)
   if f[16] then parts[#parts + 1] = '"context":' .. json.stored_object(f[16]) end
   if f[17] then parts[#parts + 1] = '"progress":' .. json.stored_object(f[17]) end
   if f[18] then parts[#parts + 1] = '"start_by":' .. json.number(tonumber(f[18]) or 0) end
+  local held_back = f[3] == 'scheduled' and f[19] and waits.reason(jid, f[4] or '', f[19])
+  if held_back then parts[#parts + 1] = '"held_back":' .. held_back end
   return '{' .. table.concat(parts, ',') .. '}'
 end
 
