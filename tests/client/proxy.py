@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from typing import Self
 from urllib.parse import urlsplit
+
+PATIENCE = 0.2  # seconds for the last bytes of a connection that ends
 
 
 class Proxy:
@@ -14,14 +17,14 @@ class Proxy:
     `drop` so many replies: the request gets through, then the connection ends. `cut` so many requests before they get through. `delay`
     so many replies by `seconds`. `tear` so many requests: a part gets through. `split` so many reads, either way, into small pieces
     that arrive one by one. `drop_firsts`: the first reply to each request, however many there are. Only traffic that holds `about`
-    is spoiled. `hush` lets nothing more through on the connections there are, and doesn't end them.
+    is spoiled. `hush` lets nothing more through on the connections there are, and doesn't end them; `silent`: on those that come.
     """
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream  # a URL
         self.drop = self.cut = self.delay = self.tear = self.split = 0
         self.seconds = 0.0
-        self.drop_firsts = False
+        self.drop_firsts = self.silent = False
         self.about = b"EVALSHA"
         self.connections = 0
         self.dropped: set[bytes] = set()  # the requests whose first reply was
@@ -44,8 +47,12 @@ class Proxy:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """End every connection and let nobody in."""
+        """End every connection and let nobody in; returns when all sockets are closed."""
         if self._server is not None:
+            for listening in self._server.sockets:  # asyncio forgets a socket that it accepts as its server is closed, so accept none first
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+            for _ in range(3):  # and lets those be served that it accepted
+                await asyncio.sleep(0)
             self._server.close()
         for pump in self._pumps:
             pump.cancel()
@@ -54,26 +61,29 @@ class Proxy:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Called as soon as a client is let in. A task that is cancelled before its first step never gets to close anything."""
         self.connections += 1
-        task = asyncio.current_task()
-        assert task is not None
-        self._pumps.add(task)
         line = _Line(self, reader, writer)
+        line.hushed = self.silent
         self._lines.add(line)
-        try:
-            await line.carry()
-        except (asyncio.CancelledError, ConnectionError):  # the latter when there is no Redis behind it
-            pass
-        finally:
-            self._lines.discard(line)
-            writer.close()
-            self._pumps.discard(task)
+        pump = asyncio.create_task(line.carry())
+        self._pumps.add(pump)
+        pump.add_done_callback(lambda _: self._ended(line, pump))
+
+    def _ended(self, line: _Line, pump: asyncio.Task[None]) -> None:
+        line.abort()
+        self._lines.discard(line)
+        self._pumps.discard(pump)
 
     def hush(self, about: bytes = b"") -> None:
         """Be silent on those of the connections on which something was said that holds `about`."""
         for line in self._lines:
             line.hushed |= about in line.said
+
+    def said(self, about: bytes) -> int:
+        """On how many of the connections something was said that holds `about`."""
+        return sum(about in line.said for line in self._lines)
 
     def cut_off(self, about: bytes = b"") -> None:
         """End those of the connections on which something was said that holds `about`."""
@@ -95,18 +105,28 @@ class _Line:
         self.proxy, self.reader, self.writer = proxy, reader, writer
         self.dropping = self.delaying = self.hushed = False
         self.said = b""
+        self.ends = [writer]
 
     async def carry(self) -> None:
-        reader, writer = await self.proxy.connect()
-        ways = [asyncio.create_task(self._requests(writer)), asyncio.create_task(self._replies(reader))]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            writer.close()
-            self.writer.close()
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+        with contextlib.suppress(OSError):  # when there is no Redis behind it
+            reader, writer = await self.proxy.connect()
+            self.ends.append(writer)
+            ways = [asyncio.create_task(self._requests(writer)), asyncio.create_task(self._replies(reader))]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+                for end in self.ends:
+                    end.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await asyncio.gather(*ways, *(end.wait_closed() for end in self.ends), return_exceptions=True)
+
+    def abort(self) -> None:
+        """Close both sockets. What the other side doesn't take is thrown away: closing alone would wait for it for ever."""
+        for end in self.ends:
+            end.transport.abort()
 
     async def _requests(self, to: asyncio.StreamWriter) -> None:
         proxy = self.proxy
