@@ -4,6 +4,7 @@ Redis holds the truth and Lua changes it. The map of the code, from the ground u
 
 The state machine, and the way to it:
     lua/            one file per command, libraries in lua/lib
+    replies.py      error replies of Redis: the exception for each, and which say "not now"
     wire.py         one life of a connection: requests out, replies in
     servers/        where Redis is now: one server, sentinels, a Cluster
     connection.py   one connection that all callers share

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from redis import exceptions
 
-from aioqless.servers import Place, greet, place_of
-from aioqless.wire import AWAY, Command, Moved, Moving, Wire, open_wire
+from aioqless.replies import AWAY, Moved, Moving
+from aioqless.servers import Place, connected, place_of
+from aioqless.wire import Command, Wire
 
 __all__ = ["AWAY", "Command", "Connection", "Sends"]
 
@@ -38,8 +39,10 @@ class Connection:
     were carried out is unknown. It ends, too, when the server says that it isn't the one to ask: the next one leads to the server that
     took over.
 
-    A reply that takes longer than `timeout` seconds raises TimeoutError and ends the connection, for what it holds up. `before` is called
-    before each attempt to connect.
+    Connecting and greeting may take `timeout` seconds (else the URL's socket_connect_timeout), and so may each reply: one that takes
+    longer raises TimeoutError and ends the connection, for what it holds up. `before` is called before each attempt to connect.
+
+    Owns the attempt to connect, which all callers wait for together: when it fails, it fails for all of them.
     """
 
     def __init__(
@@ -55,63 +58,72 @@ class Connection:
         self._name = name
         self._before = before
         self._wire: Wire | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[Exception | None] | None = None
         self._closed = False
 
     async def execute(self, *command: str | bytes | int | float) -> Any:
-        return (await self.execute_many([command]))[0]
+        wire = self._wire
+        if wire is None or wire.broken:
+            wire = await self._connected()
+        if not wire.writable.is_set():
+            await wire.writable.wait()
+        answer = await wire.send(command)
+        if isinstance(answer, Exception):
+            self._heed(wire, answer)
+            raise answer
+        return answer
 
     async def execute_many(self, commands: list[Command], *, raise_errors: bool = True) -> list[Any]:
         wire = self._wire
         if wire is None or wire.broken:
             wire = await self._connected()
+        if not wire.writable.is_set():
+            await wire.writable.wait()
         replies = [wire.send(command) for command in commands]
-        try:
-            async with asyncio.timeout(self._timeout):
-                answered = [await reply for reply in replies]
-        except TimeoutError:
-            wire.close()
-            raise exceptions.TimeoutError(f"Redis did not answer within {self._timeout} s") from None
+        answered = [await reply for reply in replies]
         for answer in answered:
-            if isinstance(answer, _ELSEWHERE):
-                wire.close()
-                self._place.heed(answer)
-            if raise_errors and isinstance(answer, Exception):
-                raise answer
+            if isinstance(answer, Exception):
+                self._heed(wire, answer)
+                if raise_errors:
+                    raise answer
         return answered
 
     async def aclose(self) -> None:
         """End the connection for good; calls under way, and later ones, raise ConnectionError."""
         self._closed = True
-        wire, self._wire = self._wire, None
-        if wire is not None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        if self._wire is not None:
+            self._wire.close()
+            await self._wire.gone.wait()
+
+    def _heed(self, wire: Wire, answer: Exception) -> None:
+        if isinstance(answer, _ELSEWHERE):
             wire.close()
-            await wire.gone.wait()
+            self._place.heed(answer)
 
     async def _connected(self) -> Wire:
-        async with self._connecting:
-            if self._closed:
-                raise exceptions.ConnectionError("the connection to Redis was closed")
-            if self._wire is None or self._wire.broken:
-                if self._before is not None:
-                    await self._before()
-                try:
-                    async with asyncio.timeout(self._timeout):
-                        self._wire = await self._connect()
-                except (OSError, TimeoutError) as error:
-                    raise exceptions.ConnectionError(f"can't connect to Redis at {self._place.address}: {error or 'no answer'}") from None
-                except (exceptions.AuthenticationError, exceptions.ResponseError) as refused:
-                    raise type(refused)(f"Redis at {self._place.address} refused this client: {refused}") from None
-            return self._wire
+        if not self._closed:
+            if self._connecting is None or self._connecting.done():
+                self._connecting = asyncio.create_task(self._connect(), name="aioqless connection")
+            attempt = self._connecting
+            await asyncio.wait([attempt])
+            if not attempt.cancelled() and (error := attempt.result()):
+                raise error.with_traceback(None)
+        if self._closed or self._wire is None:
+            raise exceptions.ConnectionError("the connection to Redis was closed")
+        return self._wire
 
-    async def _connect(self) -> Wire:
-        address = self._place.address
-        wire = await open_wire(await self._place.find(), address.tls)
+    async def _connect(self) -> Exception | None:
+        """Returns why there is no connection: several wait for that, or nobody any more."""
         try:
-            name: list[Command] = [("CLIENT", "SETNAME", self._name.replace(" ", "_"))] if self._name else []
-            await greet(wire, [*address.greetings, *name])
-            await self._place.check(wire)
-        except BaseException:
-            wire.close()
-            raise
-        return wire
+            if self._before is not None:
+                await self._before()
+            connection = await connected(self._place, limit=self._timeout, name=self._name)
+            wire = Wire(self._timeout)
+            wire.begin(connection.hand_over(wire))
+        except Exception as error:
+            return error
+        self._wire = wire
+        return None

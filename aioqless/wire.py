@@ -3,129 +3,113 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections import deque
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import hiredis
 from redis import exceptions
 
+from aioqless.replies import error_of
+
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
-Endpoint: TypeAlias = str | tuple[str, int]  # a socket's path, or a host and its port
 
 _NOTHING = object()
-_ERRORS: dict[str, type[Exception]] = {
-    "NOSCRIPT": exceptions.NoScriptError,
-    "OOM": exceptions.OutOfMemoryError,
-    "READONLY": exceptions.ReadOnlyError,
-    "LOADING": exceptions.BusyLoadingError,
-    "MASTERDOWN": exceptions.MasterDownError,
-    "CLUSTERDOWN": exceptions.ClusterDownError,
-    "TRYAGAIN": exceptions.TryAgainError,
-    **dict.fromkeys(("BUSY", "MISCONF", "NOREPLICAS", "UNBLOCKED"), exceptions.BusyLoadingError),
-    "NOAUTH": exceptions.AuthenticationError,
-    "WRONGPASS": exceptions.AuthenticationError,
-    "NOPERM": exceptions.NoPermissionError,
-}
-
-
-class Moved(exceptions.ResponseError):
-    """In a Cluster: the slot is another node's, `.endpoint`. The call was not carried out."""
-
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """Where that node is; None where it says that it doesn't know its name."""
-        host, _, port = str(self).split(" ")[2].rpartition(":")
-        return (host, int(port)) if host else None
-
-
-class Moving(exceptions.ResponseError):
-    """In a Cluster: the slot is on its way to another node, key by key. The call was not carried out; it would find half of the keys."""
-
-
-_ERRORS |= {"MOVED": Moved, "ASK": Moving}
-
-# Redis can't be reached, or is there and can't do anything now. Nothing is wrong with the call: it may be sent again later.
-AWAY = (
-    exceptions.ConnectionError,
-    exceptions.TimeoutError,
-    exceptions.ReadOnlyError,
-    exceptions.ClusterDownError,
-    exceptions.TryAgainError,
-    Moved,
-    Moving,
-)
-
-
-def _error(text: str) -> Exception:
-    kind = _ERRORS.get(text.partition(" ")[0], exceptions.ResponseError)
-    return kind(text)
-
-
-async def open_wire(endpoint: Endpoint, tls: ssl.SSLContext | None = None) -> Wire:
-    """Connect. Raises OSError."""
-    loop = asyncio.get_running_loop()
-    if isinstance(endpoint, str):
-        return (await loop.create_unix_connection(Wire, endpoint))[1]
-    return (await loop.create_connection(Wire, *endpoint, ssl=tls))[1]
+_LATE = 0.1  # seconds by which a timer is late when this process was held up, not Redis
 
 
 class Wire(asyncio.Protocol):
-    """Owns what is to be written and who waits for a reply."""
+    """Shares one connection that is ready for use among all callers. A reply that takes longer than `limit` seconds ends it.
 
-    def __init__(self) -> None:
+    Owns what is to be written, who waits for a reply since when, and one timer for all of these.
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._reader = hiredis.Reader(protocolError=exceptions.InvalidResponse, replyError=_error, notEnoughData=_NOTHING)
+        self._limit = limit
+        self._reader = hiredis.Reader(protocolError=exceptions.InvalidResponse, replyError=error_of, notEnoughData=_NOTHING)
         self._outgoing: list[bytes] = []
-        self._waiting: deque[asyncio.Future[Any]] = deque()
-        self._transport: asyncio.Transport | None = None
+        self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._transport: asyncio.WriteTransport | None = None
         self.broken = False
+        self.writable = asyncio.Event()  # cleared while the other end doesn't take what was written
+        self.writable.set()
         self.gone = asyncio.Event()  # the socket is closed
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+    def begin(self, writer: asyncio.StreamWriter) -> None:
+        """Send over this writer, whose transport tells this protocol what it reads."""
+        self._writer = writer  # kept: a StreamWriter that is deleted closes its transport
+        self._transport = writer.transport
 
     def send(self, command: Command) -> asyncio.Future[Any]:
         """Join the write of this turn of the loop; the future gets the reply, error replies as values."""
+        packed = hiredis.pack_command(command)  # type: ignore[arg-type]
         reply: asyncio.Future[Any] = self._loop.create_future()
         if self.broken:
             reply.set_exception(exceptions.ConnectionError("the connection to Redis broke"))
             return reply
         if not self._outgoing:
             self._loop.call_soon(self._write)
-        self._outgoing.append(hiredis.pack_command(command))  # type: ignore[arg-type]
-        self._waiting.append(reply)
+        self._outgoing.append(packed)
+        self._waiting.append((reply, self._loop.time()))
+        if self._timer is None and self._limit is not None:
+            self._timer = self._loop.call_later(self._limit, self._look)
         return reply
 
     def _write(self) -> None:
-        if self._outgoing and self._transport is not None and not self.broken:
+        if self._transport is not None and not self.broken:
             self._transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
+
+    def _look(self, *, held_up: bool = False) -> None:
+        """Give up if the oldest request has waited for too long; else look again when it will have."""
+        assert self._timer is not None and self._limit is not None
+        now, due = self._loop.time(), self._timer.when()
+        self._timer = None
+        if not self._waiting:
+            return
+        if (left := self._waiting[0][1] + self._limit - now) > 0:
+            self._timer = self._loop.call_later(left, self._look)
+        elif now - due > _LATE and not held_up:  # the reply may be there already, and not yet read
+            self._timer = self._loop.call_later(_LATE, lambda: self._look(held_up=True))
+        else:
+            self.close(exceptions.TimeoutError(f"Redis did not answer within {self._limit:g} s"))
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
         try:
             while (reply := self._reader.gets()) is not _NOTHING:
-                waiting = self._waiting.popleft()
+                waiting, _ = self._waiting.popleft()
                 if not waiting.done():
                     waiting.set_result(reply)
         except (exceptions.InvalidResponse, IndexError):  # not Redis, or out of step: nothing that comes can be trusted
             self.close()
 
-    def close(self) -> None:
-        """End it at once."""
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
+    def close(self, error: Exception | None = None) -> None:
+        """End it at once; who waits gets this error, else a ConnectionError."""
         if self._transport is not None:
             self._transport.abort()
-        self._refuse(None)
+        self._refuse(error or exceptions.ConnectionError("the connection to Redis broke"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._refuse(error)
+        self._refuse(exceptions.ConnectionError(f"the connection to Redis broke{f': {error}' if error else ''}"))
         self.gone.set()
 
-    def _refuse(self, error: Exception | None) -> None:
+    def _refuse(self, error: Exception) -> None:
         self.broken = True
+        self.writable.set()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         while self._waiting:
-            waiting = self._waiting.popleft()
+            waiting, _ = self._waiting.popleft()
             if not waiting.done():
-                waiting.set_exception(exceptions.ConnectionError(f"the connection to Redis broke{f': {error}' if error else ''}"))
+                waiting.set_exception(type(error)(*error.args))
                 waiting.exception()  # its caller may be gone, or have had another's already

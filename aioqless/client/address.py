@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from aioqless import names
 from aioqless.servers import SCHEMES
@@ -34,15 +34,6 @@ def found(url: str | None) -> str | None:
     parts = urlsplit(url)
     username = parts.username or quote(os.environ.get("AIOQLESS_USERNAME", ""), safe="")
     return urlunsplit(parts._replace(netloc=f"{username}:{quote(password, safe='')}@{parts.netloc.rpartition('@')[2]}"))
-
-
-def timeout_of(url: str | None) -> float | None:
-    """The seconds of a URL's `socket_timeout`."""
-    said = dict(parse_qsl(urlsplit(url or "").query)).get("socket_timeout")
-    try:
-        return None if said is None else float(said)
-    except ValueError:
-        raise ValueError(f"socket_timeout {said!r} in the URL of Redis must be a number of seconds") from None
 
 
 def _in_parts() -> str | None:

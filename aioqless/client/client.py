@@ -9,7 +9,7 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -18,33 +18,21 @@ from typing_extensions import Unpack
 from aioqless import data, names
 from aioqless.client import address
 from aioqless.client.jobs import Jobs
+from aioqless.client.options import More, connection_name, patience_of, timeout_of
 from aioqless.client.recurring import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.config import Config
 from aioqless.connection import Connection, Sends
-from aioqless.durability import Durability, DurableWrites
+from aioqless.durability import DurableWrites
 from aioqless.events import Events
 from aioqless.jobs.followers import Followers
 from aioqless.jobs.reports import Reports
 from aioqless.puts import NewJob, Puts
 from aioqless.queue import Queue
 from aioqless.recurring import RecurringJob
-from aioqless.scripts import Scripts
+from aioqless.scripts import ATTEMPTS, Scripts
 from aioqless.sealing import Seal
-from aioqless.servers import place_of, redis_at, shown
-
-TIMEOUT = 30.0
-TIMEOUT_WHERE_ANOTHER_TAKES_OVER = 5.0
-PATIENCE_WHERE_ANOTHER_TAKES_OVER = 15.0
-
-
-class More(TypedDict, total=False):
-    """What few clients need to say. Times are in seconds."""
-
-    patience: float  # for which a call is tried again while Redis is away
-    durability: Durability | None  # who must have a write before it is answered
-    seal: Seal | None  # of the data; by default what AIOQLESS_SEAL_KEYS says
-    clock: Callable[[], float] | None  # for tests
+from aioqless.servers import Address, Place, place_at, redis_at, shown
 
 
 class Client:
@@ -53,10 +41,11 @@ class Client:
     Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB, else a private server shared by all that
     run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
     AIOQLESS_PASSWORD. `namespace` is the prefix of all keys, else AIOQLESS_NAMESPACE, else `ql`, which other qless clients use. A call that
-    takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 5 with sentinels or a Cluster) is given up; data of more
-    than `max_data` bytes are refused. `patience` is for how many seconds a call is tried while another server takes over (15 with sentinels
-    or a Cluster, else 0), `durability` who must have a write before it is answered. Everything goes by Redis' clock; `clock` is another,
-    for tests.
+    takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 15 with sentinels or a Cluster), connecting and all
+    attempts included, is given up; a connection that is silent for a third of it is given up before that, and the call sent again on
+    another. Data of more than `max_data` bytes is refused. `patience` is for how many seconds a call is tried while another server takes
+    over (15 with sentinels or a Cluster, else 0), `durability` who must have a write before it is answered. `credentials` is a provider of
+    redis-py's, asked at each connection. Everything goes by Redis' clock; `clock` is another, for tests.
     """
 
     def __init__(
@@ -79,49 +68,62 @@ class Client:
         self._clock = more.get("clock")
         self._durability = more.get("durability")
         self._seal = more["seal"] if "seal" in more else Seal.of_environment()
-        led = self.url is not None and place_of(self.url, self.namespace).address.kind != "server"
-        timeout = address.timeout_of(self.url) if timeout is None else timeout
-        usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if led else TIMEOUT
-        self._timeout = names.checked_number("timeout", usual if timeout is None else timeout, least=0.001)
-        usual_patience = PATIENCE_WHERE_ANOTHER_TAKES_OVER if led else 0.0
-        self._patience = names.checked_number("patience", more.get("patience", usual_patience), least=0)
+        self._credentials = more.get("credentials")
+        self._address = self._read_address()
+        self._connection_name = connection_name(self._address, self.name)
+        self._timeout = timeout_of(self._address, timeout)
+        self._patience = patience_of(self._address, more)
         self._private: dict[str, str] = {}
         self._doors: _Doors | None = None
 
     async def __aenter__(self) -> Self:
         if self.url is None:
             await self._ensure_private()
-        scripts = self._scripts(self.name, self._timeout)
+        scripts = self._scripts(self._connection_name, self._timeout)
         if self._private:
             await scripts.connection.execute("PING")  # the private server goes when nobody is connected
         if self._durability is not None:
-            apart = self._connection(f"{self.name}.durable", self._timeout + self._durability.timeout)
+            apart = self._connection(f"{self._connection_name}.durable", self._timeout / ATTEMPTS + self._durability.timeout)
             scripts.durable = DurableWrites(apart, self._durability)
-        self._doors = _Doors(redis_at(place_of(self.url or "", self.namespace)), scripts, self)
+            scripts.limit = self._timeout + self._durability.timeout
+        redis = redis_at(self._place(), limit=self._timeout / ATTEMPTS, timeout=self._timeout, name=f"{self._connection_name}.redis")
+        self._doors = _Doors(redis, scripts, self)
         return self
 
-    def _scripts(self, name: str, timeout: float) -> Scripts:
-        return self._scripts_over(self._connection(name, timeout))
+    def _read_address(self) -> Address | None:
+        """What the URL says; checks that it goes with the namespace, too."""
+        address = None if self.url is None else Address.of(self.url, self._credentials)
+        if address is not None:
+            place_at(address, self.namespace)
+        return address
 
-    def _scripts_over(self, connection: Sends) -> Scripts:
-        scripts = Scripts(connection, self.namespace, patience=self._patience, clock=self._clock)
+    def _place(self) -> Place:
+        """Of one connection: what it learns of a fail-over is its own."""
+        assert self._address is not None
+        return place_at(self._address, self.namespace)
+
+    def _scripts(self, name: str, timeout: float) -> Scripts:
+        return self._scripts_over(self._connection(name, timeout / ATTEMPTS), timeout)
+
+    def _scripts_over(self, connection: Sends, timeout: float) -> Scripts:
+        scripts = Scripts(connection, self.namespace, limit=timeout, patience=self._patience, clock=self._clock)
         scripts.seal = self._seal
         return scripts
 
     def _connection(self, name: str, timeout: float) -> Connection:
         before = self._rejoin_private if self._private else None
-        return Connection(place_of(self.url or "", self.namespace), timeout=timeout, name=name, before=before)
+        return Connection(self._place(), timeout=timeout, name=name, before=before)
 
     def apart(self, name: str, timeout: float) -> Scripts:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows it as `<name of the client>.<name>`.
         It connects when it is first used, gives up a call after `timeout` seconds or the client's, and is closed by who asked for it."""
-        return self._scripts(f"{self.name}.{name}", min(timeout, self._timeout))
+        return self._scripts(f"{self._connection_name}.{name}", min(timeout, self._timeout))
 
     def over(self, connection: Sends) -> Client:
         """The same queues over another connection, such as one that paces what is sent. It is no more than this client's other hand: there
         is nothing to enter or to leave."""
         other = copy.copy(self)
-        other._doors = _Doors(self.redis, self._scripts_over(connection), other)
+        other._doors = _Doors(self.redis, self._scripts_over(connection, self._timeout), other)
         return other
 
     async def _ensure_private(self) -> None:
@@ -130,6 +132,7 @@ class Client:
 
         server = await asyncio.to_thread(embedded.ensure)
         self.url = server.url
+        self._address = self._read_address()
         self._private = {"program": server.program, "data": str(server.data_dir)}
 
     async def _rejoin_private(self) -> None:

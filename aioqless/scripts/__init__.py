@@ -10,6 +10,6 @@ scripts.py    Scripts   sends commands, again where that is needed
 """
 
 from aioqless.scripts.keys import Keys
-from aioqless.scripts.scripts import NoScripts, Scripts
+from aioqless.scripts.scripts import ATTEMPTS, NoScripts, Scripts
 
-__all__ = ["Keys", "NoScripts", "Scripts"]
+__all__ = ["ATTEMPTS", "Keys", "NoScripts", "Scripts"]

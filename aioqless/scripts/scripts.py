@@ -6,7 +6,9 @@ Commands are called by the argument names of their headers. A wrong or missing n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from aioqless.sealing import Seal
 
 
+ATTEMPTS = 3
 LONGEST_PAUSE = 0.5  # seconds between two tries
 FORGOTTEN = 100.0  # seconds after which a call isn't sent again: a first answer is kept for 120
 
@@ -43,8 +46,8 @@ class Scripts:
 
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent again, `attempts` times in all: reads
     as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
-    it twice; but not when that answer may be forgotten by then. What somebody asked for, ASKED_FOR, is tried for `patience` seconds
-    at least, as long as a fail-over may take. The scripts go by Redis' clock, or by `clock` where one is given.
+    it twice; but not when that answer may be forgotten by then, nor for more than `limit` seconds. What somebody asked for, ASKED_FOR,
+    is tried for `patience` seconds at least, as long as a fail-over may take. Scripts go by Redis' clock, or by `clock` where one is given.
     """
 
     seal: Seal | None = None  # of the data that its client puts and reads
@@ -56,7 +59,8 @@ class Scripts:
         connection: Sends,
         namespace: str = "ql",
         *,
-        attempts: int = 3,
+        attempts: int = ATTEMPTS,
+        limit: float = math.inf,
         patience: float = 0.0,
         clock: Callable[[], float] | None = None,
     ) -> None:
@@ -65,6 +69,7 @@ class Scripts:
         self.connection = connection
         self.namespace = namespace
         self.attempts = attempts
+        self.limit = limit
         self.patience = patience
         self.durable: DurableWrites | None = None  # what sends ASKED_FOR, where more is promised than the server's word
         self._clock = clock
@@ -116,21 +121,35 @@ class Scripts:
 
     async def _send(self, call: Call) -> Any:
         began = time.monotonic()
-        for attempt in itertools.count(1):
-            try:
-                return await self._evaluate(call)
-            except AWAY as broken:
-                passed = time.monotonic() - began
-                patient = passed < self.patience and call.command in ASKED_FOR
-                over = passed > FORGOTTEN or (attempt >= self.attempts and not patient)
-                if over or isinstance(broken, exceptions.AuthenticationError):
-                    raise
-                await asyncio.sleep(min(0.05 * attempt, LONGEST_PAUSE))
-            except errors.QueueFull as full:
-                if attempt == 1 or full.code == "FULL":  # what the script itself says holds for the first attempt, too
-                    raise
-                return await self._first_answer(call)
-        raise AssertionError
+        try:
+            return await self._evaluate(call)
+        except AWAY as broken:
+            if isinstance(broken, exceptions.AuthenticationError):
+                raise
+            why = broken
+        return await self._send_again(call, began, why)
+
+    async def _send_again(self, call: Call, began: float, why: Exception) -> Any:
+        """Try on, until attempts and time are used up; then raise what the last attempt met."""
+        patience = self.patience if call.command in ASKED_FOR else 0.0
+        until = began + min(max(self.limit, patience), FORGOTTEN)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(until - time.monotonic()):
+                for attempt in itertools.count(1):
+                    if attempt >= self.attempts and time.monotonic() - began >= patience:
+                        break
+                    await asyncio.sleep(min(0.05 * attempt, LONGEST_PAUSE))
+                    try:
+                        return await self._evaluate(call)
+                    except AWAY as broken:
+                        why = broken
+                        if isinstance(broken, exceptions.AuthenticationError):
+                            break
+                    except errors.QueueFull as full:
+                        if full.code == "FULL":  # what the script itself says holds for the first attempt, too
+                            raise
+                        return await self._first_answer(call)
+        raise why
 
     async def _first_answer(self, call: Call) -> Any:
         """What came of a call that was refused for want of memory when it was sent again. Raises QueueFull if it was never carried out."""

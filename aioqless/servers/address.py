@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from redis.asyncio.connection import parse_url
+from redis.credentials import CredentialProvider
 
-from aioqless.wire import Command, Endpoint
+from aioqless import names
 
 SCHEMES = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://")
 PORT = 6379
 SENTINEL_PORT = 26379
 
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
+_LOGIN = ("username", "password")
+_TIMES = ("socket_timeout", "socket_connect_timeout")
 _KNOWN = {
-    *(
-        "username",
-        "password",
-        "db",
-        "path",
-        "client_name",
-        "protocol",
-        "timeout",
-        "max_connections",
-        "sentinel_username",
-        "sentinel_password",
-    ),
-    *("socket_timeout", "socket_connect_timeout", "socket_keepalive", "retry_on_timeout", "health_check_interval"),
+    *(*_LOGIN, "db", "client_name", "sentinel_username", "sentinel_password"),
+    *(*_TIMES, "socket_keepalive", "protocol"),
     *(*_FILES, "ssl_password", "ssl_check_hostname", "ssl_cert_reqs", "ssl_ciphers", "ssl_min_version"),
 }
+_REFUSED = {
+    "max_connections": "a client has one connection for all calls and one for each subscription",
+    "timeout": "socket_timeout is how many seconds a call may take",
+    "retry_on_timeout": "a call that gets no answer is always sent again, within socket_timeout",
+    "health_check_interval": "socket_timeout bounds each call, and a silent subscription is asked every 10 s",
+}
+_ONLY_WITH = {"ssl_": "rediss", "sentinel_": "sentinel", "socket_keepalive": "redis"}  # what the scheme must have in it
 
-
+Endpoint: TypeAlias = str | tuple[str, int]  # a socket's path, or a host and its port
 Kind: TypeAlias = Literal["server", "sentinel", "cluster"]
 
 
 @dataclass(frozen=True, repr=False)
 class Address:
-    """What a URL says. `options` are those that redis-py has for a connection."""
+    """What a URL says, and the provider of credentials that comes with it. `options` are those that redis-py has for a connection."""
 
     url: str
     kind: Kind
@@ -47,9 +46,10 @@ class Address:
     options: dict[str, Any]
     tls: ssl.SSLContext | None
     service: str = ""  # what sentinels call the server
+    credentials: CredentialProvider | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, url: str) -> Address:
+    def of(cls, url: str, credentials: CredentialProvider | None = None) -> Address:
         """Raises ValueError for a URL that can't be, naming what is wrong with it but no password."""
         parts = urlsplit(url)
         scheme, _, behind = parts.scheme.partition("+")
@@ -57,7 +57,7 @@ class Address:
             raise ValueError(f"the URL of Redis must begin with {', '.join(SCHEMES)}")
         if scheme == "unix" and not parts.path:
             raise ValueError("the URL of a socket must name it: unix:///run/redis/redis.sock")
-        _check_query(parts.query)
+        _check_query(parts)
         kind = cast(Kind, behind or "server")
         path, service = parts.path.strip("/"), ""
         if kind == "sentinel":
@@ -66,31 +66,35 @@ class Address:
                 raise ValueError("a URL of sentinels must name the service behind the hosts: redis+sentinel://host1,host2/mymaster")
         if kind == "cluster" and path:
             raise ValueError(f"a Redis Cluster has no databases: take {path!r} out of its URL")
+        _check_database(path, parts)
         said = [dict(parse_url(each)) for each in (_each_alone(parts, scheme, path) if behind else [url])]
         port = SENTINEL_PORT if kind == "sentinel" else PORT
         endpoints = tuple(cast(Endpoint, each.get("path") or (each.get("host", "localhost"), each.get("port", port))) for each in said)
         options = {name: value for name, value in said[0].items() if name not in ("host", "port", "path", "connection_class")}
-        return cls(url, kind, endpoints, options, _tls(options) if scheme == "rediss" else None, unquote(service))
+        _check_options(options, credentials)
+        return cls(url, kind, endpoints, options, _tls(options) if scheme == "rediss" else None, unquote(service), credentials)
 
     @property
-    def greetings(self) -> list[Command]:
-        """What a connection to the server begins with."""
-        options = self.options
-        greetings = authentication(options.get("username"), options.get("password"))
-        return [*greetings, ("SELECT", db)] if (db := options.get("db")) else greetings
+    def login(self) -> dict[str, Any]:
+        """How redis-py is told who comes to the server."""
+        said: dict[str, Any] = {name: self.options[name] for name in _LOGIN if name in self.options}
+        return said if self.credentials is None else {"credential_provider": self.credentials}
+
+    @property
+    def sentinel_login(self) -> dict[str, Any]:
+        """The same for its sentinels."""
+        return {name: self.options[f"sentinel_{name}"] for name in _LOGIN if f"sentinel_{name}" in self.options}
+
+    @property
+    def connect_timeout(self) -> float | None:
+        """The seconds that a URL gives to connecting, greeting included."""
+        return self.options.get("socket_connect_timeout")
 
     def __str__(self) -> str:
         return shown(self.url)
 
     def __repr__(self) -> str:
         return f"<Address {self}>"
-
-
-def authentication(user: str | None, password: str | None) -> list[Command]:
-    """The command by which somebody is known, if anything is to be said."""
-    if not password:
-        return []
-    return [("AUTH", user, password) if user else ("AUTH", password)]
 
 
 def shown(url: str) -> str:
@@ -110,10 +114,41 @@ def _each_alone(parts: SplitResult, scheme: str, path: str) -> list[str]:
     return [f"{scheme}://{who}{at}{host}/{path}?{parts.query}" for host in hosts.split(",")]
 
 
-def _check_query(query: str) -> None:
-    for name in parse_qs(query, keep_blank_values=True):
+def _check_query(parts: SplitResult) -> None:
+    for name, values in parse_qs(parts.query, keep_blank_values=True).items():
+        if name in _REFUSED:
+            raise ValueError(f"the URL of Redis has the option {name!r}, which does nothing here: {_REFUSED[name]}. Take it out")
         if name not in _KNOWN:
             raise ValueError(f"the URL of Redis has the option {name!r}, which is none of {', '.join(sorted(_KNOWN))}")
+        if len(values) > 1 or not values[0]:
+            raise ValueError(f"the URL of Redis must give the option {name!r} one value, not {len(values) if values[0] else 'none'}")
+        for begins, wanted in _ONLY_WITH.items():
+            if name.startswith(begins) and wanted not in parts.scheme:
+                raise ValueError(
+                    f"the URL of Redis has the option {name!r}, which does nothing in a URL that begins with {parts.scheme}://"
+                )
+
+
+def _check_database(path: str, parts: SplitResult) -> None:
+    """redis-py takes whatever isn't a number for database 0, and `/1/2` for database 12."""
+    if parts.scheme == "unix":
+        return
+    if path and not (path.isascii() and path.isdecimal()):
+        raise ValueError(f"the URL of Redis must end in the number of a database, as in /0, not in /{path}")
+    if path and (said := parse_qs(parts.query).get("db")) and said != [path]:
+        raise ValueError(f"the URL of Redis names two databases: /{path} and db={said[0]}")
+
+
+def _check_options(options: dict[str, Any], credentials: CredentialProvider | None) -> None:
+    for name in _TIMES:
+        if name in options:
+            names.checked_number(f"{name} in the URL of Redis", options[name], least=0.001)
+    if (db := options.get("db", 0)) < 0:
+        raise ValueError(f"db in the URL of Redis must be 0 or more, not {db}")
+    if (protocol := options.pop("protocol", 2)) != 2:
+        raise ValueError(f"protocol in the URL of Redis must be 2 (RESP2), not {protocol}: take it out")
+    if credentials is not None and any(name in options for name in _LOGIN):
+        raise ValueError("the URL of Redis has a username or a password, and there are credentials: give one of them")
 
 
 def _tls(options: dict[str, Any]) -> ssl.SSLContext:

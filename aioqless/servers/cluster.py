@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import binascii
 from typing import Any
 
 from redis import exceptions
+from redis.asyncio.connection import AbstractConnection
 
-from aioqless.servers.address import Address
-from aioqless.servers.places import asked, nobody
-from aioqless.wire import Endpoint, Moved, Wire
+from aioqless.replies import Moved
+from aioqless.servers.address import Address, Endpoint
+from aioqless.servers.connections import asked, nobody
 
-PATIENCE = 1.0  # for a node's answer, in seconds
 SLOTS = 16384
 
 
@@ -47,10 +46,11 @@ class ClusterNode:
             return told
         why: object = "no node answers"
         for node in list(self._nodes):
+            self._nodes.remove(node)  # to the end: a silent node may take all the time there is, and the next attempt begins with another
+            self._nodes.append(node)
             try:
-                async with asyncio.timeout(PATIENCE):
-                    (ranges,) = await asked(node, self.address, self.address.greetings, ("CLUSTER", "SLOTS"))
-            except (OSError, TimeoutError, exceptions.RedisError) as error:
+                (ranges,) = await asked(node, self.address, self.address.login, ("CLUSTER", "SLOTS"))
+            except exceptions.RedisError as error:
                 why = error if str(error) else why
                 continue
             if found := self._learn(node, ranges):
@@ -58,7 +58,7 @@ class ClusterNode:
             why = f"no node has slot {self.slot}"
         raise nobody(self.address, why)
 
-    async def check(self, wire: Wire) -> None:
+    async def check(self, connection: AbstractConnection) -> None:
         pass  # a node that hasn't the slot says so when it is asked for anything
 
     def heed(self, error: Exception) -> None:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-from redis import exceptions
+from redis.asyncio.connection import AbstractConnection
 
 from aioqless.errors import AioqlessError
-from aioqless.servers.address import Address
-from aioqless.wire import AWAY, Command, Endpoint, Moved, Moving, Wire, open_wire
+from aioqless.replies import Moved, Moving
+from aioqless.servers.address import Address, Endpoint
+from aioqless.servers.connections import Target
 
 
-class Place(Protocol):
-    """Asked before each attempt to connect."""
-
-    @property
-    def address(self) -> Address: ...
-
-    async def find(self) -> Endpoint:
-        """Where to connect now. Raises redis-py's ConnectionError when nobody can tell, AioqlessError when that won't change by itself."""
-        ...
-
-    async def check(self, wire: Wire) -> None:
-        """Raises redis-py's ConnectionError when what was found isn't the server that is looked for, any more."""
-        ...
+class Place(Target, Protocol):
+    """Asked before each attempt to connect, and told of servers that aren't the one to ask."""
 
     def heed(self, error: Exception) -> None:
         """The server said that it isn't the one to ask. Raises AioqlessError when it never will be."""
@@ -39,7 +29,7 @@ class OneServer:
     async def find(self) -> Endpoint:
         return self.address.endpoints[0]
 
-    async def check(self, wire: Wire) -> None:
+    async def check(self, connection: AbstractConnection) -> None:
         pass
 
     def heed(self, error: Exception) -> None:
@@ -48,31 +38,3 @@ class OneServer:
                 f"Redis at {self.address} is a node of a Cluster, which has other nodes for other namespaces: begin its URL "
                 "with redis+cluster:// and name several nodes"
             )
-
-
-async def greet(wire: Wire, greetings: list[Command]) -> None:
-    """Say who we are. Raises what the server refuses it with."""
-    for greeting, reply in [(greeting, wire.send(greeting)) for greeting in greetings]:
-        answer = await reply
-        # A name is not worth failing for, unless what is wrong is that nobody may do anything.
-        if isinstance(answer, Exception) and (greeting[0] != "CLIENT" or isinstance(answer, AWAY)):
-            raise answer
-
-
-async def asked(endpoint: Endpoint, address: Address, greetings: list[Command], *questions: Command) -> list[Any]:
-    """The answers to questions on a connection of its own. Raises OSError and redis-py's errors."""
-    wire = await open_wire(endpoint, address.tls)
-    try:
-        await greet(wire, greetings)
-        answers = [await answer for answer in [wire.send(question) for question in questions]]
-    finally:
-        wire.close()
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-    return answers
-
-
-def nobody(address: Address, why: object) -> exceptions.ConnectionError:
-    """Nobody of those asked could tell where the server is."""
-    return exceptions.ConnectionError(f"can't find Redis by {address}: {why}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from redis import exceptions
+from redis.asyncio.connection import AbstractConnection
 
 from aioqless.errors import AioqlessError
-from aioqless.servers.address import Address, authentication
-from aioqless.servers.places import asked, nobody
-from aioqless.wire import Endpoint, Wire
-
-PATIENCE = 1.0  # for a sentinel's answer, in seconds
+from aioqless.servers.address import Address, Endpoint
+from aioqless.servers.connections import asked, nobody
 
 
 class Sentinels:
@@ -19,8 +17,6 @@ class Sentinels:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        options = address.options
-        self._greetings = authentication(options.get("sentinel_username"), options.get("sentinel_password"))
 
     async def find(self) -> Endpoint:
         answers = await asyncio.gather(*(self._ask(sentinel) for sentinel in self.address.endpoints), return_exceptions=True)
@@ -31,11 +27,10 @@ class Sentinels:
             raise AioqlessError(f"no sentinel of {self.address} tells of the service {self.address.service!r}: {strangers[0]}")
         raise nobody(self.address, next((each for each in answers if str(each)), "no sentinel answers"))
 
-    async def check(self, wire: Wire) -> None:
+    async def check(self, connection: AbstractConnection) -> None:
         """A sentinel may name a master that has just been made a replica, or isn't yet one again after it was restarted."""
-        role = await wire.send(("ROLE",))
-        if isinstance(role, Exception):
-            raise role
+        await connection.send_command("ROLE", check_health=False)
+        role = await connection.read_response()
         if role[0] != b"master":
             raise exceptions.ConnectionError(f"the server that the sentinels of {self.address} name is a {role[0].decode()} just now")
 
@@ -47,7 +42,6 @@ class Sentinels:
         has the number of the new one and still the address of the old."""
         service = self.address.service
         questions = ("SENTINEL", "MASTER", service), ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", service)
-        async with asyncio.timeout(PATIENCE):
-            told, master = await asked(sentinel, self.address, self._greetings, *questions)
+        told, master = await asked(sentinel, self.address, self.address.sentinel_login, *questions)
         by_name = dict(zip(told[::2], told[1::2], strict=True))
         return int(by_name.get(b"config-epoch", 0)), (master[0].decode(), int(master[1]))

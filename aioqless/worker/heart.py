@@ -17,7 +17,7 @@ from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.pulse import LATE, Pulse
 from aioqless.worker.run import Run
 
-TIMEOUT = 5.0  # a connection that is silent for so long is given up while there is time for another
+TIMEOUT = 15.0  # of a call; a connection that is silent for a third of it is given up while there is time for another
 LONGEST_PAUSE = 0.5
 SHORTEST_PAUSE = 0.05
 LONGEST_AWAY = 1.0

@@ -20,5 +20,5 @@ async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
 @pytest.fixture
 async def spoiled(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
     """A client whose calls go through the proxy, into the namespace of `client`."""
-    async with Client(proxy.url, namespace=namespace, timeout=0.4) as spoiled:
+    async with Client(proxy.url, namespace=namespace, timeout=1.2) as spoiled:
         yield spoiled

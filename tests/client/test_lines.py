@@ -128,7 +128,7 @@ async def test_a_line_that_breaks_again_and_again_is_told_as_such_and_the_job_wa
 
 async def test_a_redis_that_never_answers_is_given_up(proxy: Proxy, namespace: str) -> None:
     proxy.delay, proxy.seconds = 10, 5
-    async with Client(proxy.url, namespace=namespace, timeout=0.05) as client:
+    async with Client(proxy.url, namespace=namespace, timeout=0.15) as client:
         with pytest.raises(exceptions.TimeoutError, match=r"Redis did not answer within 0\.05 s"):
             await client.queue("mail").length()
 

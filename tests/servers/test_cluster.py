@@ -11,8 +11,8 @@ import pytest
 
 from aioqless import AioqlessError, Client, Job, Settings, Worker, job
 from aioqless.embedded.program import is_older
+from aioqless.replies import Moving
 from aioqless.servers.cluster import hash_tag, slot_of
-from aioqless.wire import Moving
 from tests.conftest import Until
 
 from .load import Ledger, Load, lost

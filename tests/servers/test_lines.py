@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from redis import exceptions
+from redis.credentials import CredentialProvider
 
 from aioqless import Client, Job, Settings, Worker, job, redis_url
 from aioqless.client import address
@@ -213,8 +214,8 @@ def test_a_url_says_what_is_there_and_how_to_come_in(url: str, kind: str, endpoi
 
 def test_each_host_of_several_is_greeted_with_the_same() -> None:
     read = Address.of("redis+sentinel://ann:p%40@a,b/m/3")
-    assert read.greetings == [("AUTH", "ann", "p@"), ("SELECT", 3)]
-    assert Address.of("redis+cluster://:p@a,b").greetings == [("AUTH", "p")]
+    assert (read.login, read.options["db"]) == ({"username": "ann", "password": "p@"}, 3)
+    assert Address.of("redis+cluster://:p@a,b").login == {"password": "p"}
 
 
 @pytest.mark.parametrize(
@@ -224,11 +225,37 @@ def test_each_host_of_several_is_greeted_with_the_same() -> None:
         ("redis+cluster://a/1", "a Redis Cluster has no databases: take '1' out of its URL"),
         ("redis+proxy://a", "must begin with redis://"),
         ("unix://", "must name it"),
+        ("redis://h/abc", "must end in the number of a database, as in /0, not in /abc"),
+        ("redis://h/1/2", "not in /1/2"),
+        ("redis+sentinel://a/m/abc", "not in /abc"),
+        ("redis://h/1?db=2", "names two databases: /1 and db=2"),
+        ("redis://h?db=-1", "db in the URL of Redis must be 0 or more, not -1"),
+        ("redis://h?db=1&db=2", "must give the option 'db' one value, not 2"),
+        ("redis://h?socket_timeout=", "must give the option 'socket_timeout' one value, not none"),
+        ("redis://h?socket_connect_timeout=0", "socket_connect_timeout in the URL of Redis 0.0 must be finite and no less than 0.001"),
+        ("redis://h?protocol=3", r"must be 2 \(RESP2\), not 3"),
+        ("redis://h?max_connections=5", "'max_connections', which does nothing here: a client has one connection for all calls"),
+        ("redis://h?timeout=5", "'timeout', which does nothing here: socket_timeout is"),
+        ("redis://h?retry_on_timeout=true", "'retry_on_timeout', which does nothing here"),
+        ("redis://h?health_check_interval=5", "'health_check_interval', which does nothing here"),
+        ("redis://h?ssl_ca_certs=ca.crt", "'ssl_ca_certs', which does nothing in a URL that begins with redis://"),
+        ("redis://h?sentinel_password=x", "'sentinel_password', which does nothing in a URL that begins with redis://"),
+        ("unix:///a?socket_keepalive=true", "'socket_keepalive', which does nothing in a URL that begins with unix://"),
+        ("redis://h?path=/a", "'path', which is none of"),
     ],
 )
 def test_a_url_that_cannot_be_is_refused(url: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         place_of(url, "{a}")
+
+
+def test_a_provider_and_a_password_are_not_both_taken() -> None:
+    with pytest.raises(ValueError, match="has a username or a password, and there are credentials: give one of them"):
+        Client("redis://:secret@h", credentials=CredentialProvider())
+
+
+def test_a_url_may_name_the_protocol_that_is_spoken() -> None:
+    assert "protocol" not in Address.of("redis://h?protocol=2").options
 
 
 def test_a_url_is_shown_without_any_password() -> None:
@@ -240,4 +267,4 @@ def test_a_url_is_shown_without_any_password() -> None:
 def test_the_environment_gives_a_password_to_several_hosts_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
     found = address.found("redis+sentinel://a:1,b:2/m")
-    assert found and Address.of(found).greetings == [("AUTH", ODD)] and len(Address.of(found).endpoints) == 2
+    assert found and Address.of(found).login == {"password": ODD} and len(Address.of(found).endpoints) == 2

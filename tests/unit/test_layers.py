@@ -12,8 +12,8 @@ from .source import FILES, PACKAGE, name_of, tree_of
 
 LAYERS = [
     {"output", "errors"},
-    {"log", "names", "wire", "embedded", "happening", "signals"},
-    {"servers"},
+    {"log", "names", "replies", "embedded", "happening", "signals"},
+    {"servers", "wire"},
     {"connection"},
     {"durability"},
     {"data"},
@@ -31,7 +31,7 @@ LAYERS = [
     {"__main__", ""},
     {"extras", "testing"},
 ]
-SERVERS = [{"address"}, {"places"}, {"sentinel", "cluster", "pool"}, {""}]
+SERVERS = [{"address"}, {"connections"}, {"places", "sentinel", "cluster"}, {""}]
 SCRIPTS = [{"header"}, {"spelling"}, {"libraries", "keys"}, {"compose"}, {"calls"}, {"scripts"}, {""}]
 EVENTS = [{"kinds"}, {"wanted"}, {"stream"}, {"door"}, {""}]
 JOBS = [{"record", "scratch", "followers", "reports", "glance"}, {"reading"}, {"following"}, {"job"}, {""}]

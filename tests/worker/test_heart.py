@@ -265,7 +265,7 @@ async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(client: 
 
 
 async def _connections(client: Client) -> list[dict[str, str]]:
-    return [each for each in await client.redis.client_list() if each["name"].startswith(client.name)]
+    return [each for each in await client.redis.client_list() if each["name"] in (client.name, f"{client.name}.heart")]
 
 
 async def _is_alone(client: Client) -> bool:

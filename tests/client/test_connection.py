@@ -1,0 +1,279 @@
+"""Connecting: what a URL says holds for calls and subscriptions alike, and whatever Redis doesn't answer is given up in time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import redis as blocking
+from redis import exceptions
+from redis.asyncio import Redis
+from redis.credentials import CredentialProvider
+
+from aioqless import AioqlessError, Client, Job, Settings, Worker, job
+from aioqless.connection import Connection
+from tests.conftest import Until
+from tests.server import OwnServer
+
+from .proxy import Proxy
+
+
+@asynccontextmanager
+async def mute() -> AsyncIterator[str]:
+    """A server that accepts connections and stays silent."""
+    async with Proxy("redis://127.0.0.1:1") as proxy:
+
+        async def never() -> Any:
+            await asyncio.sleep(3600)
+
+        proxy.connect = never  # type: ignore[method-assign]
+        yield proxy.url
+
+
+@pytest.fixture
+def full(own_server: OwnServer) -> Iterator[blocking.Redis]:
+    """A server that has all the clients that it takes; `config_set` lets more in."""
+    with blocking.Redis.from_url(own_server.url) as only:
+        only.config_set("maxclients", 1)
+        yield only
+        only.config_set("maxclients", 100)
+
+
+# Nothing answers
+
+
+async def test_a_subscription_that_is_begun_while_nothing_answers_stands_when_redis_answers_again(
+    proxy: Proxy, client: Client, namespace: str
+) -> None:
+    async with Client(proxy.url, namespace=namespace, timeout=1.5) as behind:
+        await client.queue("mail").put("Greet", jid="a")
+        await behind.queue("mail").length()
+        proxy.silent = True
+        waiting = asyncio.ensure_future(behind.jobs.wait("a", timeout=20))
+        await asyncio.sleep(0.2)  # long enough for it to have begun: what is silent tells nothing
+        proxy.silent = False
+        (running,) = await client.queue("mail").pop()
+        await running.complete()
+        assert (await waiting).state == "complete"
+
+
+async def test_a_worker_whose_subscription_met_a_silent_proxy_obeys_orders_later(
+    proxy: Proxy, client: Client, namespace: str, until: Until
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    settings = Settings(queues=("mail",), allow_eviction=True)
+    async with Client(proxy.url, namespace=namespace, timeout=1.5) as behind, Worker(behind, greet, settings=settings) as worker:
+
+        async def obeys() -> bool:
+            try:
+                return bool(await client.workers.show(worker.name))
+            except AioqlessError:  # it doesn't listen yet
+                return False
+
+        await until(obeys)
+        await until(lambda: proxy.said(b"SUBSCRIBE") == 2)  # to its own channels, and while it is idle to all that is put
+        proxy.silent = True
+        seen = proxy.connections
+        proxy.cut_off(b"SUBSCRIBE")
+        await until(lambda: proxy.connections == seen + 2)
+        proxy.silent = False
+        assert await until(obeys, 20)
+
+
+@pytest.mark.parametrize("callers", [1, 50])
+async def test_a_timeout_bounds_a_call_with_all_its_attempts_however_many_call(callers: int) -> None:
+    async with mute() as url, Client(url, timeout=0.6) as client:
+        began = time.monotonic()
+        came = await asyncio.gather(*(client.queue("mail").put("Greet") for _ in range(callers)), return_exceptions=True)
+        assert time.monotonic() - began < 2
+        assert {str(error) for error in came} == {f"can't connect to Redis at {url}: no answer within 0.2 s"}
+        assert all(isinstance(error, exceptions.ConnectionError) for error in came)
+
+
+async def test_tls_to_a_server_without_it_says_why_nothing_came_of_it() -> None:
+    async with mute() as url, Client(url.replace("redis://", "rediss://"), timeout=0.6) as client:
+        began = time.monotonic()
+        with pytest.raises(exceptions.ConnectionError, match=r"within 0\.2 s\. If the server has no TLS, its URL begins with redis"):
+            await client.queue("mail").length()
+        assert time.monotonic() - began < 2
+
+
+async def test_tls_to_a_redis_without_it_says_why_nothing_came_of_it(own_server: OwnServer) -> None:
+    async with Client(own_server.url.replace("redis://", "rediss://"), timeout=0.9) as client:
+        with pytest.raises(exceptions.ConnectionError, match=r"can't connect to Redis at rediss://.*: .*(no TLS|SSL|closed|reset)"):
+            await client.queue("mail").length()
+
+
+async def test_a_loop_that_was_blocked_for_longer_than_a_reply_may_take_reads_what_came_meanwhile(redis_url: str) -> None:
+    connection = Connection(redis_url, timeout=0.2)
+    try:
+        await connection.execute("PING")
+        answer = asyncio.ensure_future(connection.execute("ECHO", "here"))
+        await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251  the point of it
+        assert await answer == b"here"
+    finally:
+        await connection.aclose()
+
+
+async def test_callers_wait_while_the_other_end_takes_nothing(until: Until) -> None:
+    """What they send isn't gathered in memory."""
+    reading, served = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reading.wait()
+        while data := await reader.read(1 << 20):
+            writer.write(b"+OK\r\n" * data.count(b"END\r\n"))
+        writer.close()
+        await writer.wait_closed()
+        served.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 16)
+    connection = Connection(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}", timeout=20)
+    async with server:
+        sent = []
+        for _ in range(100):
+            sent.append(asyncio.ensure_future(connection.execute("SET", "key", "x" * 1_000_000 + "END")))
+            await until(lambda: connection._wire)  # not in one turn of the loop, which is one write
+            await asyncio.sleep(0.001)
+        wire = connection._wire
+        assert wire is not None and wire._transport is not None and not wire.writable.is_set()
+        assert wire._transport.get_write_buffer_size() < 5_000_000
+        reading.set()
+        assert await asyncio.gather(*sent) == [b"OK"] * 100
+        await connection.aclose()
+        await until(served.is_set)
+
+
+# Not now
+
+
+@pytest.mark.parametrize("wanted", ["", "/3", "?client_name=me"])
+async def test_a_redis_with_too_many_clients_is_away_and_not_refusing(own_server: OwnServer, full: blocking.Redis, wanted: str) -> None:
+    async with Client(f"{own_server.url}{wanted}", timeout=2) as client:
+        with pytest.raises(exceptions.ConnectionError) as told:
+            await client.queue("mail").put("Greet")
+        assert not isinstance(told.value, exceptions.AuthenticationError)
+        assert "max number of clients" in str(told.value) or "reset" in str(told.value)
+        full.config_set("maxclients", 100)
+        assert await client.queue("mail").put("Greet", jid="a") == "a"
+
+
+@pytest.mark.parametrize("login", ["", ":s3cret@"])
+async def test_a_worker_that_starts_while_redis_has_too_many_clients_waits_for_a_place(
+    own_server: OwnServer, full: blocking.Redis, until: Until, login: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    if login:
+        full.config_set("requirepass", "s3cret")
+    url = own_server.url.replace("redis://", f"redis://{login}") + "/3"
+    async with Client(url, timeout=2) as client:
+        worker = Worker(client, greet, settings=Settings(queues=("mail",)))
+        working = asyncio.ensure_future(worker.run())
+        assert not (await asyncio.wait([working], timeout=1))[0]
+        full.config_set("maxclients", 100)
+        jid = await client.queue("mail").put("Greet")
+        await until(lambda: ran == [jid])
+        worker.stop()
+        await working
+
+
+async def test_a_redis_that_runs_a_long_script_is_away_in_the_greeting(own_server: OwnServer, until: Until) -> None:
+    async with Redis.from_url(own_server.url) as other, Redis.from_url(own_server.url) as admin:
+        await other.ping()
+        await admin.config_set("busy-reply-threshold", 10)
+        endless = asyncio.ensure_future(other.eval("while true do end", 0))  # type: ignore[arg-type]
+        async with Client(f"{own_server.url}/3", timeout=0.9) as client:
+
+            async def busy() -> bool:
+                try:
+                    await client.queue("mail").length()
+                except exceptions.BusyLoadingError as told:
+                    return "BUSY" in str(told)
+                except exceptions.ConnectionError:
+                    return False
+                return False
+
+            assert await until(busy)
+            await admin.script_kill()
+            with pytest.raises(exceptions.ResponseError):
+                await endless
+            assert await client.queue("mail").length() == 0
+
+
+# Options
+
+
+async def names_of(client: Client) -> set[str]:
+    return {each["name"] for each in await client.redis.client_list()}
+
+
+async def test_a_url_names_the_connections_of_a_client(redis_url: str, namespace: str) -> None:
+    async with Client(f"{redis_url}?client_name=billing", namespace=namespace, name="me") as client:
+        await client.queue("mail").length()
+        assert {"billing", "billing.redis"} <= await names_of(client)
+    async with Client(redis_url, namespace=namespace, name="me") as client:
+        await client.queue("mail").length()
+        assert {"me", "me.redis"} <= await names_of(client)
+
+
+@pytest.mark.parametrize(("said", "kept"), [("", 1), ("?socket_keepalive=true", 1), ("?socket_keepalive=false", 0)])
+async def test_a_url_says_whether_an_idle_connection_is_kept_alive(own_server: OwnServer, said: str, kept: int) -> None:
+    connection = Connection(f"{own_server.url}{said}")
+    await connection.execute("PING")
+    assert connection._wire is not None and connection._wire._transport is not None
+    line = connection._wire._transport.get_extra_info("socket")
+    assert bool(line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)) == bool(kept)
+    await connection.aclose()
+
+
+async def test_a_url_says_how_long_connecting_may_take() -> None:
+    async with mute() as url, Client(f"{url}?socket_connect_timeout=0.1&socket_timeout=60") as client:
+        began = time.monotonic()
+        with pytest.raises(exceptions.ConnectionError, match=r"no answer within 0\.1 s"):
+            await client.queue("mail").length()
+        with pytest.raises(exceptions.ConnectionError, match=r"no answer within 0\.1 s"):
+            async with client.events.all():
+                pass
+        assert time.monotonic() - began < 3
+
+
+class Rotating(CredentialProvider):
+    """The password that holds now."""
+
+    password = ""
+
+    async def get_credentials_async(self) -> tuple[str]:
+        return (self.password,)
+
+
+async def test_a_provider_is_asked_for_the_password_of_each_connection(own_server: OwnServer) -> None:
+    provider = Rotating()
+    with blocking.Redis.from_url(own_server.url) as admin:
+        for provider.password in ("first", "second"):
+            admin.config_set("requirepass", provider.password)
+            async with Client(own_server.url, credentials=provider) as client, client.events.all() as events:
+                await client.queue("mail").put("Greet", jid=provider.password)
+                assert (await anext(events)).jid == provider.password
+
+
+async def test_a_provider_that_fails_is_away_and_told() -> None:
+    class Failing(CredentialProvider):
+        async def get_credentials_async(self) -> tuple[str]:
+            raise KeyError("no token")
+
+    async with Proxy("redis://127.0.0.1:1") as proxy, Client(proxy.url, credentials=Failing(), timeout=1) as client:
+        with pytest.raises(exceptions.ConnectionError, match=r"can't connect to Redis at .*no token"):
+            await client.queue("mail").length()
