@@ -7,6 +7,7 @@ since nothing sent here blocks in Redis or changes the connection's state. A cal
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from aioqless.wire import Command, Wire
 
 __all__ = ["AWAY", "Command", "Connection", "Sends"]
 
+CLOSING = 1.0  # seconds for a socket to close
 _ELSEWHERE = (exceptions.ReadOnlyError, Moved, Moving)
 
 
@@ -96,7 +98,9 @@ class Connection:
             await asyncio.wait([self._connecting])
         if self._wire is not None:
             self._wire.close()
-            await self._wire.gone.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSING):
+                    await self._wire.gone.wait()
 
     def _heed(self, wire: Wire, answer: Exception) -> None:
         if isinstance(answer, _ELSEWHERE):

@@ -4,6 +4,7 @@ of the greeting, one way to say why a connection failed."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,15 +37,18 @@ class Target(Protocol):
 
 
 class _Aimed(AbstractConnection):
-    """A connection that asks where to connect. `limit` is for how many seconds it may do so, greeting included; a name is what Redis knows
-    it by."""
+    """A connection that asks where to connect. `limit` is for how many seconds it may do so, greeting included, `reply` for how many a
+    reply may take that is waited for without a limit of its own; a name is what Redis knows it by.
 
-    def __init__(self, *, target: Target, limit: float | None, name: str | None, **options: Any) -> None:
+    redis-py's own `socket_timeout` stays off: it sends by `asyncio.wait_for`, which before Python 3.12 may swallow a cancellation.
+    """
+
+    def __init__(self, *, target: Target, limit: float | None, name: str | None, reply: float | None = None, **options: Any) -> None:
         self._target = target
         self._limit = target.address.connect_timeout or limit
+        self._reply = reply
         self._name = name
-        timeouts = {"socket_timeout": limit, "socket_connect_timeout": self._limit}
-        super().__init__(redis_connect_func=_greet, **timeouts | options)
+        super().__init__(redis_connect_func=_greet, socket_timeout=None, socket_connect_timeout=self._limit, **options)
 
     async def connect(self) -> None:
         if self.is_connected:
@@ -64,16 +68,16 @@ class _Aimed(AbstractConnection):
         await self.on_connect()
         if self._name:
             await self.send_command("CLIENT", "SETNAME", self._name.replace(" ", "_"), check_health=False)
-            try:
+            with contextlib.suppress(exceptions.ResponseError):  # a name is not worth failing for
                 await self.read_response()
-            except exceptions.ResponseError as error:  # a name is not worth failing for, unless nobody may do anything now
-                if isinstance(_known(error), AWAY):
-                    raise
         await self._target.check(self)
 
-    async def read_response(self, *args: Any, **options: Any) -> Any:
+    async def read_response(self, disable_decoding: bool = False, timeout: float | None = None, **options: Any) -> Any:
         try:
-            return await super().read_response(*args, **options)
+            async with asyncio.timeout(self._reply if timeout is None else None):
+                return await super().read_response(disable_decoding, timeout, **options)
+        except TimeoutError:
+            raise exceptions.TimeoutError(f"Redis did not answer within {self._reply:g} s") from None
         except (exceptions.ReadOnlyError, exceptions.MovedError) as error:
             await self.disconnect()
             raise exceptions.ConnectionError(f"the server isn't the one to ask any more: {error}") from None
@@ -81,8 +85,11 @@ class _Aimed(AbstractConnection):
     def hand_over(self, protocol: asyncio.Protocol) -> asyncio.StreamWriter:
         """Let another protocol read from now on; this is no connection any more, and the writer the caller's to close."""
         assert self._reader is not None and self._writer is not None
-        if self._reader.at_eof():
-            raise self._explained(exceptions.ConnectionError("the server closed the connection"))
+        left = bytes(self._reader._buffer)  # type: ignore[attr-defined]  # nothing was asked that isn't answered
+        if left or self._reader.at_eof() or self._writer.transport.is_closing():
+            self._abort()
+            why = left[:100].decode("utf-8", "replace").lstrip("-").strip() or "the server closed the connection"
+            raise self._explained(exceptions.ConnectionError(why))
         writer, self._reader, self._writer = self._writer, None, None
         writer.transport.set_protocol(protocol)
         return writer
@@ -159,7 +166,7 @@ async def connected(target: Target, *, limit: float | None, name: str | None = N
 def redis_at(target: Target, *, limit: float, timeout: float, name: str) -> Redis:
     """For subscriptions, which connect within `limit` seconds and then wait for as long as nothing happens, and for whatever else somebody
     asks, where a reply may take `timeout` seconds."""
-    kind, options = _kind(target, limit=limit, name=name, socket_timeout=timeout)
+    kind, options = _kind(target, limit=limit, name=name, reply=timeout)
     return Redis.from_pool(ConnectionPool(connection_class=kind, **options))
 
 
@@ -179,7 +186,7 @@ class _Node:
 
 async def asked(endpoint: Endpoint, address: Address, login: dict[str, Any], *questions: tuple[str, ...]) -> list[Any]:
     """The answers to questions on a connection of its own. Raises redis-py's errors."""
-    connection = _Tcp(target=_Node(address, endpoint), limit=PATIENCE, name=None, protocol=2, driver_info=None, **login)
+    connection = _Tcp(target=_Node(address, endpoint), limit=PATIENCE, reply=PATIENCE, name=None, protocol=2, driver_info=None, **login)
     try:
         await connection.connect()
         await connection.send_packed_command(connection.pack_commands(questions))
