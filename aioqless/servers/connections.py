@@ -111,7 +111,8 @@ class _Aimed(AbstractConnection):
             return exceptions.ConnectionError(f"can't connect to Redis at {address}: no answer{within}{tls}")
         away = isinstance(known, AWAY) and not isinstance(known, exceptions.AuthenticationError)
         if isinstance(known, exceptions.RedisError) and not away:
-            return type(known)(f"Redis at {address} refused this client: {known}")
+            code = getattr(error, "status_code", None)  # redis-py takes it off the text
+            return type(known)(f"Redis at {address} refused this client: {f'{code} ' if code else ''}{known}")
         kind = type(known) if away else exceptions.ConnectionError
         return kind(f"can't connect to Redis at {address}: {str(known) or type(known).__name__}")
 
