@@ -67,7 +67,7 @@ class Connection:
         wire = self._wire
         if wire is None or wire.broken:
             wire = await self._connected()
-        if not wire.writable.is_set():
+        while not wire.writable.is_set():
             await wire.writable.wait()
         answer = await wire.send(command)
         if isinstance(answer, Exception):
@@ -79,7 +79,7 @@ class Connection:
         wire = self._wire
         if wire is None or wire.broken:
             wire = await self._connected()
-        if not wire.writable.is_set():
+        while not wire.writable.is_set():
             await wire.writable.wait()
         replies = [wire.send(command) for command in commands]
         answered = [await reply for reply in replies]

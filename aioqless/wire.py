@@ -14,6 +14,7 @@ from aioqless.replies import error_of
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 
 _NOTHING = object()
+_MOST_AT_ONCE = 1 << 20  # bytes in one write; who comes then waits for the next turn of the loop
 _LATE = 0.1  # seconds by which a timer is late when this process was held up, not Redis
 
 
@@ -28,6 +29,8 @@ class Wire(asyncio.Protocol):
         self._limit = limit
         self._reader = hiredis.Reader(protocolError=exceptions.InvalidResponse, replyError=error_of, notEnoughData=_NOTHING)
         self._outgoing: list[bytes] = []
+        self._size = 0
+        self._paused = False
         self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -52,6 +55,9 @@ class Wire(asyncio.Protocol):
         if not self._outgoing:
             self._loop.call_soon(self._write)
         self._outgoing.append(packed)
+        self._size += len(packed)
+        if self._size > _MOST_AT_ONCE:
+            self.writable.clear()
         self._waiting.append((reply, self._loop.time()))
         if self._timer is None and self._limit is not None:
             self._timer = self._loop.call_later(self._limit, self._look)
@@ -61,6 +67,9 @@ class Wire(asyncio.Protocol):
         if self._transport is not None and not self.broken:
             self._transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
+        self._size = 0
+        if not self._paused:
+            self.writable.set()
 
     def _look(self, *, held_up: bool = False) -> None:
         """Give up if the oldest request has waited for too long; else look again when it will have."""
@@ -87,9 +96,11 @@ class Wire(asyncio.Protocol):
             self.close()
 
     def pause_writing(self) -> None:
+        self._paused = True
         self.writable.clear()
 
     def resume_writing(self) -> None:
+        self._paused = False
         self.writable.set()
 
     def close(self, error: Exception | None = None) -> None:
@@ -103,7 +114,7 @@ class Wire(asyncio.Protocol):
         self.gone.set()
 
     def _refuse(self, error: Exception) -> None:
-        self.broken = True
+        self.broken, self._paused = True, False
         self.writable.set()
         if self._timer is not None:
             self._timer.cancel()
