@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import IO, TypeAlias
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from aioqless import Client, NewJob
@@ -154,6 +155,24 @@ async def split_bytes(stage: Stage) -> None:
     stage.spoil("split", 100)
 
 
+async def silence_line(stage: Stage) -> None:
+    stage.spoil("silent", 1)
+    await asyncio.sleep(stage.chance.uniform(0.5, 1.5 * stage.lapse))
+    stage.spoil("silent", 0)
+
+
+async def fill_clients(stage: Stage) -> None:
+    try:
+        async with Redis.from_url(stage.server.url) as only:  # it keeps its place, and lets others in again
+            await only.config_set("maxclients", 1)
+            await only.execute_command("CLIENT", "KILL", "SKIPME", "yes")  # type: ignore[no-untyped-call]
+            await asyncio.sleep(stage.chance.uniform(0.3, stage.lapse))
+            await only.config_set("maxclients", 10_000)
+    except RedisError:  # another fault took its place
+        if not stage.server.ended:
+            await kill_redis(stage)
+
+
 async def set_clocks(stage: Stage) -> None:
     for member in stage.crew.members:
         member.clock.write_text(f"{stage.chance.choice((-600, -60, 0, 60, 600)):+d}")
@@ -218,6 +237,8 @@ KINDS = (
     Kind("drop-replies", "up to 5 replies dropped: the requests got through, the answers did not", drop_replies, 1.0, through=True),
     Kind("delay-replies", "up to 5 replies delayed by 1.5 s", delay_replies, 1.5, through=True),
     Kind("split-bytes", "requests and replies arrive in small pieces", split_bytes, 1.0, through=True),
+    Kind("silence-line", "a proxy accepts connections and stays silent, for as long as a stall", silence_line, 1.5, through=True),
+    Kind("fill-clients", "`maxclients` reached, all connections ended", fill_clients),
     Kind(
         "set-clocks",
         "clocks of workers and producers set off by up to 10 minutes, either way, while they run",

@@ -25,6 +25,12 @@ async def main(upstream: str) -> None:
                     proxy.drop = int(number)
                 case "delay":
                     proxy.delay, proxy.seconds = int(number), 1.5
+                case "silent":
+                    proxy.silent = bool(int(number))
+                    if proxy.silent:
+                        proxy.hush()
+                    else:
+                        proxy.cut_off()
                 case "split":
                     proxy.split = int(number)
 
