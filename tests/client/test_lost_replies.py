@@ -166,6 +166,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("revive", "revive", lambda client: client.jobs.revive("bad", data={"n": 2})),
     ("revive", "revive a group", lambda client: client.jobs.revive_group("typo", 5)),
     ("trail", "note an act", noted_in_the_trail),
+    ("session", "a session begins", script("session", "keep", id="digest", proof="hash", seconds=60)),
+    ("session", "a session ends", script("session", "drop", id="digest")),
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client: Archive(client.scripts).trim("1-0", "lake")),
     ("incarnation", "a name is claimed", script("incarnation", "claim", worker="bob", told='{"id":"2","place":"q"}')),
