@@ -30,6 +30,11 @@ async def restarted(server: OwnServer) -> None:
     await asyncio.to_thread(server.start)
 
 
+def is_problem(line: dict[str, Any]) -> bool:
+    """Whether a log line is a warning or an error that a busy machine alone doesn't cause."""
+    return line["level"] in ("error", "warning") and line["event"] not in ("worker.loop_blocked", "worker.heart_starved")
+
+
 async def state_of(client: Client, jid: str) -> str | None:
     found = await client.jobs.get(jid)
     return found.state if found else None
@@ -64,7 +69,7 @@ async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_on
         await until(lambda: len(began) == 4)
         assert worker.healthy
     assert sorted(began) == ["a", "a", "b", "c"]
-    told = [line for line in lines.all if line["level"] in ("error", "warning") or line["event"] == "worker.redis_found"]
+    told = [line for line in lines.all if is_problem(line) or line["event"] == "worker.redis_found"]
     assert [line["event"] for line in told] == ["worker.redis_lost", "worker.redis_found"], told
     assert told[1]["seconds"] > 0
 
@@ -225,7 +230,7 @@ async def test_a_flushed_script_cache_goes_unnoticed(away: Client, work: Work, u
             await away.queue("mail").put(note)
             await until(lambda: len(ran) == count)  # noqa: B023
             await until(lambda: len(lines.of("job.completed")) == count)  # noqa: B023
-    assert not [line for line in lines.all if line["level"] in ("error", "warning")]
+    assert not [line for line in lines.all if is_problem(line)]
 
 
 async def test_a_thread_that_ends_while_redis_is_away_has_its_outcome_stored(
