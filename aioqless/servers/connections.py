@@ -58,7 +58,7 @@ class _Aimed(AbstractConnection):
                 self._aim(await self._target.find())
                 await super().connect()  # type: ignore[no-untyped-call]
         except BaseException as error:
-            self._abort()
+            self.abort()
             if isinstance(error, Exception) and not isinstance(error, AioqlessError):
                 raise self._explained(error) from None
             raise
@@ -87,7 +87,7 @@ class _Aimed(AbstractConnection):
         assert self._reader is not None and self._writer is not None
         left = bytes(self._reader._buffer)  # type: ignore[attr-defined]  # nothing was asked that isn't answered
         if left or self._reader.at_eof() or self._writer.transport.is_closing():
-            self._abort()
+            self.abort()
             why = left[:100].decode("utf-8", "replace").lstrip("-").strip() or "the server closed the connection"
             raise self._explained(exceptions.ConnectionError(why))
         writer, self._reader, self._writer = self._writer, None, None
@@ -97,7 +97,8 @@ class _Aimed(AbstractConnection):
     def _aim(self, endpoint: Endpoint) -> None:
         raise NotImplementedError
 
-    def _abort(self) -> None:
+    def abort(self) -> None:
+        """Close the socket at once."""
         if self._writer is not None:
             self._writer.transport.abort()
             self._reader = self._writer = None
@@ -193,7 +194,7 @@ async def asked(endpoint: Endpoint, address: Address, login: dict[str, Any], *qu
         await connection.send_packed_command(connection.pack_commands(questions))
         return [await connection.read_response() for _ in questions]
     finally:
-        await connection.disconnect(nowait=True)
+        connection.abort()  # a graceful close takes TLS a round trip, and leaves the socket open if the loop ends first
 
 
 def nobody(address: Address, why: object) -> exceptions.ConnectionError:
