@@ -45,7 +45,7 @@ async def test_a_worker_the_check_and_the_dashboard_tell_of_it(client: Client, c
     await worker.look()
     assert "archive.unread" in capsys.readouterr().out
     sample = await Sampler(client).fresh()
-    assert any(what.startswith("What ended waits to be archived") for what, _, _ in problems(sample, []))
+    assert any(what.startswith("What ended waits to be archived") for what, _, _ in problems(sample))
 
 
 def test_the_command_says_so_and_its_exit_code_too(

@@ -22,7 +22,7 @@ async def test_a_job_that_a_peer_completed_is_told_by_its_history(story: Archive
         -2,
     )
     assert (event.worker, event.put, event.popped, event.ended) == ("ruby", 1_000_000, 2_000_000, 3_750_000)
-    assert event.history == '[[1,"put",{"q":"mail"}],[2,"popped",{"worker":"ruby"}],[3,"done"]]'
+    assert event.history == '[[1,"put",{"q":"mail"},0.500000],[2,"popped",{"worker":"ruby"}],[3,"done"]]'
 
 
 async def test_a_job_that_a_peer_failed_is_told_with_its_group(story: Archived) -> None:

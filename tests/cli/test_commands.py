@@ -74,7 +74,8 @@ async def test_failures_are_shown_by_group_and_run_again(client: Client, here: A
         await running.fail("typo", f"no such word: {jid}")
     assert (await here("failed")).out.split()[:7] == ["count", "group", "latest", "what", "happened", "2", "typo"]
     assert "no such word: b" in (await here("failed")).out
-    assert (await here("failed", "tyop")).out == "nothing has failed in tyop; is it typo that you mean?\n"
+    misspelt = await here("failed", "tyop")
+    assert (misspelt.code, misspelt.err) == (1, "aioqless: nothing has failed in tyop; is it typo that you mean?\n")
     shown = (await here("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
     assert (await here("unfail", "mail", "typo", "--count", "1")).out == "1\n"

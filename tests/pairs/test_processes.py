@@ -26,7 +26,7 @@ async def test_a_named_process_that_is_killed_after_a_roll_has_its_job_back_at_o
         await until(lambda: worker.logged("supervisor.rolled"), 20)
         assert not worker.logged("process.died")
         for jid in "ab":
-            await client.queue("mail").put("Stay", jid=jid, retries=0)
+            await client.queue("mail").put("Stay", jid=jid, retries=1)
         await until(lambda: {line["process"] for line in worker.logged("job.started")} == {1, 3})
         held = next(line["jid"] for line in worker.logged("job.started") if line["process"] == 3)
         os.kill(processes(worker)[3], signal.SIGKILL)

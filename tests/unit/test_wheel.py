@@ -31,7 +31,7 @@ def test_a_wheel_has_every_file_of_the_package_and_no_other(wheel: zipfile.ZipFi
 def test_a_wheel_brings_the_command_the_fixtures_and_the_licence(wheel: zipfile.ZipFile) -> None:
     (described,) = [Path(name).parent for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
     entries = wheel.read(f"{described}/entry_points.txt").decode()
-    assert "aioqless = aioqless.cli:main" in entries and "aioqless = aioqless.testing.plugin" in entries
+    assert "aioqless = aioqless.__main__:main" in entries and "aioqless = aioqless.testing.plugin" in entries
     assert "MIT" in wheel.read(f"{described}/licenses/LICENSE").decode()
     metadata = wheel.read(f"{described}/METADATA").decode()
     assert "Requires-Python: >=3.11" in metadata
