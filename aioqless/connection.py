@@ -120,7 +120,7 @@ class Connection:
         return self._wire
 
     async def _connect(self) -> Exception | None:
-        """Returns why there is no connection: several wait for that, or nobody any more."""
+        """Return why there is no connection: several callers may wait for that, or none any more."""
         try:
             if self._before is not None:
                 await self._before()

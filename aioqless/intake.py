@@ -93,7 +93,7 @@ class Arrivals:
         return await self._take("queue", queue=queue, side=side, count=MOST_PER_CALL)
 
     async def _backups(self, queues: Sequence[str]) -> list[Any]:
-        """What nodes took that are dead now; the next look goes on at once if there is more."""
+        """Take what dead nodes had begun; the next look follows at once if there is more."""
         nodes = await self._take("dead")
         answers = [await self._take("backup", node=node, count=MOST_PER_CALL, queues=queues) for node in nodes]
         if not any(answer["more"] for answer in answers):

@@ -59,7 +59,7 @@ def describe(value: object) -> str:
 def _text_by(method: Callable[[object], str], value: object) -> str:
     try:
         return method(value).encode("utf-8", "backslashreplace").decode()
-    except Exception:  # whatever a class of somebody else's raises
+    except Exception:  # a user's class may raise anything
         return f"<{type(value).__name__} without a readable text>"
 
 

@@ -163,7 +163,7 @@ class Queue:
         """Empty the queue: cancel its jobs that wait, are scheduled (also by a limit) or are held by dependencies.
 
         Running jobs and recurring jobs are not affected. A job stays if a job that isn't canceled depends on it. Jobs are canceled a few
-        hundred per call; those that are put meanwhile may be canceled, too.
+        hundred per call; jobs that are put meanwhile may be canceled, too.
 
         Args:
             states: What to cancel: "waiting", "scheduled", "depends", and also "failed" for jobs that failed in this queue.

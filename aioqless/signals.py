@@ -25,7 +25,7 @@ def handle(number: signal.Signals, act: Callable[[int, FrameType | None], object
 
 
 def hold(*names: str) -> None:
-    """Keep signals that would end a process which is still starting: each comes again when its handler is set."""
+    """Hold signals that would end a process which is still starting: each is delivered when its handler is set."""
     for name in names:
         if number := getattr(signal, name, None):
             handle(number, lambda got, _: _held.add(got))

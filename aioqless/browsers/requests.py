@@ -37,7 +37,7 @@ def is_of_same_origin(request: Request) -> bool | None:
 
 async def body_of(request: Request, largest: int, within: float = BODY_TIMEOUT) -> bytes | None:
     """Return all that is sent; None for more than `largest` bytes, of which no more is read. Raises TimeoutError for what isn't complete
-    within so many seconds."""
+    within this number of seconds."""
     body = bytearray()
     async with asyncio.timeout(within):
         async for part in request.stream():

@@ -25,7 +25,7 @@ _HMAC = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 @dataclass(frozen=True)
 class Session:
-    """One browser: a number nobody can guess, the name of its user (empty before login), and when it began (seconds since 1970)."""
+    """One browser: a number that can't be guessed, the name of its user (empty before login), and when it began (seconds since 1970)."""
 
     nonce: str
     name: str
@@ -35,7 +35,7 @@ class Session:
 class Sessions:
     """Owns the keys that sign cookies, and what Redis said last of open sessions.
 
-    The keys are not in Redis, so nobody who can write to Redis can log in. The record of an open session is, so that logging out ends it
+    The keys are not in Redis, so write access to Redis is no way to log in. The record of an open session is, so that logging out ends it
     in every process and for good. The record is bound to a proof, such as the hash of the user's password: with another password the
     session is over. A cookie's name is part of what is signed, so a signature for one purpose is of no use for another.
 

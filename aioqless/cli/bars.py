@@ -19,7 +19,7 @@ def gathered(histogram: Sequence[int], milliseconds: Sequence[int] = ()) -> list
     """The counters as fewer bars, (label, count), from the first that has anything to the last."""
     counts = [0] * len(SHOWN)
     for begin, end, count in _counters(histogram, milliseconds):
-        if end == 1 and begin == 0:  # of which nobody counted milliseconds
+        if end == 1 and begin == 0:  # counted in whole seconds, by another client
             counts[len(MILLISECONDS) - 1] += count
         else:
             counts[max(index for index, start in enumerate(SHOWN) if start <= begin)] += count

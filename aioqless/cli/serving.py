@@ -68,7 +68,7 @@ class Serving:
         host = f"[{self.host}]" if ":" in self.host else self.host
         url = f"http://{host}:{listening.getsockname()[1]}"
         log.info("web.started", url=url, users=len(self.access.users))
-        if self.access.startup_token:  # for whoever started it, not for logs, which many may read
+        if self.access.startup_token:  # for the operator's terminal, not for logs, which others may read
             print(f"Open {url}/?token={self.access.startup_token}", flush=True)
         server = Server(configured(app))
         stop_when_told(server.stop)

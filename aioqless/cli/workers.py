@@ -23,8 +23,8 @@ Name = Annotated[str, typer.Argument(metavar="WORKER", help=HELP, autocompletion
 Maybe = Annotated[str | None, typer.Argument(metavar="[WORKER]", help="What this one does now.", autocompletion=worker_names)]
 MOST = 100  # jobs of a worker that are shown, and workers that are asked for at once
 JOBS = 10  # of each worker, in the JSON list of all
-A_CALL = 20  # workers, with so many jobs of each
-MOST_KNOWN = 1000  # workers that are listed; with so many, one that isn't among them may exist
+A_CALL = 20  # maximum number of workers per call, and of jobs of each
+MOST_KNOWN = 1000  # maximum number of workers listed; above it, a worker that isn't listed may exist
 
 
 @app.command()

@@ -58,7 +58,7 @@
 --   starts-forever         the starts that a rate counts expire.
 --   wrong-type             a key has the type that its name says. This can't be mended.
 --
--- With `resolve`, statistics that are kept for too long are pruned as well, of any queue and whoever wrote them. That is upkeep, which other
+-- With `resolve`, statistics that are kept for too long are pruned as well, of any queue and by any client. That is upkeep, which other
 -- calls do in portions, and no finding.
 --
 -- Each portion is looked at in one step, so that what is reported is wrong now, however jobs move. What moves past the walk is

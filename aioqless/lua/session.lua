@@ -1,13 +1,13 @@
 -- session: what the web pages remember of people who log in, for a limited time: open sessions, and addresses known to be a user's.
 --
 -- @when    keep
--- @arg     id       string        a digest: nobody who reads Redis can make a cookie of it
+-- @arg     id       string        a digest, from which no cookie can be made
 -- @arg     proof    string        a digest of what it depends on, such as the hash of a password
 -- @arg     seconds  interval      how long it lasts
 -- @returns nothing
 -- @when    read
 -- @rest    ids      string        at most 1,000
--- @returns json                   the proof of each, false for those that are gone
+-- @returns json                   the proof of each, false for an id without a record
 -- @when    drop
 -- @arg     id       string
 -- @returns nothing

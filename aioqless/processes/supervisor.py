@@ -16,7 +16,7 @@ WORN = 4  # the exit code of a process that has done its share and wants to be r
 REFUSALS = (1, 2, 3)  # and of one that can't start as it was told
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0  # seconds before a process that died is replaced; doubled each time
 STEADY = 60.0  # seconds of life after which earlier deaths are forgotten
-LATE = 5.0  # seconds behind the grace after which a roll goes on, though an old process still lives; and a silent one is killed
+LATE = 5.0  # seconds after the grace period at which a roll continues though an old process still runs, and a silent one is killed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ class Scripts:
 
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent again, `attempts` times in all: reads
     as they are, writes under a request identity, by which the script answers a repeated call with its first answer instead of doing
-    it twice; but not when that answer may be forgotten by then, nor for more than `limit` seconds. What somebody asked for, ASKED_FOR,
+    it twice; but not when that answer may be forgotten by then, nor for more than `limit` seconds. What callers ask for, ASKED_FOR,
     is tried for `patience` seconds at least, as long as a fail-over may take. Scripts go by Redis' clock, or by `clock` where one is given.
     """
 

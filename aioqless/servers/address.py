@@ -38,7 +38,7 @@ Kind: TypeAlias = Literal["server", "sentinel", "cluster"]
 
 @dataclass(frozen=True, repr=False)
 class Address:
-    """What a URL says, and the provider of credentials that comes with it. `options` are those that redis-py has for a connection."""
+    """The parts of a URL, and the credential provider that comes with it. `options` are those of redis-py's connections."""
 
     url: str
     kind: Kind
@@ -76,7 +76,7 @@ class Address:
 
     @property
     def login(self) -> dict[str, Any]:
-        """How redis-py is told who comes to the server."""
+        """Arguments of a redis-py connection that say who logs in to the server."""
         said: dict[str, Any] = {name: self.options[name] for name in _LOGIN if name in self.options}
         return said if self.credentials is None else {"credential_provider": self.credentials}
 

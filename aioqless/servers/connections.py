@@ -28,11 +28,11 @@ class Target(Protocol):
     def address(self) -> Address: ...
 
     async def find(self) -> Endpoint:
-        """Where to connect now. Raises redis-py's ConnectionError when nobody can tell, AioqlessError when that won't change by itself."""
+        """Return where to connect now. Raises redis-py's ConnectionError when that is unknown, AioqlessError when it will stay so."""
         ...
 
     async def check(self, connection: AbstractConnection) -> None:
-        """Raises redis-py's ConnectionError when what was found isn't the server that is looked for, any more."""
+        """Raises redis-py's ConnectionError when this is no longer the server that was looked for."""
         ...
 
 
@@ -124,7 +124,7 @@ class _Tcp(_Aimed, Connection):
         self.host, self.port = endpoint
 
     def _connection_arguments(self) -> Any:
-        """TLS by the context that the URL's certificates were read into: redis-py's would read them anew, and trust the system's too."""
+        """TLS by the context that the URL's certificates were read into: redis-py's would read them again, and trust the system's too."""
         tls = self._target.address.tls
         return dict(super()._connection_arguments()) | ({"ssl": tls} if tls else {})
 
@@ -198,5 +198,5 @@ async def asked(endpoint: Endpoint, address: Address, login: dict[str, Any], *qu
 
 
 def nobody(address: Address, why: object) -> exceptions.ConnectionError:
-    """Nobody of those asked could tell where the server is."""
+    """The error for a server that none of the sentinels or nodes could name."""
     return exceptions.ConnectionError(f"can't find Redis by {address}: {why}")

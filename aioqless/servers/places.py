@@ -13,7 +13,7 @@ from aioqless.servers.connections import Target
 
 
 class Place(Target, Protocol):
-    """Asked before each attempt to connect, and told of servers that aren't the one to ask."""
+    """Says where to connect before each attempt, and learns from servers that refuse to be the one."""
 
     def heed(self, error: Exception) -> None:
         """The server said that it isn't the one to ask. Raises AioqlessError when it never will be."""

@@ -56,7 +56,7 @@ Authenticate: TypeAlias = Callable[[Request], "Identity | Awaitable[Identity | N
 @dataclass(frozen=True, kw_only=True)
 class Access:
     """How people are known: by `users`, who log in, or by `authenticate`, a function of the app that the dashboard is part of: it says
-    from a request who somebody is, None for nobody. Without either, whoever on this machine has the start-up token is an admin.
+    from a request who its user is, None for no user. Without either, any user of this machine with the start-up token is an admin.
 
     `startup_token` is that token, of 16 characters or more; by default a new one for each dashboard. `data_for` is who sees jobs' data;
     `redact` are patterns of names whose values nobody is shown, wherever in the data they are, nor in what is told of a job, such as a

@@ -39,7 +39,7 @@ def create_app(client: Client, *, access: Access | None = None, secret: str | Se
     """Make a dashboard for the queues of a client, to be served as it is or within another app.
 
     Args:
-        client: Connected by whoever made it, before the first request.
+        client: Must be connected by the caller before the first request.
         access: Who may do what. Without it, only browsers on this machine that open the link with the start-up token are let in; the
             link is logged as `web.token_created`.
         secret: Signs sessions, at least 16 characters. Give the same one to several processes, or to one that is to know its browsers

@@ -1,6 +1,6 @@
 """Attempts to log in: how many are allowed, and in which order their passwords are hashed.
 
-An attempt counts for its address, for its name at that address, and for its name. Whoever has logged in from an address before is never
+An attempt counts for its address, for its name at that address, and for its name. A user who has logged in from an address before is never
 refused there for the attempts of others: such attempts are only slowed down once they are many.
 """
 

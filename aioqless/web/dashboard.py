@@ -15,7 +15,7 @@ from aioqless.web.notes import Notes
 from aioqless.web.rendering import Rendering, View
 
 COOKIE, LASTS = "aioqless", 12 * 3600  # seconds after which one must log in again
-LOCAL = "local"  # the name of whoever has the start-up token
+LOCAL = "local"  # the name of a user with the start-up token
 
 
 class Dashboard:
@@ -53,7 +53,7 @@ class Dashboard:
         return proof is not None and await self.sessions.is_still_open(session, proof)
 
     def log_token(self) -> None:
-        """Log the link to a dashboard that made its own start-up token, for whoever mounted it."""
+        """Log the link to a dashboard that generated its own start-up token."""
         if self.access.open and self.access.startup_token is None:
             log.warning("web.token_created", link=f"/?token={self.startup_token}", why="without users, only who has this link gets in")
 

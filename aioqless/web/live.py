@@ -23,7 +23,7 @@ from aioqless.web.throttle import ThrottledConnection
 
 INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
 SAMPLED = 5.0  # seconds between samples of all queues, for the rates of the last minutes
-CONFIRMED = 2.0  # seconds after which a browser is told that its page is up to date, without a change; page.js waits for 5
+CONFIRMED = 2.0  # seconds after which an unchanged page is confirmed to the browser; page.js waits for 5
 REMEMBERED = 10.0  # seconds for which a reader that left keeps its place in the order of turns: reconnecting is no way to the front
 KEEP_ALIVE = 15.0  # seconds of silence after which a comment shows proxies that the connection is in use
 LASTS = 300.0  # seconds after which a browser reconnects, so that its rights are checked again

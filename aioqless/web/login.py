@@ -17,7 +17,7 @@ from aioqless.web.attempts import Attempts, TooMany, network_of
 from aioqless.web.dashboard import LOCAL, Dashboard
 from aioqless.web.guard import change_of, cookie, open_session, visit_of
 
-KNOWN_FOR = 90 * 86_400  # seconds for which an address that somebody logged in from is known to be theirs
+KNOWN_FOR = 90 * 86_400  # seconds for which an address is known as one that its user logged in from
 TOO_MANY = "Too many attempts to log in. Wait a minute and try again."
 
 

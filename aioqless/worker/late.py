@@ -20,7 +20,7 @@ async def still_held(scripts: Scripts, worker: str, rows: list[Any]) -> list[Any
     batch = [{"jid": record["jid"], "fence": record["fence"]} for record in records]
     try:
         answers = await scripts("heartbeat_many", worker=worker, batch=batch)
-    except NOT_NOW:  # nobody can tell; the heart will, when Redis is back
+    except NOT_NOW:  # unknown until Redis is back; then the heart finds out
         return rows
     for record, answer in zip(records, answers, strict=True):
         if isinstance(answer, ScriptError):

@@ -14,7 +14,7 @@ from aioqless.scripts import Scripts
 from aioqless.worker.declarations import Declarations
 from aioqless.worker.outage import NOT_NOW, Outage
 
-LONGEST_PAUSE = 15.0  # Redis' clock may have been set or its contents lost, and what was told may have been lost
+LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a notification lost
 SHORTEST_PAUSE = 0.001
 PAUSE_WHEN_FULL = 5.0
 MOST_PER_CALL = 100

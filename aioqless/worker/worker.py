@@ -198,7 +198,7 @@ class Worker:
                 task.cancel()
         if not (self._incarnation and self._incarnation.taken):
             with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-                async with asyncio.timeout(RELEASING):  # those that stay on the list were killed
+                async with asyncio.timeout(RELEASING):  # workers that stay on the list were killed
                     await self._scripts("deregister", workers=[self.name])
 
     async def __aenter__(self) -> Self:

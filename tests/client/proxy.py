@@ -47,7 +47,7 @@ class Proxy:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """End every connection and let nobody in; returns when all sockets are closed."""
+        """End every connection and accept no more; returns when all sockets are closed."""
         if self._server is not None:
             for listening in self._server.sockets:  # asyncio forgets a socket that it accepts as its server is closed, so accept none first
                 asyncio.get_running_loop().remove_reader(listening.fileno())

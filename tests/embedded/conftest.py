@@ -25,7 +25,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of 2 MB; whoever runs the tests must be allowed to mount it."""
+    """A file system of its own, of 2 MB; the tests' user must be allowed to mount it."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False)

@@ -7,7 +7,7 @@ function declaring.begin(id)
   return redis.call('HGET', keys.declared(), 'id') .. ' ' .. json.number(count)
 end
 
--- Whether what was declared then may be lost: Redis was emptied since, or has come back as it was before.
+-- Whether declarations of that generation may be lost: Redis was emptied since, or was restored from an older state.
 function declaring.is_lost(generation)
   local f = redis.call('HMGET', keys.declared(), 'id', 'count')
   local id, count = string.match(generation, '^(.+) (%d+)$')

@@ -46,7 +46,7 @@ function pruning.prune(now)
   end)
 end
 
--- One kind's statistics of a day are pruned if they are too old, whoever wrote them; else their queue is listed.
+-- One kind's statistics of a day are pruned if they are too old, also those of other clients; else their queue is listed.
 function pruning.resolve(key, kind, day, queue, now)
   local listed = tonumber(redis.call('ZSCORE', keys.days(), queue))
   if day < pruning.first_kept('stats-history', now) then

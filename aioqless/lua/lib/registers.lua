@@ -69,7 +69,7 @@ function registers.expiring(here, problem, seconds)
   return 1
 end
 
--- What only former versions of aioqless go by, and make anew when they need it.
+-- Keys that only former versions of aioqless read, and recreate when they need them.
 function registers.of_former_versions(here)
   if findings.resolves() then redis.call('UNLINK', here.key) end
   return 1

@@ -77,7 +77,7 @@ function stats.pending(kind, now, queue)
   return pending[key]
 end
 
--- Write what was added.  A call that added nothing has time for what is left to prune.
+-- Write the additions of this call.  A call without any prunes what is left instead.
 function stats.flush(now)
   local prunes = not latest and pruning.is_due(now)
   for key, day in pairs(pending) do

@@ -46,7 +46,7 @@ def create_api(
 
     Args:
         desks: By the names that they have in its paths. The first one's client keeps the sessions.
-        identify: Says from a request who somebody is, None for nobody. Without it everybody says a name, and only programs and browsers
+        identify: Returns the user of a request, None without one. Without it users give a name, and only programs and browsers
             on this machine that know the start-up token are served.
         startup_token: At least 16 characters; without one, a new one, logged as `people.token_created`.
         secret: Signs sessions; without one, they end with the process. Of several, the first signs and all of them verify.

@@ -20,7 +20,7 @@ Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
 class SignIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Who somebody is. Where the application knows that by itself, both may be left out; elsewhere the start-up token is required."""
+    """The user. Where the application knows the user by itself, both may be left out; elsewhere the start-up token is required."""
 
     name: Name | None = None
     startup_token: Annotated[str, Meta(max_length=512)] | None = None

@@ -53,7 +53,7 @@ def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]
 def _exit(error: BaseException) -> NoReturn:
     """End the process at once, so that the worker notices: its job can't be reported. An orderly exit might wait for other threads."""
     try:
-        if not isinstance(error, ConnectionError):  # else the worker is gone, and nobody reads it
+        if not isinstance(error, ConnectionError):  # else the worker has ended, and nothing reads it
             traceback.print_exception(error)
     finally:
         os._exit(1)
