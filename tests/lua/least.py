@@ -19,7 +19,7 @@ from aioqless.scripts.header import command_names
 
 WANTED = os.environ.get("AIOQLESS_LEAST") == "1"
 ANY = "any-namespace"
-ELSEWHERE = ("~*queues", "~*queue:*", "~*schedule", "~*retry")  # where `intake` takes from, which docs/servers.md says
+ELSEWHERE = ("~*queues", "~*queue:*", "~*schedule", "~*retry", "~*-there:*")  # where `intake` takes from, which docs/servers.md says
 NAMESPACES = (
     "bad-input",
     "bounds",
