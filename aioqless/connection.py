@@ -93,9 +93,9 @@ class Connection:
     async def aclose(self) -> None:
         """End the connection for good; calls under way, and later ones, raise ConnectionError."""
         self._closed = True
-        if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.wait([self._connecting])
+        while self._connecting is not None and not self._connecting.done():
+            self._connecting.cancel()  # again, since asyncio.wait_for may lose a cancellation before Python 3.12
+            await asyncio.wait([self._connecting], timeout=CLOSING)
         if self._wire is not None:
             self._wire.close()
             with contextlib.suppress(TimeoutError):

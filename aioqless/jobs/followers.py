@@ -22,6 +22,9 @@ THROUGH = ("complete", "failed")
 Seen = TypeVar("Seen")
 
 
+CLOSING = 1.0  # seconds after which a cancellation counts as lost
+
+
 class Followers:
     """Owns who waits for which jobs, and the subscription, which stands only while somebody does.
 
@@ -115,6 +118,7 @@ class Followers:
         """Let nobody wait any longer."""
         self._closed = True
         self._wake(*self._waiting)
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
+        listening = self._listening
+        while listening is not None and not listening.done():
+            listening.cancel()  # again, since asyncio.wait_for may lose a cancellation before Python 3.12
+            await asyncio.wait([listening], timeout=CLOSING)
