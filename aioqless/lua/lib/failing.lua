@@ -8,13 +8,17 @@ function failing.failure(group, message, worker, now)
     .. string.format('%.0f', math.floor(now)) .. ',"worker":' .. cjson.encode(worker) .. '}'
 end
 
--- A job fails, wherever it is.
-function failing.fail(job, group, message, worker, now)
+-- Fail a job, whatever its state.  `exhausted`: it ran out of retries or locks; then live clients publish the two events in the other
+-- order, and name no worker in the history.
+function failing.fail(job, group, message, worker, now, exhausted)
+  if exhausted then events.tracked('failed', job.jid) end
   events.log({event = 'failed', jid = job.jid, worker = worker, group = group, message = message})
-  events.tracked('failed', job.jid)
-  history.append(job.jid, job, now, 'failed', cjson.encode({worker = worker, group = group}))
-  stats.count(job.queue, now, 'failures', 1)
-  stats.count(job.queue, now, 'failed', 1)
+  if not exhausted then events.tracked('failed', job.jid) end
+  history.append(job.jid, job, now, 'failed', cjson.encode({worker = not exhausted and worker or nil, group = group}))
+  if job.queue ~= '' then
+    stats.count(job.queue, now, 'failures', 1)
+    stats.count(job.queue, now, 'failed', 1)
+  end
   place.leave(job.queue, job.jid)
   if job.terms then limits.leave(job, now) end
   if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), job.jid) end
@@ -22,7 +26,13 @@ function failing.fail(job, group, message, worker, now)
   failing.store(job, group, message, worker, now)
 end
 
--- The job is failed from now on, in its group.  Leaving queue and locks is the caller's part.
+-- Fail a job that has no retries left, in `group` for `message` where its worker gave them.
+function failing.exhaust(job, group, message, worker, now)
+  local why = group and message or 'Job exhausted retries in queue "' .. job.queue .. '"'
+  failing.fail(job, group or 'failed-retries-' .. job.queue, why, worker, now, true)
+end
+
+-- Write the failure, and file the job under its group.
 function failing.store(job, group, message, worker, now)
   if archive.is_on() then
     archive.append(job, 'fail', now, {state = 'failed', group = group, message = message})

@@ -74,7 +74,7 @@ function locks.lapse(queue, jid, now)
   if job.terms then limits.leave(job, now) end
   job.remaining = job.remaining - 1
   record.set(jid, 'remaining', job.remaining)
-  if locks.give_up_lost(queue, job, locks.count_lost(job), job.remaining < 0, now) then return nil end
+  if locks.give_up_lost(job, locks.count_lost(job), job.remaining < 0, now) then return nil end
   if archive.is_on() then archive.interrupted(job, now, 'lost') end
   return job
 end
@@ -87,26 +87,15 @@ function locks.count_lost(job)
 end
 
 -- Fail a job that has lost more than `max-lost` locks, or has no retries left.  Returns whether it has.
-function locks.give_up_lost(queue, job, lost, exhausted, now)
+function locks.give_up_lost(job, lost, exhausted, now)
   local most = config.number('max-lost')
   if most > 0 and lost > most then
     local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
-    locks.give_up(queue, job, job.queue .. '-lost-locks', message, now)
+    failing.fail(job, job.queue .. '-lost-locks', message, job.worker, now, true)
   elseif exhausted then
-    locks.give_up(queue, job, 'failed-retries-' .. job.queue, 'Job exhausted retries in queue "' .. job.queue .. '"', now)
+    failing.exhaust(job, nil, nil, job.worker, now)
   else
     return false
   end
   return true
-end
-
-function locks.give_up(queue, job, group, message, now)
-  place.leave(queue, job.jid)
-  if job.terms then limits.leave(job, now) end
-  history.append(job.jid, job, now, 'failed', cjson.encode({group = group}))
-  events.tracked('failed', job.jid)
-  failing.store(job, group, message, job.worker, now)
-  events.log({event = 'failed', jid = job.jid, worker = job.worker, group = group, message = message})
-  stats.count(queue, now, 'failures', 1)
-  stats.count(queue, now, 'failed', 1)
 end

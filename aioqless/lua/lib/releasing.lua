@@ -35,7 +35,7 @@ function releasing.release_held(worker, now, most)
     redis.call('ZREM', keys.held(worker), jid)
     if job and job.state == 'running' and job.worker == worker then
       local lost = locks.count_lost(job)
-      if not locks.give_up_lost(job.queue, job, lost, lost > job.retries, now) then releasing.release(job, now) end
+      if not locks.give_up_lost(job, lost, lost > job.retries, now) then releasing.release(job, now) end
     end
   end
   return #jids

@@ -61,7 +61,7 @@ function soundness.default(jid, job, places, name, now)
   if name == 'time' then return record.time(now) end
   if name == 'state' then return whereabouts.state(places, job.queue) end
   if name == 'remaining' then return job.retries end
-  if name == 'failure' and job.state == 'failed' then return whereabouts.failure('The record of its failure was missing', now) end
+  if name == 'failure' and job.state == 'failed' then return whereabouts.failure('The record of its failure was missing', '', now) end
   return TEXTS[name] or NUMBERS[name]
 end
 

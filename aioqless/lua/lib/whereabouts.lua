@@ -76,24 +76,14 @@ function whereabouts.settle(jid, job, right, now)
   end
 end
 
-function whereabouts.failure(why, now) return failing.failure(GROUP, why, '', now) end
+function whereabouts.failure(why, worker, now) return failing.failure(GROUP, why, worker, now) end
 
--- A job that can't go on is failed, so that somebody sees it and can put it back. `job` and `places` tell so afterwards.
+-- Fail a job that can't go on as it is, so that an operator sees it and can retry it. `job` and `places` say so afterwards.
 function whereabouts.fail(jid, job, places, why, now)
   if PLACES[job.state] == 'group' or PLACES[job.state] == 'completed' then return end
-  place.leave(job.queue, jid)
   dependency.drop_all(jid)
-  if job.worker ~= '' then
-    redis.call('ZREM', keys.held(job.worker), jid)
-    events.lock_lost(job.worker, jid)
-  end
+  if job.worker ~= '' then events.lock_lost(job.worker, jid) end
+  failing.fail(record.read(jid), GROUP, why, job.worker, now)
   for name in pairs(SETS) do places[name] = nil end
-  job.state, job.failure = 'failed', whereabouts.failure(why, now)
-  history.append(jid, nil, now, 'failed', cjson.encode({group = GROUP}))
-  events.log({event = 'failed', jid = jid, worker = job.worker, group = GROUP, message = why})
-  if job.queue ~= '' then
-    stats.count(job.queue, now, 'failures', 1)
-    stats.count(job.queue, now, 'failed', 1)
-  end
-  failing.store(record.read(jid), GROUP, why, '', now)
+  job.state, job.failure = 'failed', whereabouts.failure(why, job.worker, now)
 end

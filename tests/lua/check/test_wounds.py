@@ -262,6 +262,35 @@ async def test_the_holder_of_a_job_that_check_fails_is_told(story: Story) -> Non
     assert await story.scores("w:ann:jobs") == {}
 
 
+async def test_job_failed_by_check_publishes_the_tracked_event(story: Story) -> None:
+    await story.running("a")
+    await story.track("a")
+    await story.change("HDEL", "j:a", "klass")
+    async with story.heard() as messages:
+        await findings(story, resolve="resolve")
+    log = {"event": "failed", "jid": "a", "worker": "ann", "group": "found-by-check", "message": "The job lacked klass"}
+    assert [("log", log), ("failed", "a")] == messages[-2:]
+
+
+async def test_job_failed_by_check_names_its_former_worker_in_history_and_failure(story: Story) -> None:
+    await story.running("a")
+    await story.change("HDEL", "j:a", "klass")
+    await findings(story, resolve="resolve", at=10)
+    job = await story.get("a")
+    assert job["history"][-1] == {"when": 10, "what": "failed", "worker": "ann", "group": "found-by-check"}
+    assert job["failure"]["worker"] == "ann"
+
+
+async def test_job_failed_by_check_no_longer_counts_towards_its_concurrency_limit(story: Story) -> None:
+    terms = '{"key":"k","limit":1}'
+    await story.running("a", terms=terms)
+    await story.put("b", 2, terms=terms)
+    assert await story.pop(3, worker="bob") == []
+    await story.change("HDEL", "j:a", "klass")
+    await findings(story, resolve="resolve", at=4)
+    assert await story.pop(5, worker="bob") == ["b"]
+
+
 async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each_time(story: Story) -> None:
     await story.recur("hourly", 0)
     await story.change("HDEL", "r:hourly", "interval", "retries")
