@@ -5,4 +5,4 @@
 -- @flags   allow-oom
 -- @returns nothing
 
-redis.call('PUBLISH', keys.answer(answer), told)
+redis.call('PUBLISH', keys.reply_channel(answer), told)

@@ -9,12 +9,12 @@
 
 local MOST = 100000
 local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
-if not ms or #id > 40 then refusal.argument('id', id, 'is not the id of an entry') end
-local former = redis.call('HGET', keys.archive_read(), 'reader')
+if not ms or #id > 40 then errors.bad_argument('id', id, 'is not the id of an entry') end
+local former = redis.call('HGET', keys.archive_reader(), 'reader')
 if former and former ~= reader and not takeover then
-  refusal.argument('reader', reader, 'is not who keeps this archive: that is ' .. former .. '; two that trim would each miss what the other has')
+  errors.bad_argument('reader', reader, 'is not who keeps this archive: that is ' .. former .. '; two that trim would each miss what the other has')
 end
-redis.call('HSET', keys.archive_read(), 'reader', reader, 'id', id, 'at', json.number(now))
+redis.call('HSET', keys.archive_reader(), 'reader', reader, 'id', id, 'at', json.number(now))
 local after = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1)
 local gone = redis.call('XTRIM', keys.archive(), 'MINID', '~', after, 'LIMIT', MOST)
 -- That goes by whole nodes; of the first that is left, by entries.

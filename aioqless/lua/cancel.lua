@@ -5,4 +5,4 @@
 -- @returns list                   the jids cancelled; unknown and complete jobs are passed over
 -- @raises  HELD
 
-return cancelling.cancel(jids)
+return cancellation.cancel(jids)

@@ -72,8 +72,8 @@
 -- @flags   allow-oom
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the cursor is "0" when the walk is through
 
-if resolve and resolve ~= 'resolve' then refusal.argument('resolve', resolve, 'must be the word resolve, or empty') end
+if resolve and resolve ~= 'resolve' then errors.bad_argument('resolve', resolve, 'must be the word resolve, or empty') end
 findings.begin(resolve)
-local next_cursor, examined = walking.walk(cursor, math.min(math.max(budget or 250, 1), 10000), now)
-if resolve then pruning.prune(now) end
+local next_cursor, examined = keyspace_scan.run(cursor, math.min(math.max(budget or 250, 1), 10000), now)
+if resolve then stats_pruning.run(now) end
 return findings.reply(next_cursor, examined)

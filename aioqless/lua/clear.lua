@@ -11,5 +11,5 @@
 -- @returns json                   {canceled, kept: [[jid, a jid that depends on it]], offset: null at the end}
 -- @raises
 
-return clearing.clear({queue = queue, state = state, group = group, states = clearing.set_of(state, states, group), dry_run = dry_run == 1, now = now},
+return bulk_cancel.run({queue = queue, state = state, group = group, states = bulk_cancel.parse_states(state, states, group), dry_run = dry_run == 1, now = now},
   offset)

@@ -14,11 +14,11 @@
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local state = completing.complete({
+local state = completion.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
   result = result,
 })
-completing.flush(worker, now)
-if state == 'complete' then retention.prune(now, 22) end
-dependency.upkeep(now)
+completion.flush(worker, now)
+if state == 'complete' then retention.prune_completed(now, 22) end
+dependency.run_deferred(now)
 return state

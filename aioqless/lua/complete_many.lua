@@ -8,12 +8,12 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)
-  return completing.complete({
+  return completion.complete({
     jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
     result = result,
   })
 end)
-completing.flush(worker, now)
-retention.prune(now, 20 + 2 * #states)
-dependency.upkeep(now)
+completion.flush(worker, now)
+retention.prune_completed(now, 20 + 2 * #states)
+dependency.run_deferred(now)
 return states

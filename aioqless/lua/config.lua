@@ -13,10 +13,10 @@
 -- @flags   allow-oom
 
 if word == 'get' then
-  if option then return options.get(option) end
-  return options.all()
+  if option then return settings.get(option) end
+  return settings.get_all()
 elseif word == 'set' and value then
-  options.set(option, value)
+  settings.set(option, value)
 else
-  options.unset(option)
+  settings.unset(option)
 end

@@ -34,9 +34,9 @@
 -- @rest    jids     string        of those the code could declare and doesn't
 -- @returns list                   the jids of those that were declared before, and are taken off
 
-if word == 'begin' then return declaring.begin(id) end
-if word == 'off' then return templates.drop(jids) end
-return templates.put({
+if word == 'begin' then return declarations.begin(id) end
+if word == 'off' then return recurring_jobs.remove_undeclared(jids) end
+return recurring_jobs.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone, next = next,
   retries = retries, backlog = backlog, terms = terms, anywhere = anywhere, declared = true,
 })

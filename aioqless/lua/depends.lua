@@ -12,20 +12,20 @@
 -- @flags   allow-oom
 -- @raises  NOJOB BADSTATE BADARG
 
-local job = record.existing(jid)
-if job.state ~= 'depends' then refusal.state(job, 'the job does not wait for others') end
-if #jids == 0 then refusal.argument('jids', nil, 'name at least one job') end
+local job = record.require(jid)
+if job.state ~= 'depends' then errors.bad_state(job, 'the job does not wait for others') end
+if #jids == 0 then errors.bad_argument('jids', nil, 'name at least one job') end
 if word == 'on' then
-  dependency.check(jid, jids)
+  dependency.check_not_itself(jid, jids)
   dependency.link(jid, jids)
   local choice = redis.call('HGET', keys.job(jid), 'x-on-failed')
-  if choice then cascade.choose(jid, choice) end
+  if choice then cascade.set_policy(jid, choice) end
 elseif jids[1] == 'all' and #jids == 1 then
-  dependency.drop_all(jid)
+  dependency.unlink_all(jid)
 else
   dependency.unlink(jid, jids)
 end
 now = now or args.time('now')
 dependency.release(jid, now)
-cascade.upkeep(now)
+cascade.run_deferred(now)
 return '1'

@@ -4,5 +4,5 @@
 -- @flags   allow-oom
 -- @returns nothing
 
-if #workers == 0 then refusal.argument('workers', nil, 'name at least one worker') end
+if #workers == 0 then errors.bad_argument('workers', nil, 'name at least one worker') end
 redis.call('ZREM', keys.workers(), unpack(workers))

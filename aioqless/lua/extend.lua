@@ -9,8 +9,8 @@
 -- @returns number                 when the reservation now ends
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-people.check_limit(limit)
-local job = record.held(jid, worker, fence)
-if job.grace then record.clear(jid, 'grace') end
-people.bind(jid, job.queue, worker, job.fence or '0', now + limit, now)
+reservations.check_limit(limit)
+local job = record.require_held(jid, worker, fence)
+if job.grace then record.delete_fields(jid, 'grace') end
+reservations.assign(jid, job.queue, worker, job.fence or '0', now + limit, now)
 return json.number(now + limit)

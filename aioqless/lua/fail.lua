@@ -13,19 +13,19 @@
 
 local job
 if worker ~= '' then
-  job = record.held(jid, worker, fence)
+  job = record.require_held(jid, worker, fence)
 else
-  job = record.existing(jid)
+  job = record.require(jid)
   if job.state == 'running' then
-    refusal.raise('LOCKLOST', 'only its holder can fail a running job', {jid = jid, holder = job.worker})
+    errors.raise('LOCKLOST', 'only its holder can fail a running job', {jid = jid, holder = job.worker})
   elseif job.state == 'failed' or job.state == 'complete' then
-    refusal.state(job, 'only a job that is still to run can be failed')
+    errors.bad_state(job, 'only a job that is still to run can be failed')
   end
-  dependency.drop_all(jid)
+  dependency.unlink_all(jid)
 end
 
-if data then record.set(jid, 'data', data) end
-failing.fail(job, group, message, worker, now)
-cascade.upkeep(now)
+if data then record.set_fields(jid, 'data', data) end
+failures.fail(job, group, message, worker, now)
+cascade.run_deferred(now)
 retention.prune_failed(now, 20)
 return jid

@@ -6,5 +6,5 @@
 --                                 so many as a mark's rank have failed after its `when`. Of a message of more than 1,000 bytes the middle is left out
 
 local glances = {}
-for i = 1, math.min(#names, 100) do glances[i] = glance.group(names[i]) end
+for i = 1, math.min(#names, 100) do glances[i] = summaries.group(names[i]) end
 return json.list(glances)

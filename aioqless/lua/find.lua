@@ -6,7 +6,7 @@
 -- @flags   no-writes
 -- @returns json                   {cursor, found: [jid]}; the cursor is "0" when all were looked at
 
-if cursor and not walking.is_position(cursor) then refusal.argument('cursor', cursor, 'is none that a search has given') end
+if cursor and not keyspace_scan.is_cursor(cursor) then errors.bad_argument('cursor', cursor, 'is none that a search has given') end
 local found, wanted = {}, string.lower(klass)
 local prefix = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':j:'
 local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT', math.min(math.max(count or 1000, 1), 10000), 'TYPE', 'hash')

@@ -4,4 +4,4 @@
 -- @flags   no-writes
 -- @returns json                   the job; nil when there is none
 
-return view.job(jid)
+return view.encode(jid)

@@ -6,5 +6,5 @@
 --                                 failed, data, size}] of those that exist. Of a message of more than 1,000 bytes the middle is left out; data of more than 2,000 are nil
 
 local jobs = {}
-for _, jid in ipairs(jids) do jobs[#jobs + 1] = glance.job(jid) end
+for _, jid in ipairs(jids) do jobs[#jobs + 1] = summaries.job(jid) end
 return json.list(jobs)

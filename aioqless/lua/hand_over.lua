@@ -10,10 +10,10 @@
 -- @returns number                 until when it waits
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-people.check_limit(limit)
-if to == worker then refusal.argument('to', to, 'has it already') end
-local job = record.held(jid, worker, fence)
+reservations.check_limit(limit)
+if to == worker then errors.bad_argument('to', to, 'has it already') end
+local job = record.require_held(jid, worker, fence)
 history.append(jid, job, now, 'handed-over', cjson.encode({worker = worker, to = to}))
-if archive.is_on() then archive.interrupted(job, now, 'handed-over') end
-people.transfer(job, to, limit, now)
+if archive.is_on() then archive.append_run(job, now, 'handed-over') end
+reservations.transfer(job, to, limit, now)
 return json.number(now + limit)

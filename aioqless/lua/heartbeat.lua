@@ -5,18 +5,18 @@
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data when given
 -- @option  fence    string        must be that of the run
--- @option  progress share         how much is done, from 0 to 1; told to who listens
+-- @option  progress fraction       how much is done, from 0 to 1; told to who listens
 -- @option  message  text          with progress only: what is being done
 -- @flags   allow-oom
 -- @returns number                 when the lock now expires
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-if message and not progress then refusal.argument('message', message, 'cannot be used without progress') end
-if message and #message > 4000 then refusal.argument('message', message, 'is longer than 4000 bytes') end
+if message and not progress then errors.bad_argument('message', message, 'cannot be used without progress') end
+if message and #message > 4000 then errors.bad_argument('message', message, 'is longer than 4000 bytes') end
 local expires = locks.renew(jid, worker, fence, now, data)
 if progress then
-  events.log({event = 'progress', jid = jid, progress = progress, message = message or ''})
-  events.tracked('progress', jid)
-  record.set(jid, 'x-progress', cjson.encode({share = progress, message = message or '', when = now, fence = fence}))
+  events.publish({event = 'progress', jid = jid, progress = progress, message = message or ''})
+  events.publish_tracked('progress', jid)
+  record.set_fields(jid, 'x-progress', cjson.encode({share = progress, message = message or '', when = now, fence = fence}))
 end
 return json.number(expires)

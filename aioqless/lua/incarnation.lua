@@ -15,7 +15,7 @@
 -- @flags   allow-oom
 -- @raises  NAMETAKEN
 
-if word == 'claim' then return incarnations.claim(worker, told, gone, now) and 'taken over' or 'new' end
-if word == 'leave' then return incarnations.leave(worker, id) end
-incarnations.check(worker, id, now)
-return json.number(releasing.release_held(worker, now, 100))
+if word == 'claim' then return name_lease.claim(worker, told, gone, now) and 'taken over' or 'new' end
+if word == 'leave' then return name_lease.release(worker, id) end
+name_lease.check(worker, id, now)
+return json.number(release.release_worker(worker, now, 100))

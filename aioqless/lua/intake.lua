@@ -26,7 +26,7 @@
 
 if word == 'queues' then return json.texts(redis.call('SRANDMEMBER', keys.foreign_queues(prefix), 1000)) end
 local source = {prefix = prefix, into = into, now = now, first_retry = first_retry or 0}
-if word == 'dead' then return arrivals.dead_nodes(source) end
-if word == 'backup' then return arrivals.of_backups(source, node, queues, count) end
-if word == 'queue' then return arrivals.of_list(source, queue, side, count) end
-return arrivals.of_sorted(source, word, offset, count, queues)
+if word == 'dead' then return foreign_import.list_dead_nodes(source) end
+if word == 'backup' then return foreign_import.take_from_backups(source, node, queues, count) end
+if word == 'queue' then return foreign_import.take_from_list(source, queue, side, count) end
+return foreign_import.take_from_sorted_set(source, word, offset, count, queues)

@@ -8,4 +8,4 @@
 -- @flags   no-writes
 -- @returns list                   running by soonest expiry, scheduled and recurring by when they are due, complete newest first
 
-return listing.jids(state, queue, now, offset or 0, math.min(count or 25, 1000))
+return listing.list_state(state, queue, now, offset or 0, math.min(count or 25, 1000))

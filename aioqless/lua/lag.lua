@@ -6,5 +6,5 @@
 -- @returns json                   seconds for each queue; 0 where nothing waits
 
 local lags = {}
-for i, queue in ipairs(queues) do lags[i] = json.number(listing.lag(queue, now)) end
+for i, queue in ipairs(queues) do lags[i] = json.number(listing.read_lag(queue, now)) end
 return json.list(lags)

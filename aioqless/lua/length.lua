@@ -4,4 +4,4 @@
 -- @flags   no-writes
 -- @returns number
 
-return tostring(redis.call('ZCARD', keys.work(queue)) + redis.call('ZCARD', keys.locks(queue)) + redis.call('ZCARD', keys.scheduled(queue)))
+return tostring(redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue)) + redis.call('ZCARD', keys.scheduled(queue)))

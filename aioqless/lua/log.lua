@@ -8,4 +8,4 @@
 -- @returns nothing
 -- @raises  NOJOB
 
-history.append(jid, record.existing(jid), now, message, data)
+history.append(jid, record.require(jid), now, message, data)

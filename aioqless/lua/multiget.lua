@@ -4,4 +4,4 @@
 -- @flags   no-writes
 -- @returns json                   a list of jobs
 
-return view.jobs(jids)
+return view.encode_many(jids)

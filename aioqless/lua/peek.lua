@@ -5,18 +5,18 @@
 -- @arg     now      time
 -- @arg     offset   count?
 -- @flags   allow-oom
--- @present view.jobs(answer)
+-- @present view.encode_many(answer)
 -- @returns json                   the jobs
 
-dependency.upkeep(now)
+dependency.run_deferred(now)
 local wanted = math.min(count, 1000)
 if wanted == 0 then return {} end
 offset = offset or 0
 local lapsed = redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
-handout.refresh(queue, now, math.min(offset + wanted - lapsed, 1000))
-local jids = listing.page(keys.locks(queue), 0, lapsed, offset, wanted)
+pop.prepare(queue, now, math.min(offset + wanted - lapsed, 1000))
+local jids = listing.read_page(keys.locks(queue), 0, lapsed, offset, wanted)
 local from = math.max(0, offset - lapsed)
 if #jids < wanted then
-  for _, jid in ipairs(redis.call('ZRANGE', keys.work(queue), from, from + wanted - #jids - 1, 'REV')) do jids[#jids + 1] = jid end
+  for _, jid in ipairs(redis.call('ZRANGE', keys.waiting(queue), from, from + wanted - #jids - 1, 'REV')) do jids[#jids + 1] = jid end
 end
 return jids

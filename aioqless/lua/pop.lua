@@ -5,10 +5,10 @@
 -- @arg     count    count         at most 1,000 are handed out
 -- @arg     now      time
 -- @flags   allow-oom
--- @present view.held(answer, worker)
+-- @present view.encode_locked(answer, worker)
 -- @returns json                   the jobs
 
-dependency.upkeep(now)
-local jids = handout.pop(queue, worker, count, now)
+dependency.run_deferred(now)
+local jids = pop.take(queue, worker, count, now)
 stats.flush(now)
 return jids

@@ -6,11 +6,11 @@
 -- @returns number                 the priority
 -- @raises  NOJOB
 
-local job = record.existing(jid)
-record.set(jid, 'priority', priority)
-if job.terms then limits.rank(job, priority) end
-local score = job.queue ~= '' and redis.call('ZSCORE', keys.work(job.queue), jid)
+local job = record.require(jid)
+record.set_fields(jid, 'priority', priority)
+if job.terms then limits.change_priority(job, priority) end
+local score = job.queue ~= '' and redis.call('ZSCORE', keys.waiting(job.queue), jid)
 if score and score ~= 'inf' then
-  redis.call('ZADD', keys.work(job.queue), precedence.score(priority, job.time or 0), jid)
+  redis.call('ZADD', keys.waiting(job.queue), priority_score.compute(priority, job.time or 0), jid)
 end
-return json.number(precedence.turned(priority))
+return json.number(priority_score.negate(priority))

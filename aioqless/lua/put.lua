@@ -12,13 +12,13 @@
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
 -- @option  context  object        texts by name that travel with the job, such as those of a trace; default: the job's
 -- @option  within   seconds       how long from now it may begin; a worker fails it that gets it later; default: any time
--- @option  terms    object        what it is alone in, and how many of its kind may run: as clauses.lua has them; default: the job's
+-- @option  terms    object        what it is alone in, and how many of its kind may run: as constraints.lua has them; default: the job's
 -- @option  worker   string        the caller: the holder of a running job is told unless it is the caller
 -- @returns text                   the jid; where the terms say that there is such a job already, that one's
 -- @raises  EXISTS FULL
 
-capacity.admit(queue, jid)
-return putting.put({
+max_length.check(queue, jid)
+return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,
   terms = terms,

@@ -11,21 +11,21 @@
 -- @raises  EXISTS FULL
 
 local function settle(put)
-  putting.put(put)
-  cascade.choose(put.jid, put.on_failed)
+  enqueue.put(put)
+  cascade.set_policy(put.jid, put.on_failed)
 end
 
 local flow = {}
 local ahead = {} -- how many of them each queue gets, while none is there yet
 local checked = each(function(queue, jid, klass, data, delay, priority, tags, retries, depends, context, within, on_failed, terms)
-  cascade.check(on_failed)
+  cascade.check_policy(on_failed)
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end
-  dependency.check(jid, depends or {})
-  local other = apart and terms and clauses.obstacle(clauses.checked(terms), record.find(jid), now)
+  dependency.check_not_itself(jid, depends or {})
+  local other = apart and terms and constraints.find_conflict(constraints.parse(terms), record.find(jid), now)
   if other then return other end
-  if terms and not apart then clauses.must_be_free(terms, jid, now) end
-  if redis.call('SCARD', keys.dependencies(jid)) > 1000 then refusal.argument('jid', jid, 'has too many dependencies to be put anew') end
-  capacity.admit(queue, jid, ahead[queue])
+  if terms and not apart then constraints.require_no_conflict(terms, jid, now) end
+  if redis.call('SCARD', keys.dependencies(jid)) > 1000 then errors.bad_argument('jid', jid, 'has too many dependencies to be put anew') end
+  max_length.check(queue, jid, ahead[queue])
   if not apart then ahead[queue] = (ahead[queue] or 0) + 1 end
   local put = {
     queue = queue, jid = jid, klass = klass, data = data, now = now + #flow * 0.000001, delay = delay or 0,
@@ -37,12 +37,12 @@ local checked = each(function(queue, jid, klass, data, delay, priority, tags, re
   return jid
 end)
 if apart then
-  cascade.upkeep(now)
+  cascade.run_deferred(now)
   return checked
 end
 for _, answer in ipairs(checked) do
   if type(answer) == 'table' then error(answer) end
 end
 for _, put in ipairs(flow) do settle(put) end
-cascade.upkeep(now)
+cascade.run_deferred(now)
 return checked

@@ -14,8 +14,8 @@ return each(function(jid, klass, data, delay, priority, tags, retries, depends, 
   local at = now + before * 0.000001
   before = before + 1
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end
-  capacity.admit(queue, jid)
-  return putting.put({
+  max_length.check(queue, jid)
+  return enqueue.put({
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,
     priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, terms = terms,
   })

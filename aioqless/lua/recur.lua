@@ -65,17 +65,17 @@
 -- @raises  NOJOB BADSTATE
 
 if word == 'on' or word == 'cron' then
-  templates.put({
+  recurring_jobs.put({
     queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone,
     next = next or now + offset, priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms,
   })
   return jid
 end
-if word == 'off' then return templates.off(jid) end
-if word == 'get' then return templates.view(jid) end
-if word == 'update' then return changing.update(jid, pairs) end
-if word == 'tag' then return changing.retag(jid, tags, true) end
-if word == 'untag' then return changing.retag(jid, tags, false) end
-if word == 'pause' then return changing.pause(jid, now) end
-if word == 'resume' then return changing.resume(jid, now, next) end
-return changing.run(jid, now)
+if word == 'off' then return recurring_jobs.remove(jid) end
+if word == 'get' then return recurring_jobs.view(jid) end
+if word == 'update' then return recurring_update.update(jid, pairs) end
+if word == 'tag' then return recurring_update.change_tags(jid, tags, true) end
+if word == 'untag' then return recurring_update.change_tags(jid, tags, false) end
+if word == 'pause' then return recurring_update.pause(jid, now) end
+if word == 'resume' then return recurring_update.resume(jid, now, next) end
+return recurring_update.run_now(jid, now)

@@ -6,4 +6,4 @@
 -- @flags   no-writes
 -- @returns json                   a list of what `recur get` shows, by when they are due; the paused last
 
-return templates.page(queue, offset or 0, math.min(count or 25, 1000))
+return recurring_jobs.list_page(queue, offset or 0, math.min(count or 25, 1000))

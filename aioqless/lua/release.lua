@@ -9,4 +9,4 @@
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-return releasing.release(record.held(jid, worker, fence), now, delay)
+return release.put_back(record.require_held(jid, worker, fence), now, delay)

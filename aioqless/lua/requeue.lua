@@ -17,9 +17,9 @@
 -- @returns text                   the jid
 -- @raises  NOJOB EXISTS FULL
 
-record.existing(jid)
-capacity.admit(queue, jid)
-return putting.put({
+record.require(jid)
+max_length.check(queue, jid)
+return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,
   terms = terms,

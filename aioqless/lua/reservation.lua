@@ -6,5 +6,5 @@
 -- @flags   no-writes
 -- @returns json                   {job: or null, skipped: 0, now}
 
-local job = people.current(queue, worker, now)
-return people.view(job and job.jid or '', worker, 0, now)
+local job = reservations.find_current(queue, worker, now)
+return reservations.view(job and job.jid or '', worker, 0, now)

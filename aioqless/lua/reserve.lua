@@ -7,13 +7,13 @@
 -- @arg     now      time
 -- @option  again    count         1: what the person skipped is offered, too
 -- @flags   allow-oom
--- @present people.view(answer[1], worker, answer[2], now)
+-- @present reservations.view(answer[1], worker, answer[2], now)
 -- @returns json                   {job: or null, skipped: how many the person skipped that wait, now}
 
-people.check_limit(limit)
-dependency.upkeep(now)
-local current = people.current(queue, worker, now)
-local jid, skipped = current and current.jid or people.handed(queue, person, worker, limit, now), 0
-if not jid then jid, skipped = people.take(queue, person, worker, limit, now, again == 1) end
+reservations.check_limit(limit)
+dependency.run_deferred(now)
+local current = reservations.find_current(queue, worker, now)
+local jid, skipped = current and current.jid or reservations.take_handed_over(queue, person, worker, limit, now), 0
+if not jid then jid, skipped = reservations.take_next(queue, person, worker, limit, now, again == 1) end
 stats.flush(now)
 return {jid or '', skipped}

@@ -6,5 +6,5 @@
 -- @raises  NORESULT
 
 local text, why = results.read(jid)
-if not text then refusal.raise('NORESULT', why, {jid = jid}) end
+if not text then errors.raise('NORESULT', why, {jid = jid}) end
 return text

@@ -12,19 +12,19 @@
 -- @returns number                 the retries that remain; negative: it failed
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local job = record.held(jid, worker, fence)
-if job.queue ~= queue then refusal.state(job, 'the job runs in another queue') end
+local job = record.require_held(jid, worker, fence)
+if job.queue ~= queue then errors.bad_state(job, 'the job runs in another queue') end
 local remaining = job.remaining - 1
 if remaining < 0 then
-  record.set(jid, 'remaining', remaining)
-  failing.exhaust(job, group, message, worker, now)
-  cascade.upkeep(now)
+  record.set_fields(jid, 'remaining', remaining)
+  failures.fail_exhausted(job, group, message, worker, now)
+  cascade.run_deferred(now)
   return json.number(remaining)
 end
-releasing.let_go(job, now)
+release.remove_from_worker(job, now)
 stats.count(queue, now, 'x-retries', 1)
-if archive.is_on() then archive.interrupted(job, now, 'retried', group, message) end
-if group and message then record.set(jid, 'failure', failing.failure(group, message, worker, now)) end
-local state = putting.place(jid, queue, job.priority, delay or 0, now, false)
-record.set(jid, 'state', state, 'remaining', remaining, 'time', record.time(now))
+if archive.is_on() then archive.append_run(job, now, 'retried', group, message) end
+if group and message then record.set_fields(jid, 'failure', failures.encode(group, message, worker, now)) end
+local state = enqueue.add(jid, queue, job.priority, delay or 0, now, false)
+record.set_fields(jid, 'state', state, 'remaining', remaining, 'time', record.format_time(now))
 return json.number(remaining)

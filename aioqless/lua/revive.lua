@@ -15,16 +15,16 @@
 -- @raises  NOJOB BADSTATE
 
 if word == 'job' then
-  local job = record.existing(jid)
-  if job.state ~= 'failed' then refusal.state(job, 'the job has not failed') end
+  local job = record.require(jid)
+  if job.state ~= 'failed' then errors.bad_state(job, 'the job has not failed') end
   if was and was ~= redis.call('HGET', keys.job(jid), 'data') then
-    refusal.state(job, 'its data were changed meanwhile, by somebody else')
+    errors.bad_state(job, 'its data were changed meanwhile, by somebody else')
   end
-  if job.queue == '' then refusal.state(job, 'the job has no queue; move it to one') end
-  failing.leave(job)
-  if data then record.set(jid, 'data', data) end
-  reviving.place(job, job.queue, now)
-  place.register(job.queue, now)
+  if job.queue == '' then errors.bad_state(job, 'the job has no queue; move it to one') end
+  failures.leave_group(job)
+  if data then record.set_fields(jid, 'data', data) end
+  failures.put_back(job, job.queue, now)
+  queue_sets.register_queue(job.queue, now)
   return '1'
 end
 local revived, astray = 0, {}
@@ -35,12 +35,12 @@ for _ = 1, math.min(count or 25, 1000) do
   if job and job.state == 'failed' and job.queue == '' then
     astray[#astray + 1] = next_jid
   elseif job and job.state == 'failed' then
-    failing.uncount(job)
-    reviving.place(job, job.queue, now)
-    place.register(job.queue, now)
+    failures.stop_counting(job)
+    failures.put_back(job, job.queue, now)
+    queue_sets.register_queue(job.queue, now)
     revived = revived + 1
   end
 end
 for i = #astray, 1, -1 do redis.call('RPUSH', keys.group(group), astray[i]) end
-failing.forget_if_empty(group)
+failures.drop_empty_group(group)
 return tostring(revived)

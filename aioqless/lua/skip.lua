@@ -10,11 +10,11 @@
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local job = record.held(jid, worker, fence)
+local job = record.require_held(jid, worker, fence)
 history.append(jid, job, now, 'skipped', cjson.encode({worker = worker}))
-if archive.is_on() then archive.interrupted(job, now, 'skipped') end
-people.remember_skipped(person, jid, now)
-releasing.let_go(job, now)
-local state = putting.place(jid, job.queue, job.priority, 0, now, false)
-record.set(jid, 'state', state, 'time', record.time(now))
+if archive.is_on() then archive.append_run(job, now, 'skipped') end
+reservations.remember_skipped(person, jid, now)
+release.remove_from_worker(job, now)
+local state = enqueue.add(jid, job.queue, job.priority, 0, now, false)
+record.set_fields(jid, 'state', state, 'time', record.format_time(now))
 return state

@@ -6,6 +6,6 @@
 -- @returns json                   {failed, failures, retries, lost_locks, explicit_retries, wait, run}; `retries` is the sum of the two after
 --                                 it; wait and run: {count, total, mean, std, variance, histogram, milliseconds}
 
-local day = stats.day(date)
-return '{"failed":' .. (redis.call('HGET', keys.stats('stats', day, queue), 'failed') or '0') .. ',' .. stats.counters(day, queue)
-  .. ',"wait":' .. stats.summary('wait', day, queue) .. ',"run":' .. stats.summary('run', day, queue) .. '}'
+local day = stats.start_of_day(date)
+return '{"failed":' .. (redis.call('HGET', keys.stats('stats', day, queue), 'failed') or '0') .. ',' .. stats.encode_counters(day, queue)
+  .. ',"wait":' .. stats.encode_summary('wait', day, queue) .. ',"run":' .. stats.encode_summary('run', day, queue) .. '}'

@@ -9,7 +9,7 @@
 -- @flags   allow-oom
 
 local PORTION = 200
-if from and not string.find(from, '^%d+$') then refusal.argument('from', from, 'is none that a sweep has given') end
+if from and not string.find(from, '^%d+$') then errors.bad_argument('from', from, 'is none that a sweep has given') end
 if not archive.is_on() then return '{"found":0,"missing":[],"next":null}' end
 local jids, next_from = {}, nil
 if word == 'completed' then
@@ -24,6 +24,6 @@ end
 local found, missing = 0, {}
 for _, jid in ipairs(jids) do
   local job = record.read(jid)
-  if not job then missing[#missing + 1] = jid elseif missed.append(job) then found = found + 1 end
+  if not job then missing[#missing + 1] = jid elseif archive_backfill.append(job) then found = found + 1 end
 end
 return '{"found":' .. found .. ',"missing":' .. json.texts(missing) .. ',"next":' .. (next_from and cjson.encode(next_from) or 'null') .. '}'

@@ -17,17 +17,17 @@
 if word == 'list' then
   local jobs, expired = {}, {}
   local tracked = redis.call('ZRANGE', keys.tracked(), -1000, -1)
-  view.share(#tracked)
+  view.limit_lists(#tracked)
   for _, each_jid in ipairs(tracked) do
-    local job = view.job(each_jid)
+    local job = view.encode(each_jid)
     if job then jobs[#jobs + 1] = job else expired[#expired + 1] = each_jid end
   end
   return '{"jobs":' .. json.list(jobs) .. ',"expired":' .. json.texts(expired) .. '}'
 elseif word == 'untrack' then
-  redis.call('PUBLISH', keys.event('untrack'), jid)
+  redis.call('PUBLISH', keys.event_channel('untrack'), jid)
   return tostring(redis.call('ZREM', keys.tracked(), jid))
 end
-local job = record.existing(jid)
+local job = record.require(jid)
 tagging.add(job, tags, now)
-redis.call('PUBLISH', keys.event('track'), jid)
+redis.call('PUBLISH', keys.event_channel('track'), jid)
 return tostring(redis.call('ZADD', keys.tracked(), now, jid))

@@ -22,11 +22,11 @@
 -- @returns json
 -- @flags   allow-oom
 
-local stream = string.find(word, 'login', 1, true) and keys.logins() or keys.trail()
+local stream = string.find(word, 'login', 1, true) and keys.logins() or keys.audit_log()
 if word == 'add' or word == 'login' then
   return redis.call('XADD', stream, 'MAXLEN', '~', 10000, '*', 'who', who, 'act', act, 'about', about, 'outcome', outcome)
 end
-if before and not string.find(before, '^%d+%-%d+$') then refusal.argument('before', before, 'is no place in the trail') end
+if before and not string.find(before, '^%d+%-%d+$') then errors.bad_argument('before', before, 'is no place in the trail') end
 local acts = {}
 for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-', 'COUNT', math.min(count or 50, 1000))) do
   local f = entry[2]

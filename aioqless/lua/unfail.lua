@@ -14,11 +14,11 @@ for _ = 1, math.min(count or 25, 1000) do
   if not jid then break end
   local job = record.read(jid)
   if job and job.state == 'failed' then
-    failing.uncount(job)
-    reviving.place(job, queue, now)
+    failures.stop_counting(job)
+    failures.put_back(job, queue, now)
     moved = moved + 1
   end
 end
-failing.forget_if_empty(group)
-if moved > 0 then place.register(queue, now) end
+failures.drop_empty_group(group)
+if moved > 0 then queue_sets.register_queue(queue, now) end
 return tostring(moved)

@@ -6,5 +6,5 @@
 
 for _, queue in ipairs(queues) do
   redis.call('SREM', keys.paused(), queue)
-  events.ready(queue)
+  events.publish_ready(queue)
 end

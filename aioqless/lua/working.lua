@@ -7,5 +7,5 @@
 -- @returns json                   [{name, seen, jobs, stalled, doing: [as glances]}]; `seen` is 0 for one that isn't known
 
 local found = {}
-for i = 1, math.min(#workers, 100) do found[i] = glance.worker(workers[i], now, math.min(most, 100)) end
+for i = 1, math.min(#workers, 100) do found[i] = summaries.worker(workers[i], now, math.min(most, 100)) end
 return json.list(found)

@@ -51,8 +51,8 @@ def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
 def _lines(name: str, looks_back: bool) -> list[Line]:
     """All of a command's script that is the same in every namespace."""
     command = read_command(name)
-    for hidden in known_libraries().intersection(command.names()):
-        raise HeaderError(f"{name}.lua: its argument {hidden} hides lib/{hidden}.lua; give it another name")
+    for hidden in known_libraries().keys() & set(command.names()):
+        raise HeaderError(f"{name}.lua: its argument {hidden} hides {known_libraries()[hidden]}; give it another name")
     arguments = list(_arguments(command))
     tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
     body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
@@ -75,7 +75,7 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
     """Those of a library share its locals."""
     for library, of_library in groupby(blocks, lambda block: block.lib):
         yield "do", None
-        yield from ((text, (f"lib/{library}.lua", number)) for block in of_library for number, text in block.lines)
+        yield from ((text, (known_libraries()[library], number)) for block in of_library for number, text in block.lines)
         yield "end", None
 
 
@@ -153,16 +153,16 @@ def _tail(command: Command) -> Iterator[str]:
     if not command.writes:
         yield "return perform()"
         return
-    yield "local kept, answer = requests.kept(request)"
+    yield "local kept, answer = requests.find_answer(request)"
     yield "if not kept then"
     yield "  answer = perform()"
-    yield "  requests.keep(request, answer)"
+    yield "  requests.store_answer(request, answer)"
     yield "end"
     yield f"return {command.present}"
 
 
 def _tail_that_looks_back(command: Command) -> Iterator[str]:
     """Lua that answers a request which was carried out before, and one that wasn't as a server without memory does."""
-    yield "local kept, answer = requests.kept(request)"
+    yield "local kept, answer = requests.find_answer(request)"
     yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"

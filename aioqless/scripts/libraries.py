@@ -11,6 +11,7 @@ from aioqless.scripts.header import LUA, HeaderError
 from aioqless.scripts.spelling import spelled
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
+_FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,15 @@ def _blocks(library: str) -> tuple[Block, ...]:
     blocks: list[Block] = []
     current: list[tuple[int, str]] = []
     name, shared, seldom = "", False, False
-    for number, line in enumerate((LUA / "lib" / f"{library}.lua").read_text("utf-8").splitlines(), 1):
+    file = known_libraries()[library]
+    for number, line in enumerate((LUA / file).read_text("utf-8").splitlines(), 1):
         seldom = seldom or line == "-- @seldom"
         if not current and (not line or line.startswith("--")):
             continue
         if not current:
             start = re.match(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))", line)
             if not start:
-                raise HeaderError(f"lib/{library}.lua:{number}: {line!r} starts neither a function nor a local")
+                raise HeaderError(f"{file}:{number}: {line!r} starts neither a function nor a local")
             name, shared = start[1] or start[2] or start[3], not start[2]
         current.append((number, line if library == "keys" else spelled(line)))
         code = re.sub(r"\s+--.*", "", line)
@@ -58,13 +60,15 @@ def _blocks(library: str) -> tuple[Block, ...]:
             blocks.append(Block(library, name, shared, tuple(current), seldom))
             current, seldom = [], False
     if current:
-        raise HeaderError(f"lib/{library}.lua:{current[0][0]}: this block does not end")
+        raise HeaderError(f"{file}:{current[0][0]}: this block does not end")
     return tuple(blocks)
 
 
 @cache
-def known_libraries() -> frozenset[str]:
-    return frozenset(f.name.removesuffix(".lua") for f in (LUA / "lib").iterdir() if f.name.endswith(".lua"))
+def known_libraries() -> dict[str, str]:
+    """Return the file of each library below `lua/`: those that only the consistency checks need are in a folder of their own."""
+    folders = ("lib", "lib/check")
+    return {f.name.removesuffix(".lua"): f"{folder}/{f.name}" for folder in folders for f in (LUA / folder).iterdir() if f.is_file()}
 
 
 def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
@@ -78,7 +82,7 @@ def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
     late -= {block for block in usual if not block.shared}
     for block in late & usual:
         if block.has_state:
-            file, why = f"lib/{block.lib}.lua", "is kept for functions that are @seldom and for others; it can't be both"
+            file, why = known_libraries()[block.lib], "is kept for functions that are @seldom and for others; it can't be both"
             raise HeaderError(f"{file}: {block.name} {why}")
     return _in_order(usual), _in_order(stubs), _in_order(late)
 
@@ -96,8 +100,8 @@ def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[B
 
 
 def _in_order(blocks: set[Block]) -> list[Block]:
-    """By library, and as its file has them."""
-    return sorted(blocks, key=lambda block: (block.lib, block.lines[0][0]))
+    """Sort by library, and as its file has them."""
+    return sorted(blocks, key=lambda block: (block.lib not in _FIRST, block.lib, block.lines[0][0]))
 
 
 def _mentions(home: str | None, text: str) -> Iterator[Block]:
@@ -106,7 +110,7 @@ def _mentions(home: str | None, text: str) -> Iterator[Block]:
         if library in known_libraries():
             block = next((each for each in _blocks(library) if each.name == name and not each.shared), None)
             if block is None:
-                raise HeaderError(f"{library}.{name} is used but lib/{library}.lua doesn't define it")
+                raise HeaderError(f"{library}.{name} is used but {known_libraries()[library]} doesn't define it")
             yield block
     if home:
         words = set(re.findall(r"\b[A-Za-z_]+\b", text))

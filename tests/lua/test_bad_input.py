@@ -34,7 +34,7 @@ TOO_MANY = json.dumps([str(number) for number in range(1001)])
 # A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
 SAMPLES = {
     "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post",
-    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "share": "0.5",
+    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "fraction": "0.5",
     "tags": '["x"]',
     "jids": '["b"]', "request": "line:1",
 }  # fmt: skip
@@ -52,7 +52,7 @@ WRONG = {
     "seconds": NO_SECONDS,
     "interval": [*NO_SECONDS, "0", "-0"],
     "count": NO_COUNTS,
-    "share": [*NO_NUMBERS, "-0.1", "1.1"],
+    "fraction": [*NO_NUMBERS, "-0.1", "1.1"],
     "priority": [*NO_NUMBERS, "1.1e9", "-1.1e9"],
     "tags": [*NO_LISTS, TOO_MANY, *(json.dumps([name]) for name in NO_NAMES)],
     "jids": [*NO_LISTS, TOO_MANY],

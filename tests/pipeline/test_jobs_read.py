@@ -113,8 +113,8 @@ async def test_filters_choose_the_narrowest_index_there_is(client: Client) -> No
         Wanted(states=frozenset({"failed"})): [Heap(keys("group", "broken"))],
         Wanted(states=frozenset({"complete"})): [Span(keys("completed"))],
         Wanted(states=frozenset({"complete"}), since=12.5): [Span(keys("completed"), b"12.5")],
-        Wanted(queues=frozenset({"mail"}), states=frozenset({"waiting"})): [Span(keys("work", "mail"))],
-        Wanted(queues=frozenset({"mail"})): [Span(keys("work", "mail")), Heap(keys("group", "broken"))],
+        Wanted(queues=frozenset({"mail"}), states=frozenset({"waiting"})): [Span(keys("waiting", "mail"))],
+        Wanted(queues=frozenset({"mail"})): [Span(keys("waiting", "mail")), Heap(keys("group", "broken"))],
         Wanted(states=frozenset({"waiting"})): [Part()],
         Wanted(since=1.0): [Part()],
     }

@@ -13,7 +13,7 @@ local latest = {} -- times as texts: a batch says the same ones again and again
 -- of what others ended: queue, worker, put, popped, history.
 -- @seldom
 function archive.append(job, what, ended, more)
-  local key, how = keys.job(job.jid), config.archiving()
+  local key, how = keys.job(job.jid), config.archive_settings()
   local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put', 'spawned_from_jid', 'x-after', 'x-runs')
   local was, fence, runs = job.state, job.fence, f[8]
   local popped = more.popped or (was == 'running' and job.time) or nil
@@ -24,7 +24,7 @@ function archive.append(job, what, ended, more)
   if popped ~= latest[3] then latest[3], latest[4] = popped, popped and string.format('%.6f', popped) end
   local e = {
     'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue', more.queue or job.queue or '', 'ended', latest[2],
-    'priority', f[2] == '0' and '0' or json.number(precedence.turned(tonumber(f[2]) or 0)), 'retries', job.retries or 5, 'remaining', f[4] or job.retries or 5,
+    'priority', f[2] == '0' and '0' or json.number(priority_score.negate(tonumber(f[2]) or 0)), 'retries', job.retries or 5, 'remaining', f[4] or job.retries or 5,
   }
   local n = #e
   if more.state then e[n + 1], e[n + 2], n = 'state', more.state, n + 2 end
@@ -32,7 +32,7 @@ function archive.append(job, what, ended, more)
   if popped then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', latest[4], 'worker', more.worker or job.worker, n + 4 end
   if not more.history then e[n + 1], e[n + 2], n = 'was', was, n + 2 end
   if popped and fence and not more.history then e[n + 1], e[n + 2], n = 'fence', fence, n + 2 end
-  local tags = f[3] and f[3] ~= '[]' and json.stored_list(f[3]) or '[]'
+  local tags = f[3] and f[3] ~= '[]' and json.clean_list(f[3]) or '[]'
   if tags ~= '[]' then e[n + 1], e[n + 2], n = 'tags', tags, n + 2 end
   if f[6] then e[n + 1], e[n + 2], n = 'spawned_from', f[6], n + 2 end
   if f[7] then e[n + 1], e[n + 2], n = 'depends', f[7], n + 2 end
@@ -54,15 +54,15 @@ end
 
 -- A run ends, but not the job's stage: it is told with the stage, and until then kept with the job, the first and the latest.
 -- @seldom
-function archive.interrupted(job, now, how, group, message)
+function archive.append_run(job, now, how, group, message)
   local earlier = redis.call('HGET', keys.job(job.jid), 'x-runs') or '[]'
   local run = {ended = string.format('%.6f', now), popped = job.time and string.format('%.6f', job.time), how = how, worker = job.worker}
   if job.fence and not string.find(earlier, '"fence":"' .. job.fence .. '"', 1, true) then
     run.fence, run.put = job.fence, job.put and string.format('%.6f', job.put)
   end
   if group and message then run.group, run.message = group, string.sub(message, 1, LONGEST_MESSAGE) end
-  local list = json.parsed_list(earlier)
+  local list = json.parse_list(earlier)
   if #list >= MOST_RUNS then table.remove(list, 2) end
   list[#list + 1] = run
-  record.set(job.jid, 'x-runs', cjson.encode(list))
+  record.set_fields(job.jid, 'x-runs', cjson.encode(list))
 end

@@ -6,24 +6,24 @@ local LONGEST_LISTS = 10000
 local CHECKED_DATA = 65536
 local listed = 0
 
-function args.given(value) return value and value ~= '' end
+function args.is_given(value) return value and value ~= '' end
 
 function args.string(name, value)
-  if not value or value == '' then refusal.argument(name, value, 'is missing') end
+  if not value or value == '' then errors.bad_argument(name, value, 'is missing') end
   return value
 end
 
 -- Any text, the empty one too.
 function args.text(name, value)
-  if not value then refusal.argument(name, value, 'is missing') end
+  if not value then errors.bad_argument(name, value, 'is missing') end
   return value
 end
 
 -- A name that this call brings into being.  Names that exist already may look otherwise: peers are not so strict.
 function args.name(name, value)
   args.string(name, value)
-  if #value > LONGEST_NAME then refusal.argument(name, value, 'is longer than ' .. LONGEST_NAME .. ' bytes') end
-  if string.find(value, '%c') then refusal.argument(name, value, 'has a control character') end
+  if #value > LONGEST_NAME then errors.bad_argument(name, value, 'is longer than ' .. LONGEST_NAME .. ' bytes') end
+  if string.find(value, '%c') then errors.bad_argument(name, value, 'has a control character') end
   return value
 end
 
@@ -31,7 +31,7 @@ end
 function args.jid(name, value)
   args.name(name, value)
   if string.find(value, '%-history$') or string.find(value, '%-dependencies$') or string.find(value, '%-dependents$') then
-    refusal.argument(name, value, 'ends as a key of another job does')
+    errors.bad_argument(name, value, 'ends as a key of another job does')
   end
   return value
 end
@@ -49,8 +49,8 @@ end
 function args.new_queue(name, key) return args.name(name, args.queue(name, key)) end
 
 function args.queues(texts)
-  if #texts == 0 then refusal.argument('queues', nil, 'name at least one queue, as a key') end
-  if #texts > LONGEST_LIST then refusal.argument('queues', nil, 'are more than ' .. LONGEST_LIST .. '; call again for the others') end
+  if #texts == 0 then errors.bad_argument('queues', nil, 'name at least one queue, as a key') end
+  if #texts > LONGEST_LIST then errors.bad_argument('queues', nil, 'are more than ' .. LONGEST_LIST .. '; call again for the others') end
   local queues = {}
   for i = 1, #texts do queues[i] = args.queue('queues', texts[i]) end
   return queues
@@ -59,7 +59,7 @@ end
 function args.number(name, value)
   local number = tonumber(value)
   if not number or number ~= number or number == math.huge or number == -math.huge or string.find(value, '%z') then
-    refusal.argument(name, value, 'is not a number')
+    errors.bad_argument(name, value, 'is not a number')
   end
   return number
 end
@@ -67,14 +67,14 @@ end
 function args.between(name, value, low, high)
   local number = args.number(name, value)
   if number < low or number > high then
-    refusal.argument(name, value, string.format('is not between %.17g and %.17g', low, high))
+    errors.bad_argument(name, value, string.format('is not between %.17g and %.17g', low, high))
   end
   return number
 end
 
 -- Seconds since 1970; empty for the clock of this server, which all workers share.
 function args.time(name, value)
-  if not args.given(value) then return clock.now() end
+  if not args.is_given(value) then return clock.now() end
   return args.between(name, value, 0, 1e11)
 end
 
@@ -82,29 +82,29 @@ function args.seconds(name, value) return args.between(name, value, 0, 1e10) end
 
 function args.count(name, value)
   local number = args.between(name, value, 0, 1e15)
-  if number % 1 ~= 0 then refusal.argument(name, value, 'is not a whole number') end
+  if number % 1 ~= 0 then errors.bad_argument(name, value, 'is not a whole number') end
   return number
 end
 
-function args.share(name, value) return args.between(name, value, 0, 1) end
+function args.fraction(name, value) return args.between(name, value, 0, 1) end
 
 function args.interval(name, value)
   local seconds = args.seconds(name, value)
-  if seconds == 0 then refusal.argument(name, value, 'must be more than 0') end
+  if seconds == 0 then errors.bad_argument(name, value, 'must be more than 0') end
   return seconds
 end
 
 -- Callers say negative for sooner, as the specification does; Redis holds what live clients expect, the other sign.
-function args.priority(name, value) return precedence.turned(args.between(name, value, -1e9, 1e9)) end
+function args.priority(name, value) return priority_score.negate(args.between(name, value, -1e9, 1e9)) end
 
 -- A job's data: kept as the very bytes that came.  Only up to a size are they parsed here, to see that they are JSON.
 function args.data(name, value)
   args.string(name, value)
   if #value > CHECKED_DATA then return value end
   local valid, parsed = pcall(cjson.decode, value)
-  if not valid then valid, parsed = pcall(cjson.decode, json.without_surrogates(value)) end
-  if not valid then refusal.argument(name, value, 'is not JSON') end
-  if parsed == false then refusal.argument(name, value, 'is false, which peers take for missing') end
+  if not valid then valid, parsed = pcall(cjson.decode, json.drop_surrogates(value)) end
+  if not valid then errors.bad_argument(name, value, 'is not JSON') end
+  if parsed == false then errors.bad_argument(name, value, 'is false, which peers take for missing') end
   return value
 end
 
@@ -112,9 +112,9 @@ end
 -- and its depth, of which cjson takes 1,000 levels, Python somewhat less.
 function args.object(name, value)
   local valid = pcall(cjson.decode, args.string(name, value))
-  if not valid or not string.find(value, '^%s*{') then refusal.argument(name, value, 'is not a JSON object') end
+  if not valid or not string.find(value, '^%s*{') then errors.bad_argument(name, value, 'is not a JSON object') end
   if not pcall(cjson.decode, string.rep('[', 900) .. value .. string.rep(']', 900)) then
-    refusal.argument(name, value, 'has more than 100 levels')
+    errors.bad_argument(name, value, 'has more than 100 levels')
   end
   return value
 end
@@ -123,15 +123,15 @@ end
 function args.list(name, value, check)
   local valid, parsed = pcall(cjson.decode, args.string(name, value))
   if not valid or type(parsed) ~= 'table' or not string.find(value, '^%s*%[') then
-    refusal.argument(name, value, 'is not a JSON list')
+    errors.bad_argument(name, value, 'is not a JSON list')
   end
-  if #parsed > LONGEST_LIST then refusal.argument(name, value, 'has more than ' .. LONGEST_LIST .. ' entries') end
+  if #parsed > LONGEST_LIST then errors.bad_argument(name, value, 'has more than ' .. LONGEST_LIST .. ' entries') end
   listed = listed + #parsed
-  if listed > LONGEST_LISTS then refusal.argument(name, nil, 'has too much with the lists before it in this call; call again for this one') end
+  if listed > LONGEST_LISTS then errors.bad_argument(name, nil, 'has too much with the lists before it in this call; call again for this one') end
   local seen, list = {}, {}
   for i = 1, #parsed do
     local text = parsed[i]
-    if type(text) ~= 'string' then refusal.argument(name, value, 'has an entry that is not a text') end
+    if type(text) ~= 'string' then errors.bad_argument(name, value, 'has an entry that is not a text') end
     check(name, text)
     if not seen[text] then
       seen[text] = true
@@ -148,6 +148,6 @@ function args.jids(name, value) return args.list(name, value, args.string) end
 -- A caller's line of requests and the number of this one in it, as `line:number`.
 function args.request(name, value)
   local id, number = string.match(value, '^(%C+):(%d+)$')
-  if not id or #value > LONGEST_NAME then refusal.argument(name, value, 'is not of the form line:number') end
+  if not id or #value > LONGEST_NAME then errors.bad_argument(name, value, 'is not of the form line:number') end
   return {id = id, number = tonumber(number)}
 end

@@ -3,60 +3,60 @@
 local CHOICES = {hold = true, fail = true, cancel = true}
 local PORTION = 200
 
-function cascade.check(choice)
-  if choice and not CHOICES[choice] then refusal.argument('on_failed', choice, 'must be hold, fail or cancel') end
+function cascade.check_policy(choice)
+  if choice and not CHOICES[choice] then errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel') end
 end
 
 -- A job has its choice; what it waits for is marked, so that only failures that matter to somebody cost anything.
-function cascade.choose(jid, choice)
-  if not choice or choice == 'hold' then return record.clear(jid, 'x-on-failed') end
-  record.set(jid, 'x-on-failed', choice)
+function cascade.set_policy(jid, choice)
+  if not choice or choice == 'hold' then return record.delete_fields(jid, 'x-on-failed') end
+  record.set_fields(jid, 'x-on-failed', choice)
   for _, other in ipairs(redis.call('SMEMBERS', keys.dependencies(jid))) do
     local state = redis.call('HGET', keys.job(other), 'state')
-    if state then record.set(other, 'x-cascade', 1) end
-    if state == 'failed' then cascade.note('failed', other, keys.dependents(other)) end
+    if state then record.set_fields(other, 'x-cascade', 1) end
+    if state == 'failed' then cascade.defer('failed', other, keys.dependents(other)) end
   end
 end
 
 -- Remember which jobs a failure, or a cancellation that came of one, comes to.
-function cascade.note(what, jid, dependents)
+function cascade.defer(what, jid, dependents)
   local note = what .. ':1:' .. jid
-  if redis.call('SUNIONSTORE', keys.left(note), keys.left(note), dependents) > 0 then redis.call('SADD', keys.fallen(), note) end
+  if redis.call('SUNIONSTORE', keys.deferred_jids(note), keys.deferred_jids(note), dependents) > 0 then redis.call('SADD', keys.deferred_failures(), note) end
 end
 
 -- Go on with what failures left; what is too much for this call, workers' ticks go on with.
-function cascade.upkeep(now)
+function cascade.run_deferred(now)
   local most = PORTION
-  while redis.call('EXISTS', keys.fallen()) == 1 do
-    if most <= 0 then return redis.call('PUBLISH', keys.retimed(), '') end
-    most = most - math.max(1, cascade.go_on(redis.call('SRANDMEMBER', keys.fallen()), now, most))
+  while redis.call('EXISTS', keys.deferred_failures()) == 1 do
+    if most <= 0 then return redis.call('PUBLISH', keys.ticks_channel(), '') end
+    most = most - math.max(1, cascade.run_portion(redis.call('SRANDMEMBER', keys.deferred_failures()), now, most))
   end
 end
 
 -- A portion of what a note says; returns how many it was.
-function cascade.go_on(note, now, most)
+function cascade.run_portion(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
-  local others = redis.call('SPOP', keys.left(note), most)
+  local others = redis.call('SPOP', keys.deferred_jids(note), most)
   local holds = what == 'canceled' or redis.call('HGET', keys.job(jid), 'state') == 'failed'
   for _, other in ipairs(others) do
-    if holds and redis.call('SISMEMBER', keys.dependencies(other), jid) == 1 then cascade.befall(what, jid, other, now) end
+    if holds and redis.call('SISMEMBER', keys.dependencies(other), jid) == 1 then cascade.apply(what, jid, other, now) end
   end
-  if redis.call('EXISTS', keys.left(note)) == 0 then redis.call('SREM', keys.fallen(), note) end
+  if redis.call('EXISTS', keys.deferred_jids(note)) == 0 then redis.call('SREM', keys.deferred_failures(), note) end
   return #others
 end
 
 -- Who depends on a job that was cancelled so can never run, and is cancelled, too, whatever it chose.
-function cascade.befall(what, cause, jid, now)
+function cascade.apply(what, cause, jid, now)
   local job = record.read(jid)
   if not job or job.state ~= 'depends' then return end
   local choice = what == 'canceled' and 'cancel' or redis.call('HGET', keys.job(jid), 'x-on-failed')
   if choice == 'fail' then
-    dependency.drop_all(jid)
+    dependency.unlink_all(jid)
     local group = redis.call('HGET', keys.job(cause), 'failure')
-    local why = 'it depends on job ' .. cause .. ', which failed: ' .. (json.parsed_object(group).group or '')
-    failing.fail(job, job.queue .. '-dependency-failed', why, '', now)
+    local why = 'it depends on job ' .. cause .. ', which failed: ' .. (json.parse_object(group).group or '')
+    failures.fail(job, job.queue .. '-dependency-failed', why, '', now)
   elseif choice == 'cancel' then
-    cascade.note('canceled', jid, keys.dependents(jid))
-    cancelling.delete(job)
+    cascade.defer('canceled', jid, keys.dependents(jid))
+    cancellation.delete(job)
   end
 end

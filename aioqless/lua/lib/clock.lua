@@ -9,4 +9,4 @@ function clock.now()
 end
 
 -- Whether this call goes by it: nobody said what time it is.
-function clock.counts() return asked end
+function clock.is_used() return asked end

@@ -39,7 +39,7 @@ function config.queue(queue)
     of_queue[queue] = {
       heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3]) or DEFAULTS.heartbeat,
       max_concurrency = tonumber(values[4]) or 0,
-      rate = values[5] and rates.parsed(values[5]),
+      rate = values[5] and rates.parse(values[5]),
     }
   end
   return of_queue[queue]
@@ -68,7 +68,7 @@ local archiving
 
 -- How ended jobs are archived, where they are.
 -- @seldom
-function config.archiving()
+function config.archive_settings()
   if not archiving then
     local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length', 'archive-data')
     archiving = {

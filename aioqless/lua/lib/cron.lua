@@ -7,31 +7,31 @@ local MOST_DUE = 100
 function cron.tick(each, now)
   local made = {}
   local refused = each(function(jid, tick, at, next)
-    if next <= tick then refusal.argument('next', json.number(next), 'is not later than the tick') end
+    if next <= tick then errors.bad_argument('next', json.number(next), 'is not later than the tick') end
     made[#made + 1] = {jid, tick, at, next}
   end)
   if refused[1] then error(refused[1]) end
-  for i, row in ipairs(made) do made[i] = cron.instance(row[1], row[2], row[3], row[4], now) end
+  for i, row in ipairs(made) do made[i] = cron.create_instance(row[1], row[2], row[3], row[4], now) end
   return made
 end
 
 -- An instance as of `at` of the template whose tick still is this one. Returns its jid; '' when somebody else was first, or when too
 -- many jids are in use: later calls go on, as the tick stays.
-function cron.instance(jid, tick, at, next, now)
+function cron.create_instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   local key = keys.cron(jid)
   local f = redis.call('HMGET', key, 'klass', 'data', 'priority', 'tags', 'retries', 'queue')
   local is_whole, instance = f[1] and f[6], nil
   if is_whole then
-    place.register(f[6], now)
-    instance = recurring.instance(key, jid, f[6], f, at, now)
+    queue_sets.register_queue(f[6], now)
+    instance = recurring_spawn.create_instance(key, jid, f[6], f, at, now)
   end
   if instance or not is_whole then redis.call('ZADD', keys.ticks(), next, jid) end
   return instance or ''
 end
 
 -- JSON: what is due now, from `offset` on, with all that is needed to reckon it; when the next that isn't due yet will be.
-function cron.due(now, offset, made, generation)
+function cron.list_due(now, offset, made, generation)
   local due, late = {}, redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset, MOST_DUE, 'WITHSCORES')
   for i = 1, #late, 2 do
     local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce')
@@ -45,5 +45,5 @@ function cron.due(now, offset, made, generation)
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
   return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":' .. json.list(due)
     .. ',"next":' .. (next and json.number(tonumber(next)) or 'null')
-    .. (generation and ',"lost":' .. tostring(declaring.is_lost(generation)) or '') .. '}'
+    .. (generation and ',"lost":' .. tostring(declarations.is_lost(generation)) or '') .. '}'
 end

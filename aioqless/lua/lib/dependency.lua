@@ -21,66 +21,66 @@ function dependency.unlink(jid, jids)
   end
 end
 
-function dependency.outstanding(jid) return redis.call('EXISTS', keys.dependencies(jid)) == 1 end
+function dependency.is_blocked(jid) return redis.call('EXISTS', keys.dependencies(jid)) == 1 end
 
 -- Refuses a job that would wait for itself.
-function dependency.check(jid, jids)
+function dependency.check_not_itself(jid, jids)
   for _, other in ipairs(jids) do
-    if other == jid then refusal.argument('depends', other, 'is the job itself, which would never run') end
+    if other == jid then errors.bad_argument('depends', other, 'is the job itself, which would never run') end
   end
 end
 
 -- Drop every dependency of a job, many of them in later calls.
-function dependency.drop_all(jid) dependency.set_aside('unlink', jid, keys.dependencies(jid), nil) end
+function dependency.unlink_all(jid) dependency.defer('unlink', jid, keys.dependencies(jid), nil) end
 
 -- Jobs completed: those that waited for them alone may run, many of them in later calls. For most jobs nobody waits.
-function dependency.release_each(jids, now)
+function dependency.release_dependents(jids, now)
   local sets = {}
   for i, jid in ipairs(jids) do sets[i] = keys.dependents(jid) end
   if redis.call('EXISTS', unpack(sets)) == 0 then return end
-  for i, jid in ipairs(jids) do dependency.set_aside('release', jid, sets[i], now) end
+  for i, jid in ipairs(jids) do dependency.defer('release', jid, sets[i], now) end
 end
 
 -- Take a whole set away from its job, see to a first portion, and leave a note about the rest.
 -- The note has a number, since the job may come back and leave another set before the first is through.
 -- @seldom
-function dependency.set_aside(what, jid, from, now)
+function dependency.defer(what, jid, from, now)
   if redis.call('EXISTS', from) == 0 then return end
   local number = 1
-  while redis.call('RENAMENX', from, keys.left(what .. ':' .. number .. ':' .. jid)) == 0 do number = number + 1 end
-  dependency.go_on(what .. ':' .. number .. ':' .. jid, now, PORTION)
+  while redis.call('RENAMENX', from, keys.deferred_jids(what .. ':' .. number .. ':' .. jid)) == 0 do number = number + 1 end
+  dependency.run_portion(what .. ':' .. number .. ':' .. jid, now, PORTION)
 end
 
 -- A job whose last dependency is gone goes to its place in the queue, a remembered delay respected.
 function dependency.release(jid, now)
   local job = record.read(jid)
-  if not job or job.state ~= 'depends' or job.queue == '' or dependency.outstanding(jid) then return end
+  if not job or job.state ~= 'depends' or job.queue == '' or dependency.is_blocked(jid) then return end
   redis.call('ZREM', keys.depends(job.queue), jid)
-  local state = place.wait_or_schedule(job.queue, jid, job.priority, job.scheduled, now)
-  record.set(jid, 'state', state)
-  record.clear(jid, 'scheduled')
+  local state = queue_sets.add(job.queue, jid, job.priority, job.scheduled, now)
+  record.set_fields(jid, 'state', state)
+  record.delete_fields(jid, 'scheduled')
 end
 
 -- Go on with what earlier calls left.
-function dependency.upkeep(now)
-  if redis.call('EXISTS', keys.todo()) == 1 then dependency.work_off(now) end
+function dependency.run_deferred(now)
+  if redis.call('EXISTS', keys.deferred()) == 1 then dependency.run_portions(now) end
 end
 
 -- @seldom
-function dependency.work_off(now)
+function dependency.run_portions(now)
   local most = PORTION
   while most > 0 and room > 0 do
-    local note = redis.call('SRANDMEMBER', keys.todo())
+    local note = redis.call('SRANDMEMBER', keys.deferred())
     if not note then return end
-    most = most - math.max(1, dependency.go_on(note, now, most))
+    most = most - math.max(1, dependency.run_portion(note, now, most))
   end
 end
 
 -- A portion of what a note says, as far as this call has room for it; returns how many it was.
 -- Pairs that were linked anew meanwhile are left alone.
-function dependency.go_on(note, now, most)
+function dependency.run_portion(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
-  local others = redis.call('SPOP', keys.left(note), math.min(most, room))
+  local others = redis.call('SPOP', keys.deferred_jids(note), math.min(most, room))
   room = room - #others
   for _, other in ipairs(others) do
     if what == 'release' and redis.call('SISMEMBER', keys.dependents(jid), other) == 0 then
@@ -90,6 +90,6 @@ function dependency.go_on(note, now, most)
       redis.call('SREM', keys.dependents(other), jid)
     end
   end
-  redis.call(redis.call('EXISTS', keys.left(note)) == 1 and 'SADD' or 'SREM', keys.todo(), note)
+  redis.call(redis.call('EXISTS', keys.deferred_jids(note)) == 1 and 'SADD' or 'SREM', keys.deferred(), note)
   return #others
 end

@@ -6,7 +6,7 @@ local put_to = {}
 local latest = {}
 
 -- A batch says the same of each of its jobs.
-function history.item(now, what, extra)
+function history.encode(now, what, extra)
   if latest.now ~= now or latest.what ~= what or latest.extra ~= extra then
     local whole = math.floor(now)
     local item = '[' .. string.format('%.0f', whole) .. ',' .. cjson.encode(what)
@@ -20,11 +20,11 @@ end
 -- `extra` is JSON or nil.  `job` is the job's record, or nil for a new one.
 function history.append(jid, job, now, what, extra)
   if job and job.old_history then
-    for _, item in ipairs(history.converted(job.old_history)) do redis.call('RPUSH', keys.history(jid), item) end
-    record.clear(jid, 'history')
+    for _, item in ipairs(history.convert_old(job.old_history)) do redis.call('RPUSH', keys.history(jid), item) end
+    record.delete_fields(jid, 'history')
     job.old_history = nil
   end
-  local length = redis.call('RPUSH', keys.history(jid), history.item(now, what, extra))
+  local length = redis.call('RPUSH', keys.history(jid), history.encode(now, what, extra))
   if length > 1 then history.trim(jid, length) end
 end
 
@@ -48,16 +48,16 @@ function history.trim(jid, length)
 end
 
 -- When an event was, by its parsed item.
-function history.when(event)
+function history.read_time(event)
   local fraction = type(event[4]) == 'number' and event[4] >= 0 and event[4] <= 1 and event[4] or 0
   return (tonumber(event[1]) or 0) + fraction
 end
 
 -- Who had the job, its present holder first, at most so many different ones: their names as one text.
-function history.holders(job, most)
+function history.list_holders(job, most)
   local items, met, names = redis.call('LRANGE', keys.history(job.jid), -20, -1), {[job.worker] = true}, {job.worker}
   for i = #items, 1, -1 do
-    local event = json.parsed_list(items[i])
+    local event = json.parse_list(items[i])
     local worker = event[2] == 'popped' and type(event[3]) == 'table' and event[3].worker
     if type(worker) == 'string' and not met[worker] and #names < most then
       met[worker] = true
@@ -69,15 +69,15 @@ end
 
 -- The events of a history as it was stored before 2013: a list of stages within the job's hash.
 -- @seldom
-function history.converted(text)
+function history.convert_old(text)
   local items = {}
-  for _, stage in ipairs(json.parsed_list(text)) do
+  for _, stage in ipairs(json.parse_list(text)) do
     for _, what in ipairs(STAGE_EVENTS) do
       if stage[what] then
         local extra = nil
         if what == 'put' then extra = cjson.encode({q = stage.q or ''}) end
         if what == 'popped' and stage.worker then extra = cjson.encode({worker = stage.worker}) end
-        items[#items + 1] = history.item(math.floor(tonumber(stage[what]) or 0), what, extra)
+        items[#items + 1] = history.encode(math.floor(tonumber(stage[what]) or 0), what, extra)
       end
     end
   end

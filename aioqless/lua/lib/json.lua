@@ -6,13 +6,13 @@ local numbers = {}
 function json.number(number)
   local text = numbers[number]
   if not text then
-    text = json.digits(number)
+    text = json.format_number(number)
     if number == number then numbers[number] = text end
   end
   return text
 end
 
-function json.digits(number)
+function json.format_number(number)
   if number ~= number then return '0' end
   if number == math.huge then return '1e999' end
   if number == -math.huge then return '-1e999' end
@@ -29,16 +29,16 @@ end
 function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
 
 -- What anybody stored under the name of a text.
-function json.text(value) return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or '' end
+function json.to_text(value) return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or '' end
 
--- A stored list of texts, which a peer's encoder may have written as `{}`; what of it is no text is shown as json.parsed_texts reads it.
-function json.stored_list(text)
+-- A stored list of texts, which a peer's encoder may have written as `{}`; what of it is no text is shown as json.parse_texts reads it.
+function json.clean_list(text)
   if not text or not string.find(text, '^%s*%[') then return '[]' end
-  return json.is_flat(text, 'string') and text or json.texts(json.parsed_texts(text))
+  return json.is_flat(text, 'string') and text or json.texts(json.parse_texts(text))
 end
 
 -- A stored object of texts and numbers; none where it is anything else.
-function json.stored_object(text)
+function json.clean_object(text)
   return string.find(text, '^%s*{') and json.is_flat(text, 'string', 'number') and text or '{}'
 end
 
@@ -52,28 +52,28 @@ function json.is_flat(text, kind, other)
 end
 
 -- The texts of a stored JSON list. Numbers count as the texts that keys are spelled with; what else a peer has put into it is passed over.
-function json.parsed_texts(text)
+function json.parse_texts(text)
   local texts = {}
-  for _, value in ipairs(json.parsed_list(text)) do
-    if type(value) == 'string' or type(value) == 'number' then texts[#texts + 1] = json.text(value) end
+  for _, value in ipairs(json.parse_list(text)) do
+    if type(value) == 'string' or type(value) == 'number' then texts[#texts + 1] = json.to_text(value) end
   end
   return texts
 end
 
 -- The values of a stored JSON list; none where it can't be read.
-function json.parsed_list(text)
+function json.parse_list(text)
   local valid, list = pcall(cjson.decode, text or '[]')
   if not valid or type(list) ~= 'table' then return {} end
   return list
 end
 
-function json.parsed_object(text)
+function json.parse_object(text)
   local valid, object = pcall(cjson.decode, text or '{}')
   if not valid or type(object) ~= 'table' then return {} end
   return object
 end
 
 -- JSON allows `\ud800` without its other half, cjson doesn't.
-function json.without_surrogates(text)
+function json.drop_surrogates(text)
   return (string.gsub(string.gsub(text, '\\\\', '__'), '\\u[dD][89a-fA-F]%x%x', '______'))
 end

@@ -10,14 +10,14 @@ function keys.template(jid) return ns .. ':r:' .. jid end                      -
 
 function keys.queues() return ns .. ':queues' end                              -- Z known queues by when they were first seen
 function keys.paused() return ns .. ':paused_queues' end                       -- S names of paused queues
-function keys.work(queue) return ns .. ':q:' .. queue .. '-work' end           -- Z waiting jobs by precedence, highest first
+function keys.waiting(queue) return ns .. ':q:' .. queue .. '-work' end           -- Z waiting jobs by precedence, highest first
 function keys.scheduled(queue) return ns .. ':q:' .. queue .. '-scheduled' end -- Z delayed jobs by when they become due
 function keys.locks(queue) return ns .. ':q:' .. queue .. '-locks' end         -- Z running jobs by when their lock expires
 function keys.depends(queue) return ns .. ':q:' .. queue .. '-depends' end     -- Z jobs held by dependencies by when they were put
-function keys.recur(queue) return ns .. ':q:' .. queue .. '-recur' end         -- Z templates by when their next instance is due
+function keys.recurring(queue) return ns .. ':q:' .. queue .. '-recur' end         -- Z templates by when their next instance is due
 
 function keys.workers() return ns .. ':workers' end                            -- Z known workers by when they were last seen
-function keys.held(worker) return ns .. ':w:' .. worker .. ':jobs' end         -- Z jobs it holds by when their lock expires
+function keys.worker_jobs(worker) return ns .. ':w:' .. worker .. ':jobs' end         -- Z jobs it holds by when their lock expires
 
 function keys.completed() return ns .. ':completed' end                        -- Z completed jobs by when they completed
 function keys.failures() return ns .. ':failures' end                          -- S failure groups that aren't empty
@@ -29,9 +29,9 @@ function keys.config() return ns .. ':config' end                              -
 function keys.stats(kind, day, queue) return ns .. ':s:' .. kind .. ':' .. string.format('%.14g', day) .. ':' .. queue end
 -- H `wait` and `run`: total, mean, vk and the histogram; `stats`: retries (lost locks), failures, failed, and of ours x-retries (explicit ones)
 
-function keys.log() return ns .. ':log' end                                    -- channel: what happens, as JSON
-function keys.worker(worker) return ns .. ':w:' .. worker end                  -- channel: what a worker's runs must hear of
-function keys.event(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
+function keys.log_channel() return ns .. ':log' end                                    -- channel: what happens, as JSON
+function keys.worker_channel(worker) return ns .. ':w:' .. worker end                  -- channel: what a worker's runs must hear of
+function keys.event_channel(name) return ns .. ':' .. name end                         -- channel: jids of tracked jobs, by event
 
 -- Ours alone, below one reserved prefix; peers never need them to work a job.  Fields of ours in a job's hash:
 --   x-fence     the number of its latest pop
@@ -57,34 +57,34 @@ function keys.event(name) return ns .. ':' .. name end                         -
 --   x-ms        x-ms0 to x-ms500: waits or runs of less than a second
 function keys.fence() return ns .. ':x:fence' end                              -- T the number of the latest pop; never expires
 function keys.request(id) return ns .. ':x:request:' .. id end                 -- T a caller's latest request and its answer; expires
-function keys.todo() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
-function keys.left(note) return ns .. ':x:left:' .. note end                   -- S the jids that such a note is about
-function keys.days() return ns .. ':x:days' end                                -- Z queues by the first day that may have statistics
-function keys.histograms() return ns .. ':x:histograms' end                    -- Z queues by the first day that may have histograms
+function keys.deferred() return ns .. ':x:todo' end                                -- S notes on upkeep left for later calls
+function keys.deferred_jids(note) return ns .. ':x:left:' .. note end                   -- S the jids that such a note is about
+function keys.stats_days() return ns .. ':x:days' end                                -- Z queues by the first day that may have statistics
+function keys.histogram_days() return ns .. ':x:histograms' end                    -- Z queues by the first day that may have histograms
 function keys.cron(jid) return ns .. ':x:cron:' .. jid end                     -- H a recurring job with a cron expression
 function keys.ticks() return ns .. ':x:ticks' end                              -- Z such jobs by when their next instance is due
-function keys.declared() return ns .. ':x:declared' end                        -- H which contents of Redis code declared jobs into, how often
-function keys.resting() return ns .. ':x:resting' end                          -- Z paused templates by since when
-function keys.retimed() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry, or `x:fallen` has some
-function keys.fallen() return ns .. ':x:fallen' end                            -- S such notes on what failures come to
-function keys.rules() return ns .. ':x:rules' end                              -- S options that say how long ended jobs of a queue or klass are kept
-function keys.outdated() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
+function keys.declarations() return ns .. ':x:declared' end                        -- H which contents of Redis code declared jobs into, how often
+function keys.paused_recurring() return ns .. ':x:resting' end                          -- Z paused templates by since when
+function keys.ticks_channel() return ns .. ':x:retimed' end                          -- channel: `x:ticks` has an earlier first entry, or `x:fallen` has some
+function keys.deferred_failures() return ns .. ':x:fallen' end                            -- S such notes on what failures come to
+function keys.retention_rules() return ns .. ':x:rules' end                              -- S options that say how long ended jobs of a queue or klass are kept
+function keys.failed_expiry() return ns .. ':x:outdated' end                        -- Z failed jobs by when they are to go, where a rule says so
 function keys.result(jid) return ns .. ':x:result:' .. jid end                 -- T what a job's handler returned, behind the number of its run; expires
-function keys.incarnation(worker) return ns .. ':x:incarnation:' .. worker end  -- H which process has a stable name; expires
+function keys.name_lease(worker) return ns .. ':x:incarnation:' .. worker end  -- H which process has a stable name; expires
 function keys.unique(key) return ns .. ':x:unique:' .. key end                 -- T when it ends by itself, if ever, and the jid that has a key alone
-function keys.holding(key) return ns .. ':x:holding:' .. key end               -- Z running jobs of a key by when they are to be looked at again
+function keys.limit_running(key) return ns .. ':x:holding:' .. key end               -- Z running jobs of a key by when they are to be looked at again
 function keys.held_back(key) return ns .. ':x:held:' .. key end                -- Z jobs held back in `-scheduled` by their place in `-work`
-function keys.starts(of) return ns .. ':x:starts:' .. of end                   -- Z what of a key (`k:`) or queue (`q:`) started, by when; expires
+function keys.rate_starts(of) return ns .. ':x:starts:' .. of end                   -- Z what of a key (`k:`) or queue (`q:`) started, by when; expires
 function keys.skipped(person) return ns .. ':x:skipped:' .. person end          -- Z jids that a person skipped, by when; expires
-function keys.ready() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
-function keys.answer(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
-function keys.intaken() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid
-function keys.trail() return ns .. ':x:trail' end                              -- stream of what people did; bounded
+function keys.ready_channel() return ns .. ':x:ready' end                              -- channel: names of queues that have work again
+function keys.reply_channel(id) return ns .. ':x:answer:' .. id end                   -- channel: what came of an order to a worker
+function keys.import_counter() return ns .. ':x:intaken' end                          -- T how many jobs of other systems came without a jid
+function keys.audit_log() return ns .. ':x:trail' end                              -- stream of what people did; bounded
 function keys.logins() return ns .. ':x:logins' end                            -- stream of who logged in and out, or was refused; bounded
 function keys.session(id) return ns .. ':x:session:' .. id end                 -- T what an open session depends on, as a digest; expires
-function keys.refused() return ns .. ':x:refused' end                          -- L what another system's clients pushed and can't be a job, as JSON
+function keys.rejected_imports() return ns .. ':x:refused' end                          -- L what another system's clients pushed and can't be a job, as JSON
 function keys.archive() return ns .. ':x:archive' end                          -- stream: what ended, where shared config says so
-function keys.archive_read() return ns .. ':x:archive:read' end                -- H who keeps it elsewhere, and up to which entry
+function keys.archive_reader() return ns .. ':x:archive:read' end                -- H who keeps it elsewhere, and up to which entry
 
 -- Another system's, outside of the namespace. `prefix` is empty or ends in a colon.
 function keys.foreign_queues(prefix) return prefix .. 'queues' end             -- S names of its queues

@@ -3,7 +3,7 @@
 local LONGEST_LIST = 1000
 
 function layout.literal(word, value)
-  if value ~= word then refusal.argument(word, value, 'must be the word ' .. word) end
+  if value ~= word then errors.bad_argument(word, value, 'must be the word ' .. word) end
 end
 
 function layout.word(known, default, value)
@@ -12,7 +12,7 @@ function layout.word(known, default, value)
     local words = {}
     for name in pairs(known) do words[#words + 1] = name end
     table.sort(words)
-    refusal.argument('command', value, 'must be one of ' .. table.concat(words, ', '))
+    errors.bad_argument('command', value, 'must be one of ' .. table.concat(words, ', '))
   end
   return word
 end
@@ -21,8 +21,8 @@ end
 -- the tail, and what ends it is an empty argument that is the last or has nothing but these options behind it.
 function layout.rest(name, check, first, options)
   local list, at = {}, first
-  while args.given(ARGV[at]) or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
-    if #list == LONGEST_LIST then refusal.argument(name, nil, 'has more than ' .. LONGEST_LIST .. ' entries; call again for the others') end
+  while args.is_given(ARGV[at]) or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
+    if #list == LONGEST_LIST then errors.bad_argument(name, nil, 'has more than ' .. LONGEST_LIST .. ' entries; call again for the others') end
     list[#list + 1] = check(name, ARGV[at])
     at = at + 1
   end
@@ -32,8 +32,8 @@ end
 -- Where a batch that begins with its count ends.
 function layout.batch(first, width)
   local count = args.count('count', ARGV[first])
-  if count > LONGEST_LIST then refusal.argument('count', ARGV[first], 'is more than ' .. LONGEST_LIST .. '; call again for the others') end
-  if #ARGV < first + count * width then refusal.argument('count', ARGV[first], 'promises more than was sent') end
+  if count > LONGEST_LIST then errors.bad_argument('count', ARGV[first], 'is more than ' .. LONGEST_LIST .. '; call again for the others') end
+  if #ARGV < first + count * width then errors.bad_argument('count', ARGV[first], 'promises more than was sent') end
   return first + 1 + count * width
 end
 
@@ -42,7 +42,7 @@ function layout.each(first, last, width, perform)
   local answers = {}
   for i = first, last - 1, width do
     local accepted, answer = pcall(perform, i)
-    if not accepted then answer = refusal.caught(answer) end
+    if not accepted then answer = errors.from_pcall(answer) end
     answers[#answers + 1] = answer
   end
   return answers
@@ -51,15 +51,15 @@ end
 function layout.options(known, first)
   local options = {}
   if first <= #ARGV and (#ARGV - first) % 2 == 0 then
-    refusal.argument('options', ARGV[#ARGV], 'come in pairs of a name and a value')
+    errors.bad_argument('options', ARGV[#ARGV], 'come in pairs of a name and a value')
   end
   for i = first, #ARGV, 2 do
-    if not known[ARGV[i]] then refusal.argument(ARGV[i], ARGV[i + 1], 'is not an option of this command') end
+    if not known[ARGV[i]] then errors.bad_argument(ARGV[i], ARGV[i + 1], 'is not an option of this command') end
     options[ARGV[i]] = ARGV[i + 1]
   end
   return options
 end
 
 function layout.no_more(first)
-  if #ARGV >= first then refusal.argument('arguments', ARGV[first], 'is one argument too many') end
+  if #ARGV >= first then errors.bad_argument('arguments', ARGV[first], 'is one argument too many') end
 end

@@ -4,37 +4,37 @@ local LONG = 10
 
 -- Until when a lock lasts that is taken now. One of some length ends at a whole second, not before its time, where the clock is Redis' own:
 -- a sorted set of up to 128 members is a list, in which Redis reads each score that it passes, and a fraction takes it ten times as long.
-function locks.expiry(queue, now)
+function locks.compute_expiry(queue, now)
   local length = config.heartbeat(queue)
-  return clock.counts() and length >= LONG and math.ceil(now + length) or now + length
+  return clock.is_used() and length >= LONG and math.ceil(now + length) or now + length
 end
 
 -- Taken or renewed, whether it lapsed or not: a lock is its holder's until somebody takes it.
-function locks.hold(queue, jid, worker, expires)
+function locks.store(queue, jid, worker, expires)
   redis.call('ZADD', keys.locks(queue), expires, jid)
-  redis.call('ZADD', keys.held(worker), expires, jid)
+  redis.call('ZADD', keys.worker_jobs(worker), expires, jid)
 end
 
 -- The holder's sign of life: its lock lasts for another interval from now.  Returns until when.
 function locks.renew(jid, worker, fence, now, data)
-  local job = record.held(jid, worker, fence)
-  local expires = locks.expiry(job.queue, now)
-  record.set(jid, 'expires', expires, 'worker', worker)
-  if data then record.set(jid, 'data', data) end
-  if job.grace then record.clear(jid, 'grace') end
-  locks.hold(job.queue, jid, worker, expires)
+  local job = record.require_held(jid, worker, fence)
+  local expires = locks.compute_expiry(job.queue, now)
+  record.set_fields(jid, 'expires', expires, 'worker', worker)
+  if data then record.set_fields(jid, 'data', data) end
+  if job.grace then record.delete_fields(jid, 'grace') end
+  locks.store(job.queue, jid, worker, expires)
   redis.call('ZADD', keys.workers(), now, worker)
   return expires
 end
 
 -- Locks of the queue that have run out, the oldest first.
-function locks.lapsed(queue, now, most)
+function locks.find_expired(queue, now, most)
   if most <= 0 then return {} end
   return redis.call('ZRANGE', keys.locks(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 end
 
 -- How many more may run in this queue; lapsed locks don't count.
-function locks.room(queue, now)
+function locks.read_capacity(queue, now)
   local most = config.max_concurrency(queue)
   if most <= 0 then return math.huge end
   return math.max(0, most - redis.call('ZCOUNT', keys.locks(queue), now, '+inf'))
@@ -44,56 +44,56 @@ end
 -- run out had its time, and costs the job nothing.
 -- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, or it was lost too often).
 -- @seldom
-function locks.lapse(queue, jid, now)
+function locks.expire(queue, jid, now)
   local job = record.read(jid)
   if not job or job.state == 'complete' or job.state == 'failed' then
     redis.call('ZREM', keys.locks(queue), jid)
     return nil
   end
-  if job.worker ~= '' then redis.call('ZREM', keys.held(job.worker), jid) end
+  if job.worker ~= '' then redis.call('ZREM', keys.worker_jobs(job.worker), jid) end
   if redis.call('HGET', keys.job(jid), 'x-reserved') == (job.fence or '') .. ' ' .. job.worker then
     history.append(jid, job, now, 'abandoned', cjson.encode({worker = job.worker}))
-    events.lock_lost(job.worker, jid)
-    if archive.is_on() then archive.interrupted(job, now, 'abandoned') end
-    if job.terms then limits.leave(job, now) end
+    events.publish_lock_lost(job.worker, jid)
+    if archive.is_on() then archive.append_run(job, now, 'abandoned') end
+    if job.terms then limits.release(job, now) end
     return job
   end
   local grace = config.number('grace-period')
   if not job.grace or grace <= 0 then
-    events.tracked('stalled', jid)
+    events.publish_tracked('stalled', jid)
     history.append(jid, job, now, 'timed-out')
-    events.lock_lost(job.worker, jid)
+    events.publish_lock_lost(job.worker, jid)
     stats.count(queue, now, 'retries', 1)
     if grace > 0 then
-      record.set(jid, 'grace', 1)
+      record.set_fields(jid, 'grace', 1)
       redis.call('ZADD', keys.locks(queue), now + grace, jid)
       return nil
     end
   end
-  record.clear(jid, 'grace')
-  if job.terms then limits.leave(job, now) end
+  record.delete_fields(jid, 'grace')
+  if job.terms then limits.release(job, now) end
   job.remaining = job.remaining - 1
-  record.set(jid, 'remaining', job.remaining)
-  if locks.give_up_lost(job, locks.count_lost(job), job.remaining < 0, now) then return nil end
-  if archive.is_on() then archive.interrupted(job, now, 'lost') end
+  record.set_fields(jid, 'remaining', job.remaining)
+  if locks.fail_if_lost(job, locks.count_lost(job), job.remaining < 0, now) then return nil end
+  if archive.is_on() then archive.append_run(job, now, 'lost') end
   return job
 end
 
 -- How many locks a job has lost, with the present one, since it came into its queue.
 function locks.count_lost(job)
   local lost = (tonumber(redis.call('HGET', keys.job(job.jid), 'x-lost')) or 0) + 1
-  record.set(job.jid, 'x-lost', lost)
+  record.set_fields(job.jid, 'x-lost', lost)
   return lost
 end
 
 -- Fail a job that has lost more than `max-lost` locks, or has no retries left.  Returns whether it has.
-function locks.give_up_lost(job, lost, exhausted, now)
+function locks.fail_if_lost(job, lost, exhausted, now)
   local most = config.number('max-lost')
   if most > 0 and lost > most then
-    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.holders(job, 3))
-    failing.fail(job, job.queue .. '-lost-locks', message, job.worker, now, true)
+    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.list_holders(job, 3))
+    failures.fail(job, job.queue .. '-lost-locks', message, job.worker, now, true)
   elseif exhausted then
-    failing.exhaust(job, nil, nil, job.worker, now)
+    failures.fail_exhausted(job, nil, nil, job.worker, now)
   else
     return false
   end

@@ -2,28 +2,28 @@
 -- Each start is kept for as long as it counts, so the count is exact.
 
 -- A queue's, as it is configured: `100/60` for 100 in a minute. nil when it can't be read.
-function rates.parsed(text)
+function rates.parse(text)
   local many, seconds = string.match(text, '^%s*(%d+)%s*/%s*([%d%.]+)%s*$')
   many, seconds = tonumber(many), tonumber(seconds)
   return many and seconds and many >= 1 and many <= 10000 and seconds > 0 and seconds <= 1e10 and {many, seconds} or nil
 end
 
 -- How many more may start now.
-function rates.room(of, rate, now)
-  redis.call('ZREMRANGEBYSCORE', keys.starts(of), '-inf', json.number(now - rate[2]))
-  return math.max(0, rate[1] - redis.call('ZCARD', keys.starts(of)))
+function rates.read_capacity(of, rate, now)
+  redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of), '-inf', json.number(now - rate[2]))
+  return math.max(0, rate[1] - redis.call('ZCARD', keys.rate_starts(of)))
 end
 
 -- When the next may start, if `ahead` others go first.
-function rates.next(of, rate, ahead, now)
-  local counted = redis.call('ZCARD', keys.starts(of))
+function rates.find_next_start(of, rate, ahead, now)
+  local counted = redis.call('ZCARD', keys.rate_starts(of))
   local at = counted + ahead - rate[1]
   if at < 0 or counted == 0 then return now end
-  local start = tonumber(redis.call('ZRANGE', keys.starts(of), at % counted, at % counted, 'WITHSCORES')[2])
+  local start = tonumber(redis.call('ZRANGE', keys.rate_starts(of), at % counted, at % counted, 'WITHSCORES')[2])
   return start + rate[2] * (1 + math.floor(at / counted))
 end
 
-function rates.note(of, rate, jids, now)
-  for _, jid in ipairs(jids) do redis.call('ZADD', keys.starts(of), now, jid .. string.format(':%.6f', now)) end
-  redis.call('PEXPIRE', keys.starts(of), string.format('%.0f', math.max(1, rate[2] * 1000)))
+function rates.record_starts(of, rate, jids, now)
+  for _, jid in ipairs(jids) do redis.call('ZADD', keys.rate_starts(of), now, jid .. string.format(':%.6f', now)) end
+  redis.call('PEXPIRE', keys.rate_starts(of), string.format('%.0f', math.max(1, rate[2] * 1000)))
 end

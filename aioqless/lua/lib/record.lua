@@ -56,29 +56,29 @@ function record.find(jid)
   return record.read(jid)
 end
 
-function record.existing(jid)
+function record.require(jid)
   local job = record.read(jid)
-  if not job then refusal.no_job(jid) end
+  if not job then errors.no_such_job(jid) end
   return job
 end
 
 -- A job that runs and whose lock is this worker's; with a fence, this very run's. Without a name, a worker holds nothing.
-function record.held(jid, worker, fence, read)
+function record.require_held(jid, worker, fence, read)
   local job = (read or record.read)(jid)
-  if not job then refusal.no_job(jid) end
-  if job.state ~= 'running' then refusal.state(job, 'the job is not running') end
+  if not job then errors.no_such_job(jid) end
+  if job.state ~= 'running' then errors.bad_state(job, 'the job is not running') end
   if job.worker ~= worker or worker == '' or (fence and fence ~= job.fence) then
-    refusal.raise('LOCKLOST', 'the lock is held by another run', {jid = jid, holder = job.worker, fence = job.fence or ''})
+    errors.raise('LOCKLOST', 'the lock is held by another run', {jid = jid, holder = job.worker, fence = job.fence or ''})
   end
   return job
 end
 
 -- Seconds as live clients write the field `time`.
-function record.time(seconds)
+function record.format_time(seconds)
   if seconds ~= formatted then formatted, text = seconds, string.format('%.20f', seconds) end
   return text
 end
 
-function record.set(jid, ...) redis.call('HSET', keys.job(jid), ...) end
+function record.set_fields(jid, ...) redis.call('HSET', keys.job(jid), ...) end
 
-function record.clear(jid, ...) redis.call('HDEL', keys.job(jid), ...) end
+function record.delete_fields(jid, ...) redis.call('HDEL', keys.job(jid), ...) end

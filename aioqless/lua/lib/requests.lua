@@ -4,19 +4,19 @@
 local KEPT_FOR = 120
 
 -- Whether this request was carried out before, and what was answered then.
-function requests.kept(request)
+function requests.find_answer(request)
   if not request then return false end
   local text = redis.call('GET', keys.request(request.id))
   if not text then return false end
   local number, answer = cmsgpack.unpack(text)
   if number == request.number then return true, answer end
   if number > request.number then
-    refusal.raise('REPEATED', 'a later request of the same line was carried out already', {request = request.id})
+    errors.raise('REPEATED', 'a later request of the same line was carried out already', {request = request.id})
   end
   return false
 end
 
-function requests.keep(request, answer)
+function requests.store_answer(request, answer)
   if not request then return end
   redis.call('SET', keys.request(request.id), cmsgpack.pack(request.number, answer), 'EX', KEPT_FOR)
 end

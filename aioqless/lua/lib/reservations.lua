@@ -1,38 +1,89 @@
--- reservations: whether what keys of uniqueness, limits and rates say of jobs is so.
+-- reservations: jobs that are reserved for persons. A person is a worker, `name` or `name@session`. The lock is one like others, but lasts for
+-- as long as was chosen for it, and letting it run out is no failure.
 
-local DAY = 86400
+local LONGEST = 86400
+local LOOKS = 100
+local MOST_SKIPPED = 200
+local REMEMBERED = 604800
 
--- Entries that hold for a time expire by themselves; others count for nothing once their job has ended, and are litter.
-function reservations.unique(here, key)
-  local ends, jid = uniqueness.entry(key)
-  local job = jid and redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
-  if ends and redis.call('TTL', here.key) ~= -1 then return 1 end
-  if ends or not job or job[1] == 'complete' or clauses.read(job[2]).unique ~= key then
-    findings.add('unique-without-job', {key = key, jid = jid}, function() redis.call('DEL', here.key) end)
+function reservations.check_limit(limit)
+  if limit > LONGEST then errors.bad_argument('limit', limit, 'is longer than a day') end
+end
+
+-- From now on a run is a person's, until so many seconds have passed. (What runs is known by its fence and by its worker, since peers
+-- pop without a fence.)
+function reservations.assign(jid, queue, worker, fence, expires, now)
+  record.set_fields(jid, 'worker', worker, 'expires', json.number(expires), 'x-fence', fence, 'x-reserved', fence .. ' ' .. worker)
+  locks.store(queue, jid, worker, json.number(expires))
+  redis.call('ZADD', keys.workers(), now, worker)
+end
+
+-- What is reserved for a worker in this queue, its time not yet over. What a machine of the same name runs isn't.
+function reservations.find_current(queue, worker, now)
+  for _, jid in ipairs(redis.call('ZRANGE', keys.worker_jobs(worker), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, LOOKS)) do
+    local job = record.read(jid)
+    local reserved = redis.call('HGET', keys.job(jid), 'x-reserved')
+    if job and job.state == 'running' and job.queue == queue and reserved == (job.fence or '') .. ' ' .. worker then return job end
   end
-  return 1
 end
 
-function reservations.holding(here, key)
-  return contents.each(here, 'ZSCAN', function(jid)
-    if redis.call('HGET', keys.job(jid), 'state') ~= 'running' then
-      findings.add('holding-not-running', {jid = jid, key = key}, contents.out(here, jid))
-    end
-  end)
+-- The run goes on under another name, as a run of its own.
+function reservations.transfer(job, worker, limit, now)
+  redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
+  if job.grace then record.delete_fields(job.jid, 'grace') end
+  record.set_fields(job.jid, 'time', record.format_time(now))
+  reservations.assign(job.jid, job.queue, worker, json.number(redis.call('INCR', keys.fence())), now + limit, now)
 end
 
-function reservations.held_back(here, key)
-  return contents.each(here, 'ZSCAN', function(jid)
-    local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
-    if not job[1] or clauses.read(job[2]).key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
-      findings.add('held-back-elsewhere', {jid = jid, key = key}, contents.out(here, jid))
-    end
-  end)
+-- What somebody handed over to a person goes to the first of the person's sessions that asks for work.
+function reservations.take_handed_over(queue, person, worker, limit, now)
+  local job = person ~= worker and reservations.find_current(queue, person, now)
+  if not job then return nil end
+  reservations.transfer(job, worker, limit, now)
+  history.append(job.jid, job, now, 'popped', cjson.encode({worker = worker}))
+  return job.jid
 end
 
-function reservations.starts(here, of)
-  if redis.call('TTL', here.key) == -1 then
-    findings.add('starts-forever', {of = of}, function() redis.call('EXPIRE', here.key, DAY) end)
+-- Lock the next job for a person, but for those that the person skipped. Returns its jid, and how many were passed over.
+function reservations.take_next(queue, person, worker, limit, now, again)
+  local aside = again and {} or reservations.hide_skipped(queue, person, now)
+  local jid = pop.take(queue, worker, 1, now)[1]
+  for _, entry in ipairs(aside) do redis.call('ZADD', unpack(entry)) end
+  if jid then
+    redis.call('ZREM', keys.skipped(person), jid)
+    reservations.assign(jid, queue, worker, redis.call('HGET', keys.job(jid), 'x-fence'), now + limit, now)
   end
-  return 1
+  return jid, #aside
+end
+
+-- Out of line for the length of this call. What has ended meanwhile needn't be remembered.
+function reservations.hide_skipped(queue, person, now)
+  local aside = {}
+  for _, jid in ipairs(redis.call('ZRANGE', keys.skipped(person), 0, MOST_SKIPPED)) do
+    local place, ends = redis.call('ZSCORE', keys.waiting(queue), jid), redis.call('ZSCORE', keys.locks(queue), jid)
+    if place then
+      aside[#aside + 1] = {keys.waiting(queue), place, jid}
+      redis.call('ZREM', keys.waiting(queue), jid)
+    elseif ends and tonumber(ends) <= now then
+      aside[#aside + 1] = {keys.locks(queue), ends, jid}
+      redis.call('ZREM', keys.locks(queue), jid)
+    elseif not ends then
+      local state = redis.call('HGET', keys.job(jid), 'state')
+      if not state or state == 'complete' then redis.call('ZREM', keys.skipped(person), jid) end
+    end
+  end
+  return aside
+end
+
+function reservations.remember_skipped(person, jid, now)
+  redis.call('ZADD', keys.skipped(person), now, jid)
+  redis.call('ZREMRANGEBYRANK', keys.skipped(person), 0, -MOST_SKIPPED - 1)
+  redis.call('EXPIRE', keys.skipped(person), REMEMBERED)
+end
+
+-- A reservation as callers see it; `jid` may be that of an earlier answer, and the job another's by now.
+function reservations.view(jid, worker, skipped, now)
+  local job = jid ~= '' and redis.call('HMGET', keys.job(jid), 'state', 'worker') or {}
+  local shown = job[1] == 'running' and job[2] == worker and view.encode(jid) or 'null'
+  return '{"job":' .. shown .. ',"skipped":' .. skipped .. ',"now":' .. json.number(now) .. '}'
 end

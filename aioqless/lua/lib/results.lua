@@ -3,13 +3,13 @@
 -- What a completion says: the seconds to keep a result, and its JSON.
 function results.parse(text)
   local seconds, value = string.match(text, '^(%d+) (.+)$')
-  if not value or #seconds > 10 or tonumber(seconds) == 0 then refusal.argument('result', text, 'is not of the form seconds json') end
-  if not pcall(cjson.decode, json.without_surrogates(value)) then refusal.argument('result', value, 'is not JSON') end
+  if not value or #seconds > 10 or tonumber(seconds) == 0 then errors.bad_argument('result', text, 'is not of the form seconds json') end
+  if not pcall(cjson.decode, json.drop_surrogates(value)) then errors.bad_argument('result', value, 'is not JSON') end
   return {seconds = seconds, value = value}
 end
 
 -- With it goes the number of the run, by which is seen that it is not that of a later one.
-function results.keep(job, result)
+function results.store(job, result)
   redis.call('SET', keys.result(job.jid), (job.fence or '0') .. ' ' .. result.value, 'EX', result.seconds)
 end
 

@@ -5,12 +5,12 @@ local any
 
 -- Whether any queue or klass has a rule of its own. (Asked once in a call: most have none.)
 function retention.has_rules()
-  if any == nil then any = redis.call('EXISTS', keys.rules()) == 1 end
+  if any == nil then any = redis.call('EXISTS', keys.retention_rules()) == 1 end
   return any
 end
 
 -- How many seconds a job is kept by the rule of its klass, its queue, or all; nil where nobody made one. `kind`: `jobs` or `failed`.
-function retention.rule(kind, job)
+function retention.find_rule(kind, job)
   if not retention.has_rules() then return nil end
   local option = kind .. '-history'
   local klass = redis.call('HGET', keys.job(job.jid), 'klass') or ''
@@ -20,23 +20,23 @@ end
 
 -- When a job counts as completed: by that it is deleted after jobs-history seconds, by peers too, so one that is kept for another
 -- time has another.
-function retention.completed_at(job, now)
-  local own = retention.rule('jobs', job)
+function retention.compute_completed_at(job, now)
+  local own = retention.find_rule('jobs', job)
   return own and now + own - config.number('jobs-history') or now
 end
 
 -- A job has failed: note when it is to go, if ever.
-function retention.note_failed(job, now)
-  local own = retention.rule('failed', job)
+function retention.schedule_failed(job, now)
+  local own = retention.find_rule('failed', job)
   if own then
-    redis.call('ZADD', keys.outdated(), now + own, job.jid)
+    redis.call('ZADD', keys.failed_expiry(), now + own, job.jid)
   elseif retention.has_rules() then
-    redis.call('ZREM', keys.outdated(), job.jid)  -- a peer may have brought it here from where there is one
+    redis.call('ZREM', keys.failed_expiry(), job.jid)  -- a peer may have brought it here from where there is one
   end
 end
 
 -- Delete completed jobs that are too old or too many, at most so many of them.
-function retention.prune(now, most)
+function retention.prune_completed(now, most)
   local completed = keys.completed()
   local old = redis.call('ZRANGE', completed, '-inf', now - config.number('jobs-history'), 'BYSCORE', 'LIMIT', 0, most)
   retention.delete(old)
@@ -50,8 +50,8 @@ function retention.delete(jids)
   for _, jid in ipairs(jids) do
     local job = redis.call('HMGET', keys.job(jid), 'state', 'tags')
     if job[1] == 'complete' then
-      if archive.is_on() then missed.append(record.read(jid)) end
-      if job[2] ~= '[]' then tagging.detach(jid, json.parsed_texts(job[2])) end
+      if archive.is_on() then archive_backfill.append(record.read(jid)) end
+      if job[2] ~= '[]' then tagging.detach(jid, json.parse_texts(job[2])) end
       gone[#gone + 1] = keys.job(jid)
       gone[#gone + 1] = keys.history(jid)
     end
@@ -62,15 +62,15 @@ end
 
 -- Delete failed jobs that have been kept for long enough, but for those that others wait for.
 function retention.prune_failed(now, most)
-  local old = redis.call('ZRANGE', keys.outdated(), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  local old = redis.call('ZRANGE', keys.failed_expiry(), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, jid in ipairs(old) do
-    redis.call('ZREM', keys.outdated(), jid)
+    redis.call('ZREM', keys.failed_expiry(), jid)
     local job = record.find(jid)
     if job and job.state == 'failed' then
       if redis.call('EXISTS', keys.dependents(jid)) == 0 then
-        cancelling.delete(job, true)
+        cancellation.delete(job, true)
       else
-        redis.call('ZADD', keys.outdated(), now + LATER, jid)
+        redis.call('ZADD', keys.failed_expiry(), now + LATER, jid)
       end
     end
   end

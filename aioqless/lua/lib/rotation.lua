@@ -1,7 +1,7 @@
 -- rotation: from which queue the next job comes, where a worker serves several.
 
 -- The batch of a call. One answer is given for all, so one that is wrong is refused with all.
-function rotation.queues(each)
+function rotation.read_queues(each)
   local queues = {}
   local refused = each(function(queue, limit) queues[#queues + 1] = {name = queue, limit = limit or math.huge} end)
   if refused[1] then error(refused[1]) end
@@ -9,27 +9,27 @@ function rotation.queues(each)
 end
 
 -- The first queue as long as it has work, then the second, and so on.
-function rotation.in_order(queues, worker, count, now)
+function rotation.pop_in_order(queues, worker, count, now)
   local jids = {}
   for _, queue in ipairs(queues) do
-    for _, jid in ipairs(handout.pop(queue.name, worker, math.min(queue.limit, count - #jids), now)) do jids[#jids + 1] = jid end
+    for _, jid in ipairs(pop.take(queue.name, worker, math.min(queue.limit, count - #jids), now)) do jids[#jids + 1] = jid end
   end
   return jids
 end
 
 -- One from each queue in turn. Shares are reckoned first, so that each queue is popped from once.
 -- @seldom
-function rotation.in_turn(queues, worker, count, now)
-  if count > 0 then handout.seen(worker, now) end  -- even if no queue has anything to share
-  local shares = rotation.shares(queues, count, now)
+function rotation.pop_in_turn(queues, worker, count, now)
+  if count > 0 then pop.register_worker(worker, now) end  -- even if no queue has anything to share
+  local shares = rotation.compute_shares(queues, count, now)
   local popped, missing = {}, 0
   for i, queue in ipairs(queues) do
-    popped[i] = handout.pop(queue.name, worker, shares[i], now)
+    popped[i] = pop.take(queue.name, worker, shares[i], now)
     missing = missing + shares[i] - #popped[i]
   end
   -- What a queue could not give after all, for courtesy or its limit, the others may.
   for i, queue in ipairs(queues) do
-    local more = handout.pop(queue.name, worker, math.min(queue.limit - #popped[i], missing), now)
+    local more = pop.take(queue.name, worker, math.min(queue.limit - #popped[i], missing), now)
     for _, jid in ipairs(more) do popped[i][#popped[i] + 1] = jid end
     missing = missing - #more
   end
@@ -43,10 +43,10 @@ function rotation.in_turn(queues, worker, count, now)
 end
 
 -- How many jobs each queue gives when they take turns until `count` is reached.
-function rotation.shares(queues, count, now)
+function rotation.compute_shares(queues, count, now)
   local shares, left = {}, {}
   for i, queue in ipairs(queues) do
-    shares[i], left[i] = 0, math.min(queue.limit, handout.available(queue.name, now))
+    shares[i], left[i] = 0, math.min(queue.limit, pop.count_available(queue.name, now))
   end
   while count > 0 do
     local before = count
@@ -62,23 +62,23 @@ end
 
 -- Seconds until something of the queues becomes due without anybody's doing: a delay, an interval, a lock. '' for nothing.
 -- What is due already in a queue that gives nothing waits for more than time.
-function rotation.next_due(each, now)
-  if handout.was_cut_short() then return '0.001' end
+function rotation.find_next_due(each, now)
+  if pop.was_cut_short() then return '0.001' end
   local first = math.huge
-  for _, queue in ipairs(rotation.queues(each)) do
-    local from = rotation.is_shut(queue.name, now) and '(' .. json.number(now) or '-inf'
-    for _, key in ipairs({keys.scheduled(queue.name), keys.recur(queue.name), keys.locks(queue.name)}) do
+  for _, queue in ipairs(rotation.read_queues(each)) do
+    local from = rotation.is_closed(queue.name, now) and '(' .. json.number(now) or '-inf'
+    for _, key in ipairs({keys.scheduled(queue.name), keys.recurring(queue.name), keys.locks(queue.name)}) do
       local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
       first = math.min(first, tonumber(due) or math.huge)
     end
     local rate = config.queue(queue.name).rate
-    if rate and rates.room('q:' .. queue.name, rate, now) == 0 then first = math.min(first, rates.next('q:' .. queue.name, rate, 0, now)) end
+    if rate and rates.read_capacity('q:' .. queue.name, rate, now) == 0 then first = math.min(first, rates.find_next_start('q:' .. queue.name, rate, 0, now)) end
   end
   if first == math.huge then return '' end
   return json.number(math.max(0, first - now))
 end
 
 -- Whether a queue gives nothing now, whatever it holds.
-function rotation.is_shut(queue, now)
-  return redis.call('SISMEMBER', keys.paused(), queue) == 1 or handout.room(queue, now) == 0
+function rotation.is_closed(queue, now)
+  return redis.call('SISMEMBER', keys.paused(), queue) == 1 or pop.read_capacity(queue, now) == 0
 end

@@ -19,7 +19,7 @@ end
 
 -- Put the tags that a job doesn't have yet on it; returns all it has then.
 function tagging.add(job, list, now)
-  local has, new, seen = json.parsed_texts(job.tags), {}, {}
+  local has, new, seen = json.parse_texts(job.tags), {}, {}
   for _, tag in ipairs(has) do seen[tag] = true end
   for _, tag in ipairs(list) do
     if not seen[tag] then
@@ -29,8 +29,8 @@ function tagging.add(job, list, now)
     end
   end
   if #new > 0 then
-    if #has > MOST then refusal.argument('tags', new[#new], 'would be one tag too many: a job has at most ' .. MOST) end
-    record.set(job.jid, 'tags', json.texts(has))
+    if #has > MOST then errors.bad_argument('tags', new[#new], 'would be one tag too many: a job has at most ' .. MOST) end
+    record.set_fields(job.jid, 'tags', json.texts(has))
     tagging.attach(job.jid, new, now)
   end
   return has
@@ -39,12 +39,12 @@ end
 function tagging.remove(job, list)
   local gone, kept, dropped = {}, {}, {}
   for _, tag in ipairs(list) do gone[tag] = true end
-  for _, tag in ipairs(json.parsed_texts(job.tags)) do
+  for _, tag in ipairs(json.parse_texts(job.tags)) do
     local into = gone[tag] and dropped or kept
     into[#into + 1] = tag
   end
   if #dropped > 0 then
-    record.set(job.jid, 'tags', json.texts(kept))
+    record.set_fields(job.jid, 'tags', json.texts(kept))
     tagging.detach(job.jid, dropped)
   end
   return kept

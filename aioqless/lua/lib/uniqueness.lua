@@ -8,17 +8,17 @@ local HAD = {
 }
 
 -- When an entry ends by itself, if ever, and the jid that it names.
-function uniqueness.entry(key)
+function uniqueness.read_entry(key)
   local ends, jid = string.match(redis.call('GET', keys.unique(key)) or '', '^([%d%.]*):(.+)$')
   return tonumber(ends), jid
 end
 
 -- The jid of the job that has a key; nil when none has.
-function uniqueness.holder(key, now)
-  local ends, jid = uniqueness.entry(key)
+function uniqueness.find_holder(key, now)
+  local ends, jid = uniqueness.read_entry(key)
   if not jid or ends then return jid and ends > now and jid or nil end
   local job = redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
-  local own = clauses.read(job[2])
+  local own = constraints.read(job[2])
   local had = own.unique == key and HAD[own['until']]
   return had and had[job[1]] and jid or nil
 end
@@ -33,6 +33,6 @@ function uniqueness.claim(own, jid, now)
 end
 
 function uniqueness.release(key, jid)
-  local _, named = uniqueness.entry(key)
+  local _, named = uniqueness.read_entry(key)
   if named == jid then redis.call('DEL', keys.unique(key)) end
 end

@@ -6,10 +6,10 @@ local MOST_NESTED = 500
 local shown = MOST
 
 -- Of the lists within each of several jobs the latest are shown, the fewer the more jobs there are.
-function view.share(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs))) end
+function view.limit_lists(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs))) end
 
 -- nil for a job that doesn't exist.
-function view.job(jid)
+function view.encode(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress', 'x-start-by', 'x-terms')
   if not f[1] then return nil end
@@ -20,108 +20,108 @@ function view.job(jid)
     '"queue":' .. cjson.encode(f[4] or ''),
     '"worker":' .. cjson.encode(f[5] or ''),
     '"tracked":' .. tostring(redis.call('ZSCORE', keys.tracked(), jid) ~= false),
-    '"priority":' .. json.number(precedence.turned(tonumber(f[6]) or 0)),
+    '"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0)),
     '"retries":' .. json.number(tonumber(f[7]) or 5),
     '"remaining":' .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or 5)),
     '"expires":' .. json.number(tonumber(f[9]) or 0),
     '"data":' .. cjson.encode(f[10] or 'null'),
-    '"tags":' .. json.stored_list(f[11]),
-    '"failure":' .. view.failure(f[12]),
+    '"tags":' .. json.clean_list(f[11]),
+    '"failure":' .. view.encode_failure(f[12]),
     '"spawned_from_jid":' .. cjson.encode(f[13]),
     '"fence":' .. json.number(tonumber(f[15]) or 0),
-    view.set('dependencies', keys.dependencies(jid)),
-    view.set('dependents', keys.dependents(jid)),
-    view.history(jid, f[14]),
+    view.encode_set('dependencies', keys.dependencies(jid)),
+    view.encode_set('dependents', keys.dependents(jid)),
+    view.encode_history(jid, f[14]),
   }
-  if f[16] then parts[#parts + 1] = '"context":' .. json.stored_object(f[16]) end
-  if f[17] then parts[#parts + 1] = '"progress":' .. json.stored_object(f[17]) end
+  if f[16] then parts[#parts + 1] = '"context":' .. json.clean_object(f[16]) end
+  if f[17] then parts[#parts + 1] = '"progress":' .. json.clean_object(f[17]) end
   if f[18] then parts[#parts + 1] = '"start_by":' .. json.number(tonumber(f[18]) or 0) end
-  local held_back = f[3] == 'scheduled' and f[19] and waits.reason(jid, f[4] or '', f[19])
+  local held_back = f[3] == 'scheduled' and f[19] and limits.explain_hold(jid, f[4] or '', f[19])
   if held_back then parts[#parts + 1] = '"held_back":' .. held_back end
   return '{' .. table.concat(parts, ',') .. '}'
 end
 
-function view.jobs(jids)
-  view.share(#jids)
+function view.encode_many(jids)
+  view.limit_lists(#jids)
   local found = {}
-  for _, jid in ipairs(jids) do found[#found + 1] = view.job(jid) end
+  for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid) end
   return json.list(found)
 end
 
 -- Of jobs that were just locked, those that still are: the answer to a repeated pop may have aged.
-function view.held(jids, worker)
-  view.share(#jids)
+function view.encode_locked(jids, worker)
+  view.limit_lists(#jids)
   local found = {}
   for _, jid in ipairs(jids) do
     local now = redis.call('HMGET', keys.job(jid), 'state', 'worker')
-    if now[1] == 'running' and now[2] == worker then found[#found + 1] = view.job(jid) end
+    if now[1] == 'running' and now[2] == worker then found[#found + 1] = view.encode(jid) end
   end
   return json.list(found)
 end
 
 -- What data of former times calls `type` is the group.
-function view.failure(text)
-  local failure = json.parsed_object(text)
+function view.encode_failure(text)
+  local failure = json.parse_object(text)
   if not failure.group and not failure.type then return '{}' end
-  return '{"group":' .. cjson.encode(json.text(failure.group or failure.type)) .. ',"message":' .. cjson.encode(json.text(failure.message))
-    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(json.text(failure.worker)) .. '}'
+  return '{"group":' .. cjson.encode(json.to_text(failure.group or failure.type)) .. ',"message":' .. cjson.encode(json.to_text(failure.message))
+    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(json.to_text(failure.worker)) .. '}'
 end
 
 -- A list of at most so many, with the total beside it.
-function view.set(name, key)
+function view.encode_set(name, key)
   local total = redis.call('SCARD', key)
   local some = {}
   if total > 0 then some = total <= shown and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, shown) end
   return '"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
 end
 
-function view.history(jid, old)
+function view.encode_history(jid, old)
   local total = redis.call('LLEN', keys.history(jid))
   local items = total > 0 and redis.call('LRANGE', keys.history(jid), -shown, -1) or {}
   if old then
-    local all = history.converted(old)
+    local all = history.convert_old(old)
     total = total + #all
     for _, item in ipairs(items) do all[#all + 1] = item end
     items = all
   end
   local presented = {}
-  for i = math.max(1, #items - shown + 1), #items do presented[#presented + 1] = view.event(items[i]) end
+  for i = math.max(1, #items - shown + 1), #items do presented[#presented + 1] = view.encode_event(items[i]) end
   return '"history":' .. json.list(presented) .. ',"history_total":' .. total
 end
 
 -- An event as its extra object with `when` and `what`. One that is nested so deeply that readers can't follow is none of ours.
-function view.event(item)
+function view.encode_event(item)
   local valid, event = pcall(cjson.decode, item)
   local _, nested = string.gsub(item, '[%[{]', '')
   if not valid or type(event) ~= 'table' or nested > MOST_NESTED then return '{"when":0,"what":"unreadable"}' end
   local extra = type(event[3]) == 'table' and event[3] or {}
   extra.when, extra.what = nil, nil
-  local head = '{"when":' .. json.number(history.when(event)) .. ',"what":' .. cjson.encode(tostring(event[2]))
+  local head = '{"when":' .. json.number(history.read_time(event)) .. ',"what":' .. cjson.encode(tostring(event[2]))
   if next(extra) == nil then return head .. '}' end
   return head .. ',' .. string.sub(cjson.encode(extra), 2)
 end
 
 -- The jobs of a failure group, each with what went wrong.
-function view.failed(group, start, limit)
+function view.encode_group(group, start, limit)
   local jobs = {}
   local jids = limit > 0 and redis.call('LRANGE', keys.group(group), start, start + limit - 1) or {}
-  view.share(#jids)
+  view.limit_lists(#jids)
   for _, jid in ipairs(jids) do
-    local job = view.job(jid)
+    local job = view.encode(jid)
     if job then
-      local failure = json.parsed_object(redis.call('HGET', keys.job(jid), 'failure'))
+      local failure = json.parse_object(redis.call('HGET', keys.job(jid), 'failure'))
       jobs[#jobs + 1] = string.sub(job, 1, -2) .. ',"group":' .. cjson.encode(group)
-        .. ',"message":' .. cjson.encode(json.text(failure.message)) .. '}'
+        .. ',"message":' .. cjson.encode(json.to_text(failure.message)) .. '}'
     end
   end
   return '{"total":' .. redis.call('LLEN', keys.group(group)) .. ',"jobs":' .. json.list(jobs) .. '}'
 end
 
 -- What a worker needs of the jobs it was just handed, as plain fields, which cost less than JSON.
-function view.handed(jids, worker)
+function view.list_rows(jids, worker)
   local rows = {}
   for _, jid in ipairs(jids) do
-    local row = handout.row_of(jid) or redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority',
+    local row = pop.find_row(jid) or redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority',
       'retries', 'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context', 'x-start-by')
     if row[2] == 'running' and row[3] == worker then rows[#rows + 1] = row end
   end

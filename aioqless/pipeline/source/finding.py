@@ -22,8 +22,8 @@ KEYS_PER_PART = 50_000
 MOST_PARTS = 256
 FEWEST_KEYS_PER_PART = 1_024  # or Redis' table might become smaller than the parts are many
 IN_QUEUE = {
-    "waiting": ("work", "scheduled"),
-    "stalled": ("work",),
+    "waiting": ("waiting", "scheduled"),
+    "stalled": ("waiting",),
     "scheduled": ("scheduled",),
     "running": ("locks",),
     "depends": ("depends",),

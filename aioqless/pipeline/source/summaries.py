@@ -41,7 +41,7 @@ async def workers(client: Client, days: int) -> AsyncIterator[Row]:
     for start in range(0, len(flat), 2 * PAGE):
         names, seen = flat[start : start + 2 * PAGE : 2], flat[start + 1 : start + 2 * PAGE : 2]
         counted = await execute_many(
-            [("ZCOUNT", keys("held", name), *bounds) for name in names for bounds in ((f"({now!r}", "+inf"), ("-inf", now))]
+            [("ZCOUNT", keys("worker_jobs", name), *bounds) for name in names for bounds in ((f"({now!r}", "+inf"), ("-inf", now))]
         )
         for name, when, jobs, stalled in zip(names, seen, counted[::2], counted[1::2], strict=True):
             yield {"name": as_text(name), "seen": _micros(float(when)), "jobs": jobs, "stalled": stalled}

@@ -1,0 +1,106 @@
+-- bulk_cancel: a queue is emptied, a portion in each call. A job goes together with all that depend on it, or stays.
+
+local PORTION = 250
+local MOST_TOGETHER = 1000
+local MOST_LOOKS = 1000
+local NEAR = 500
+local FEW = 20
+local KNOWN = {waiting = true, scheduled = true, depends = true, failed = true}
+
+-- The states that are cleared, as the hashes of jobs spell them.
+function bulk_cancel.parse_states(state, states, group)
+  local set = {}
+  for _, each in ipairs(states) do
+    if not KNOWN[each] then errors.bad_argument('states', each, 'must be waiting, scheduled, depends or failed') end
+    set[each] = true
+  end
+  if not set[state] then errors.bad_argument('state', state, 'must be one of the states that are cleared') end
+  if state == 'failed' then args.string('group', group) end
+  set.stalled = set.waiting
+  return set
+end
+
+-- Returns JSON: how many were canceled, which were kept for which job, and how many the next call passes over.
+function bulk_cancel.run(here, offset)
+  local jids = bulk_cancel.read_page(here, offset)
+  local most = here.state == 'failed' and offset > NEAR and FEW or PORTION -- far from its ends, leaving a long list takes long
+  local canceled, passed, kept, at = 0, 0, {}, 0
+  here.gone, here.stays, here.looks = {}, {}, 0
+  while jids[at + 1] and canceled < most and here.looks < 2 * MOST_LOOKS do
+    at = at + 1
+    local jid = jids[at]
+    if not here.gone[jid] then
+      local found, dependent
+      if bulk_cancel.may_begin_with(here, jid) then found, dependent = bulk_cancel.collect_dependents(here, jid) end
+      if found then
+        canceled = canceled + bulk_cancel.delete(here, found)
+      else
+        passed = passed + 1
+        if dependent then kept[#kept + 1] = cjson.encode({jid, dependent}) end
+      end
+    end
+  end
+  local ended = at == #jids and #jids < PORTION
+  local next_offset = offset + passed + (here.dry_run and canceled or 0)
+  return string.format('{"canceled":%d,"kept":%s,"offset":%s}', canceled, json.list(kept), ended and 'null' or string.format('%.0f', next_offset))
+end
+
+-- What comes first in line is read first; of a failure group, what failed first.
+function bulk_cancel.read_page(here, offset)
+  if here.state ~= 'failed' then return listing.list_state(here.state, here.queue, here.now, offset, PORTION) end
+  local list, jids = redis.call('LRANGE', keys.group(here.group), -offset - PORTION, -offset - 1), {}
+  for i = #list, 1, -1 do jids[#jids + 1] = list[i] end
+  return jids
+end
+
+-- Whether a job that was listed is still there. Canceling another may have moved it within its queue, by a limit that they share.
+function bulk_cancel.may_begin_with(here, jid)
+  local job = redis.call('HMGET', keys.job(jid), 'queue', 'state')
+  return job[1] == here.queue and job[2] ~= 'running' and job[2] ~= 'complete' and (job[2] == 'failed') == (here.state == 'failed')
+end
+
+-- A job and all that depend on it, however indirectly; or nil and the job that keeps it: one that isn't to be canceled, or too many.
+function bulk_cancel.collect_dependents(here, jid)
+  local found, cause, looks = {jid}, {[jid] = ''}, 0
+  local at = 1
+  while found[at] do
+    local dependents = redis.call('SRANDMEMBER', keys.dependents(found[at]), MOST_LOOKS + 1)
+    table.sort(dependents)
+    for _, other in ipairs(dependents) do
+      looks, here.looks = looks + 1, here.looks + 1
+      if not cause[other] and redis.call('EXISTS', keys.job(other)) == 1 then
+        if looks > MOST_LOOKS or #found == MOST_TOGETHER or here.stays[other] or not bulk_cancel.is_selected(here, other) then
+          return nil, bulk_cancel.mark_kept(here, found[at], cause, here.stays[other] or other)
+        end
+        cause[other] = found[at]
+        found[#found + 1] = other
+      end
+    end
+    at = at + 1
+  end
+  return found
+end
+
+function bulk_cancel.is_selected(here, jid)
+  local job = redis.call('HMGET', keys.job(jid), 'queue', 'state')
+  return job[1] == here.queue and here.states[job[2]]
+end
+
+-- A job stays, and so does all that it depends on, as far as that was looked at.
+function bulk_cancel.mark_kept(here, jid, cause, dependent)
+  while jid ~= '' do
+    here.stays[jid] = dependent
+    jid = cause[jid]
+  end
+  return dependent
+end
+
+-- Returns how many of the jobs that were listed it is: in a dry run, those that go together are listed one by one.
+function bulk_cancel.delete(here, jids)
+  if here.dry_run then return 1 end
+  for _, jid in ipairs(jids) do
+    here.gone[jid] = true
+    cancellation.delete(record.read(jid))
+  end
+  return #jids
+end

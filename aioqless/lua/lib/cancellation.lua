@@ -1,0 +1,60 @@
+-- cancellation: jobs are deleted, wherever they are.
+
+local MOST_DEPENDENTS = 10000
+
+-- Returns the jids that were cancelled.
+function cancellation.cancel(jids)
+  cancellation.check(jids)
+  local gone = {}
+  for _, jid in ipairs(jids) do
+    local job = record.read(jid)
+    if job and job.state ~= 'complete' then
+      cancellation.delete(job)
+      gone[#gone + 1] = jid
+    end
+  end
+  return gone
+end
+
+-- Who depends on one of them must be one of them.
+function cancellation.check(jids)
+  local named, left = {}, MOST_DEPENDENTS
+  for _, jid in ipairs(jids) do named[jid] = true end
+  for _, jid in ipairs(jids) do
+    local number = redis.call('SCARD', keys.dependents(jid))
+    left = left - number
+    if left < 0 then errors.bad_argument('jids', jid, 'too many jobs depend on these; cancel the dependents first, in smaller calls') end
+    local dependents = number <= #jids and redis.call('SMEMBERS', keys.dependents(jid)) or redis.call('SRANDMEMBER', keys.dependents(jid), #jids + 1)
+    for _, dependent in ipairs(dependents) do
+      if not named[dependent] and redis.call('EXISTS', keys.job(dependent)) == 1 then
+        errors.raise('HELD', 'a job that depends on it is not among those to cancel', {jid = jid, dependent = dependent})
+      end
+    end
+  end
+end
+
+-- One that failed long ago only expires: its end was the failure.
+function cancellation.delete(job, expired)
+  local jid = job.jid
+  if archive.is_on() then
+    if job.state == 'failed' then archive_backfill.append(job) end
+    if not expired then archive.append(job, 'cancel', args.time('now'), {state = 'cancelled'}) end
+  end
+  local event = {event = 'canceled', jid = jid, queue = job.queue, worker = job.worker}
+  events.publish(event)
+  if job.worker ~= '' then
+    redis.call('ZREM', keys.worker_jobs(job.worker), jid)
+    events.publish_to_worker(job.worker, event)
+  end
+  queue_sets.remove(job.queue, jid)
+  if job.terms then
+    constraints.release(job, true)
+    limits.release(job, args.time('now'))
+  end
+  dependency.unlink_all(jid)
+  redis.call('UNLINK', keys.dependents(jid))
+  if job.state == 'failed' then failures.leave_group(job) end
+  tagging.detach(jid, json.parse_texts(job.tags))
+  events.publish_tracked('canceled', jid)
+  redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid))
+end

@@ -1,0 +1,38 @@
+-- constraint_keys: whether what keys of uniqueness, limits and rates say of jobs is so.
+
+local DAY = 86400
+
+-- Entries that hold for a time expire by themselves; others count for nothing once their job has ended, and are litter.
+function constraint_keys.check_unique(here, key)
+  local ends, jid = uniqueness.read_entry(key)
+  local job = jid and redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
+  if ends and redis.call('TTL', here.key) ~= -1 then return 1 end
+  if ends or not job or job[1] == 'complete' or constraints.read(job[2]).unique ~= key then
+    findings.add('unique-without-job', {key = key, jid = jid}, function() redis.call('DEL', here.key) end)
+  end
+  return 1
+end
+
+function constraint_keys.check_running(here, key)
+  return key_types.scan_members(here, 'ZSCAN', function(jid)
+    if redis.call('HGET', keys.job(jid), 'state') ~= 'running' then
+      findings.add('holding-not-running', {jid = jid, key = key}, key_types.remove(here, jid))
+    end
+  end)
+end
+
+function constraint_keys.check_held_back(here, key)
+  return key_types.scan_members(here, 'ZSCAN', function(jid)
+    local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
+    if not job[1] or constraints.read(job[2]).key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
+      findings.add('held-back-elsewhere', {jid = jid, key = key}, key_types.remove(here, jid))
+    end
+  end)
+end
+
+function constraint_keys.check_starts(here, of)
+  if redis.call('TTL', here.key) == -1 then
+    findings.add('starts-forever', {of = of}, function() redis.call('EXPIRE', here.key, DAY) end)
+  end
+  return 1
+end

@@ -1,0 +1,94 @@
+-- dependency_links: dependencies, as both sides store them, and the notes on what of them is left for later.
+
+local MOST_NOTES = 10
+
+-- The state of a job; nil when there is no job.
+function dependency_links.read_state(jid)
+  return redis.call('HGET', keys.job(jid), 'state') or (redis.call('EXISTS', keys.job(jid)) == 1 and '' or nil)
+end
+
+-- Whether left-over upkeep of `jid` will yet come to `other`. (With still more notes than are looked at, it comes to it earlier: no harm.)
+function dependency_links.is_deferred(what, jid, other)
+  for number = 1, MOST_NOTES do
+    if redis.call('SISMEMBER', keys.deferred_jids(what .. ':' .. number .. ':' .. jid), other) == 1 then return true end
+  end
+  return false
+end
+
+function dependency_links.check_dependencies(here, jid)
+  local state = dependency_links.read_state(jid)
+  if here.at == '0' and state and state ~= '' and state ~= 'depends' then
+    findings.add('not-held', {jid = jid, state = state}, function() dependency_links.block(jid, here.now) end)
+  end
+  return key_types.scan_members(here, 'SSCAN', function(other) dependency_links.check_dependency(jid, state, other, here.now) end)
+end
+
+-- A job that is still to run waits for its dependencies; one that runs or is through needs them no more.
+function dependency_links.block(jid, now)
+  local job = record.read(jid)
+  if job.state == 'waiting' or job.state == 'scheduled' or job.state == 'stalled' then
+    local due = redis.call('ZSCORE', keys.scheduled(job.queue), jid)
+    queue_sets.remove(job.queue, jid)
+    queue_sets.add_depending(job.queue, jid, now)
+    record.set_fields(jid, 'state', 'depends')
+    if due then record.set_fields(jid, 'scheduled', due) end
+  else
+    dependency.unlink_all(jid)
+  end
+end
+
+function dependency_links.check_dependency(jid, state, other, now)
+  local problem
+  local others = dependency_links.read_state(other)
+  if not state then
+    problem = 'dependency-without-job'
+  elseif not others and dependency_links.is_deferred('canceled', other, jid) then
+    return
+  elseif other == jid or (not others or others == 'complete') and not dependency_links.is_deferred('release', other, jid) then
+    problem = 'dependency-satisfied'
+  elseif others and others ~= 'complete' and redis.call('SISMEMBER', keys.dependents(other), jid) == 0 and not dependency_links.is_deferred('release', other, jid) then
+    findings.add('one-sided', {jid = jid, dependency = other}, function() redis.call('SADD', keys.dependents(other), jid) end)
+  end
+  if problem then
+    findings.add(problem, {jid = jid, dependency = other}, function()
+      dependency.unlink(jid, {other})
+      dependency.release(jid, now)
+    end)
+  end
+end
+
+function dependency_links.check_dependents(here, jid)
+  return key_types.scan_members(here, 'SSCAN', function(other)
+    if redis.call('SISMEMBER', keys.dependencies(other), jid) == 1 or dependency_links.is_deferred('unlink', other, jid) then return end
+    findings.add('one-sided', {jid = other, dependency = jid}, function()
+      local state = dependency_links.read_state(jid)
+      if dependency_links.read_state(other) == 'depends' and state and state ~= 'complete' and other ~= jid then
+        redis.call('SADD', keys.dependencies(other), jid)
+      else
+        redis.call('SREM', here.key, other)
+      end
+    end)
+  end)
+end
+
+-- A note that can't be read would stop the upkeep of all calls to come.
+function dependency_links.is_readable(note) return string.find(note, '^%l+:%d+:.') ~= nil end
+
+function dependency_links.check_notes(here)
+  return key_types.scan_members(here, 'SSCAN', function(note)
+    if dependency_links.is_readable(note) and redis.call('EXISTS', keys.deferred_jids(note)) == 1 then return end
+    findings.add('note-without-rest', {note = note}, function() redis.call('SREM', here.key, note) end)
+  end)
+end
+
+function dependency_links.check_deferred_jids(here, note)
+  if not dependency_links.is_readable(note) then
+    findings.add('rest-without-note', {note = note}, function() redis.call('UNLINK', here.key) end)
+  else
+    local notes = (string.find(note, '^failed:') or string.find(note, '^canceled:')) and keys.deferred_failures() or keys.deferred()
+    if redis.call('SISMEMBER', notes, note) == 0 then
+      findings.add('rest-without-note', {note = note}, function() redis.call('SADD', notes, note) end)
+    end
+  end
+  return 1
+end

@@ -1,0 +1,88 @@
+-- job_fields: whether a job is whole. (Whether it is where it should be: job_location.lua.)
+
+local MOST_TAGS = 1000
+
+local FIELDS = {
+  'jid', 'klass', 'data', 'queue', 'state', 'worker', 'priority', 'tags', 'expires', 'retries', 'remaining', 'time', 'failure',
+}
+local TEXTS = {klass = '', queue = '', worker = '', data = '{}', tags = '[]', failure = '{}'}
+local NUMBERS = {priority = 0, expires = 0, retries = 5, remaining = 5}
+local STATES = {waiting = true, scheduled = true, depends = true, running = true, stalled = true, failed = true, complete = true}
+local reached
+
+-- Returns how much work it was.
+function job_fields.check(jid, now)
+  local values, job = redis.call('HMGET', keys.job(jid), 'scheduled', 'x-fence', unpack(FIELDS)), {}
+  job.scheduled, job.fence = values[1], tonumber(values[2])
+  for i, name in ipairs(FIELDS) do job[name] = values[i + 2] end
+  local places = job_location.read_sets(jid, job.queue or '')
+  job_fields.check_fields(jid, job, places, now)
+  local work = 3 + job_location.check(jid, job, places, now)
+  if job.fence then job_fields.check_fence(jid, job.fence) end
+  return work + job_fields.check_tags(jid, json.parse_texts(job.tags), now)
+end
+
+-- What is missing or can't be read gets its default in `job` too, so that the other checks can go on.
+function job_fields.check_fields(jid, job, places, now)
+  local missing, written = {}, {}
+  for _, name in ipairs(FIELDS) do
+    if not job_fields.is_readable(jid, job, name) then
+      missing[#missing + 1] = name
+      job[name] = job_fields.find_default(jid, job, places, name, now)
+      written[#written + 1], written[#written + 2] = name, job[name]
+    end
+  end
+  if #missing == 0 then return end
+  local lacking = table.concat(missing, ', ')
+  findings.add('fields', {jid = jid, fields = missing}, function()
+    record.set_fields(jid, unpack(written))
+    if string.find(lacking, 'klass') or string.find(lacking, 'data') then
+      job_location.fail(jid, job, places, 'The job lacked ' .. lacking, now)
+    end
+  end)
+end
+
+function job_fields.is_readable(jid, job, name)
+  local value = job[name]
+  if name == 'jid' then return value == jid end
+  if name == 'state' then return STATES[value] end
+  if name == 'data' then return args.is_given(value) end
+  if name == 'tags' then return value and type(select(2, pcall(cjson.decode, value))) == 'table' end
+  if name == 'failure' and job.state == 'failed' then return failures.group_of(value) end
+  if name == 'failure' then return not value or type(select(2, pcall(cjson.decode, value))) == 'table' end
+  if name == 'expires' and value == '' then return true end
+  if TEXTS[name] then return value end
+  local number = tonumber(value)
+  return number and number == number and math.abs(number) ~= math.huge
+end
+
+function job_fields.find_default(jid, job, places, name, now)
+  if name == 'jid' then return jid end
+  if name == 'time' then return record.format_time(now) end
+  if name == 'state' then return job_location.guess_state(places, job.queue) end
+  if name == 'remaining' then return job.retries end
+  if name == 'failure' and job.state == 'failed' then return job_location.encode_failure('The record of its failure was missing', '', now) end
+  return TEXTS[name] or NUMBERS[name]
+end
+
+function job_fields.check_fence(jid, fence)
+  reached = reached or tonumber(redis.call('GET', keys.fence())) or 0
+  if fence <= reached or fence > 1e15 then return end
+  findings.add('fence-behind', {jid = jid, fence = fence, counter = reached}, function()
+    redis.call('SET', keys.fence(), string.format('%.0f', fence))
+    reached = fence
+  end)
+end
+
+function job_fields.check_tags(jid, tags, now)
+  for i = 1, math.min(#tags, MOST_TAGS) do
+    local tag = tags[i]
+    if not redis.call('ZSCORE', keys.tag(tag), jid) then
+      findings.add('tag-without-entry', {jid = jid, tag = tag}, function()
+        redis.call('ZADD', keys.tag(tag), now, jid)
+        job_indexes.set_tag_count(tag)
+      end)
+    end
+  end
+  return #tags
+end

@@ -1,0 +1,87 @@
+-- enqueue: a job comes into a queue, new or from wherever it was.
+
+local DEFAULT_RETRIES = 5
+local MOST_DEPENDENCIES = 1000
+
+-- `put` has the arguments of the command put, checked; what is absent is kept from the job there is.
+function enqueue.put(put)
+  local job = record.find(put.jid)
+  local terms = put.terms and constraints.parse(put.terms)
+  local other = terms and constraints.find_conflict(terms, job, put.now)
+  if other then return other end
+  local depends = put.depends or {}
+  dependency.check_not_itself(put.jid, depends)
+  if job and #depends > 0 and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
+    errors.bad_argument('depends', nil, 'would replace too many dependencies; take them off first')
+  end
+  local tags = put.tags or (job and json.parse_texts(job.tags)) or {}
+  local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
+  local priority = put.priority or (job and job.priority) or 0
+
+  if job and archive.is_on() then
+    if job.state == 'complete' or job.state == 'failed' then
+      archive_backfill.append(job)
+    else
+      archive.append(job, 'move', put.now, {to = put.queue})
+    end
+  end
+  events.publish_put(put.jid, put.queue)
+  history.append_put(put.jid, job, put.now, put.queue)
+  if job then enqueue.remove_former(job, put.worker or '', depends, put.now) end
+  tagging.attach(put.jid, tags, put.now)
+  dependency.link(put.jid, depends)
+  local state = enqueue.add(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
+  record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', json.number(priority), 'tags', json.texts(tags),
+    'state', state, 'worker', '', 'expires', '0', 'queue', put.queue, 'retries', json.number(retries), 'remaining', json.number(retries),
+    'time', record.format_time(put.now))
+  if #depends > 0 then
+    record.set_fields(put.jid, 'x-after', json.texts(depends))
+    if job then record.delete_fields(put.jid, 'x-on-failed') end
+  end
+  if put.within then
+    record.set_fields(put.jid, 'x-start-by', put.now + put.within)
+  elseif job then
+    record.delete_fields(put.jid, 'x-start-by')
+  end
+  if put.context then record.set_fields(put.jid, 'x-context', put.context) end
+  local former = job and job.terms
+  if terms or former then constraints.apply(put.jid, put.terms, terms or constraints.read(former), former, put.now) end
+  queue_sets.register_queue(put.queue, put.now)
+  events.publish_tracked('put', put.jid)
+  return put.jid
+end
+
+-- Where a job goes: held by dependencies, scheduled, or waiting.  Returns the state, which the caller writes.
+function enqueue.add(jid, queue, priority, delay, now, may_depend)
+  local due = delay > 0 and now + delay or nil
+  if may_depend and dependency.is_blocked(jid) then
+    queue_sets.add_depending(queue, jid, now)
+    if due then record.set_fields(jid, 'scheduled', due) end
+    return 'depends'
+  end
+  return queue_sets.add(queue, jid, priority, due, now)
+end
+
+-- Out of everything that held the job as it was.
+-- @seldom
+function enqueue.remove_former(job, worker, depends, now)
+  tagging.detach(job.jid, json.parse_texts(job.tags))
+  if #depends > 0 then
+    local wanted = {}
+    for _, other in ipairs(depends) do wanted[other] = true end
+    local dropped = {}
+    for _, other in ipairs(redis.call('SMEMBERS', keys.dependencies(job.jid))) do
+      if not wanted[other] then dropped[#dropped + 1] = other end
+    end
+    dependency.unlink(job.jid, dropped)
+  end
+  if job.queue ~= '' then queue_sets.remove(job.queue, job.jid) end
+  if job.terms then limits.release(job, now) end
+  if job.worker ~= '' then
+    redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
+    if job.worker ~= worker then events.publish_lock_lost(job.worker, job.jid) end
+  end
+  if job.state == 'complete' then redis.call('ZREM', keys.completed(), job.jid) end
+  if job.state == 'failed' then failures.leave_group(job) end
+  record.delete_fields(job.jid, 'grace', 'scheduled', 'x-lost')
+end

@@ -1,0 +1,95 @@
+-- foreign_import: entries leave the keys of another system, one by one, each with what becomes of it.
+
+local MOST = 100
+local MOST_BYTES = 262144
+local DEAD_AFTER = 360
+local NEXT = {right = {-1, 'RPOP'}, left = {0, 'LPOP'}}
+
+local function answer(came)
+  return '{"taken":' .. came.taken .. ',"passed":' .. came.passed .. ',"refused":' .. json.list(came.refused)
+    .. ',"more":' .. tostring(came.more) .. '}'
+end
+
+local function count(came, entry, refused)
+  if refused then came.refused[#came.refused + 1] = refused else came.taken = came.taken + 1 end
+  came.bytes = came.bytes + #entry
+end
+
+local function full(came, most)
+  return came.taken + came.passed + #came.refused >= math.min(most, MOST) or came.bytes >= MOST_BYTES
+end
+
+local function nothing() return {taken = 0, passed = 0, refused = {}, bytes = 0, more = true} end
+
+-- `source`: {prefix, into, now, first_retry}.  Entries leave a list from one side until `came` is full.  Returns whether the list is empty.
+local function empty(source, key, queue, side, came, most)
+  local ours, index, pop = source.into .. queue, unpack(NEXT[side])
+  local at = {key = key, queue = function() return ours end, first_retry = source.first_retry}
+  while not full(came, most) do
+    local entry = redis.call('LINDEX', key, index)
+    if not entry then return true end
+    at.now = source.now + came.taken * 0.000001 -- handed out in this order
+    count(came, entry, foreign_format.put(entry, at))
+    redis.call(pop, key)
+  end
+  return false
+end
+
+function foreign_import.take_from_list(source, queue, side, most)
+  if not NEXT[side] then errors.bad_argument('side', side, 'must be left or right') end
+  args.name('into', source.into .. queue)
+  local came = nothing()
+  came.more = not empty(source, keys.foreign_queue(source.prefix, queue), queue, side, came, most)
+  return answer(came)
+end
+
+-- Nodes of exq that are dead by its own defaults: six heartbeats of a minute are missing.  One that lives but was given other defaults
+-- still says something of itself.
+function foreign_import.is_dead(source, node)
+  local beat = redis.call('ZSCORE', keys.foreign_heartbeats(source.prefix), node)
+  return beat and tonumber(beat) <= source.now - DEAD_AFTER and redis.call('EXISTS', keys.foreign_node(source.prefix, node)) == 0
+end
+
+function foreign_import.list_dead_nodes(source)
+  local dead = {}
+  for _, node in ipairs(redis.call('ZRANGE', keys.foreign_heartbeats(source.prefix), '-inf', source.now - DEAD_AFTER, 'BYSCORE', 'LIMIT', 0, 1000)) do
+    if foreign_import.is_dead(source, node) then dead[#dead + 1] = node end
+  end
+  return json.texts(dead)
+end
+
+-- What a dead node took and didn't end, of some queues.
+function foreign_import.take_from_backups(source, node, queues, most)
+  local came = nothing()
+  came.more = false
+  for _, queue in ipairs(foreign_import.is_dead(source, node) and queues or {}) do
+    args.name('into', source.into .. queue)
+    came.more = not empty(source, keys.foreign_backup(source.prefix, node, queue), queue, 'right', came, most)
+    if came.more then break end
+  end
+  return answer(came)
+end
+
+function foreign_import.take_from_sorted_set(source, name, offset, most, queues)
+  local key, into, now, wanted = keys.foreign_sorted(source.prefix, name), source.into, source.now, {}
+  for _, queue in ipairs(queues) do wanted[queue] = true end
+  local came = nothing()
+  local at = {
+    key = key, queue = function(job) return job.queue and type(job.queue) == 'string' and into .. job.queue end, first_retry = source.first_retry,
+  }
+  while not full(came, most) do
+    local entry, score = unpack(redis.call('ZRANGE', key, offset + came.passed, offset + came.passed, 'WITHSCORES'))
+    if not entry then
+      came.more = false
+      break
+    end
+    if #queues > 0 and not wanted[foreign_format.read_queue(entry)] then
+      came.passed = came.passed + 1
+    else
+      at.score, at.due, at.now = score, tonumber(score), now + came.taken * 0.000001
+      count(came, entry, foreign_format.put(entry, at))
+      redis.call('ZREM', key, entry)
+    end
+  end
+  return answer(came)
+end

@@ -1,0 +1,52 @@
+-- json_slices: parts of a JSON text as the very bytes that they are. Decoding and encoding them again would turn 1.0 into 1 and [] into {}.
+
+-- Where the string that begins at a quote ends.
+function json_slices.find_string_end(text, quote)
+  local at = quote + 1
+  while true do
+    at = string.find(text, '["\\]', at)
+    if string.byte(text, at) == 34 then return at end
+    at = at + 2
+  end
+end
+
+-- Where the value that begins at `first` ends.
+function json_slices.find_value_end(text, first)
+  local opening = string.sub(text, first, first)
+  if opening == '"' then return json_slices.find_string_end(text, first) end
+  if opening ~= '[' and opening ~= '{' then return string.find(text, '[,}%]%s]', first) - 1 end
+  local at, depth = first, 0
+  while true do
+    at = string.find(text, '["%[%]{}]', at)
+    local mark = string.sub(text, at, at)
+    if mark == '"' then
+      at = json_slices.find_string_end(text, at)
+    elseif mark == '[' or mark == '{' then
+      depth = depth + 1
+    else
+      depth = depth - 1
+      if depth == 0 then return at end
+    end
+    at = at + 1
+  end
+end
+
+-- The value of each wanted name in an object that is known to be JSON; of a name that is there twice the last, as parsers have it.
+function json_slices.find_members(text, wanted)
+  local found = {}
+  local at = string.find(text, '"', 1, true)
+  while at do
+    local name_end = json_slices.find_string_end(text, at)
+    local name = string.sub(text, at, name_end)
+    if string.find(name, '\\', 1, true) then
+      local valid, decoded = pcall(cjson.decode, '[' .. name .. ']')
+      name = valid and '"' .. decoded[1] .. '"' or name
+    end
+    local first = string.find(text, '%S', string.find(text, ':', name_end, true) + 1)
+    local last = json_slices.find_value_end(text, first)
+    name = string.sub(name, 2, -2)
+    if wanted[name] then found[name] = string.sub(text, first, last) end
+    at = string.find(text, '"', last + 1, true)
+  end
+  return found
+end

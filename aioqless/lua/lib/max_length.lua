@@ -1,0 +1,16 @@
+-- max_length: how many jobs a queue may hold, where somebody said so. Binds what is put; what retries, goes on or recurs always finds room.
+
+local most_of = {}
+
+-- Refuse a job that would make its queue longer than it may be, with `ahead` others of this call before it; one that is there already doesn't.
+function max_length.check(queue, jid, ahead)
+  if most_of[queue] == nil then
+    most_of[queue] = tonumber(redis.call('HGET', keys.config(), queue .. '-max-length')) or 0
+  end
+  if most_of[queue] <= 0 or redis.call('HGET', keys.job(jid), 'queue') == queue then return end
+  local length = redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue))
+    + redis.call('ZCARD', keys.scheduled(queue)) + redis.call('ZCARD', keys.depends(queue))
+  if length + (ahead or 0) >= most_of[queue] then
+    errors.raise('FULL', 'the queue holds as many jobs as it may', {queue = queue, length = length, limit = most_of[queue]})
+  end
+end

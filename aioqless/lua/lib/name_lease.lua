@@ -1,0 +1,39 @@
+-- name_lease: whose a worker's stable name is, so that two never have it at once.
+
+local PROMISE = 60  -- it renews its claim well within so many seconds, or is as good as gone
+local KEPT_FOR = 3600
+
+function name_lease.raise_taken(worker, former, silent)
+  local told = json.parse_object(former)
+  errors.raise('NAMETAKEN', 'another worker has this name', {
+    worker = worker, id = told.id, host = told.host, place = told.place, pid = told.pid, started = told.started,
+    silent = math.floor(silent),
+  })
+end
+
+-- Whoever is where the former one was can see whether it lives, and says so by `gone`; elsewhere only its silence tells.
+-- `told` is JSON: {id, host, place, pid, started}.  Returns whether somebody else had the name before.
+function name_lease.claim(worker, told, gone, now)
+  local key, mine = keys.name_lease(worker), cjson.decode(told)
+  local kept = redis.call('HMGET', key, 'told', 'renewed')
+  local former = json.parse_object(kept[1])
+  local another = former.id ~= nil and former.id ~= mine.id
+  if another and former.id ~= gone then
+    local silent = now - (tonumber(kept[2]) or 0)
+    if silent <= PROMISE or (former.place == mine.place and mine.place ~= '') then name_lease.raise_taken(worker, kept[1], silent) end
+  end
+  redis.call('HSET', key, 'told', told, 'renewed', now)
+  redis.call('EXPIRE', key, KEPT_FOR)
+  return another
+end
+
+-- Only who has the name may act under it.
+function name_lease.check(worker, id, now)
+  local kept = redis.call('HMGET', keys.name_lease(worker), 'told', 'renewed')
+  if kept[1] and json.parse_object(kept[1]).id ~= id then name_lease.raise_taken(worker, kept[1], now - (tonumber(kept[2]) or 0)) end
+end
+
+function name_lease.release(worker, id)
+  local key = keys.name_lease(worker)
+  if json.parse_object(redis.call('HGET', key, 'told')).id == id then redis.call('UNLINK', key) end
+end

@@ -1,0 +1,126 @@
+-- recurring_jobs: recurring jobs as callers make and see them. (How they are changed: recurring_update.lua. Their instances: recurring_spawn.lua, cron.lua.)
+-- Those with an interval are where live clients have theirs, those with a cron expression below our own prefix, where no peer meets them.
+
+local DEFAULT_RETRIES = 5
+
+-- Where a template is: its hash, its queue, the set with its turn and when that is. nil when there is none.
+function recurring_jobs.find(jid)
+  local key, turns = keys.cron(jid), keys.ticks()
+  local f = redis.call('HMGET', key, 'queue', 'x-paused')
+  if not f[1] then
+    key = keys.template(jid)
+    f = redis.call('HMGET', key, 'queue', 'x-paused')
+    turns = keys.recurring(f[1] or '')
+  end
+  if not f[1] then return nil end
+  local due = tonumber(redis.call('ZSCORE', turns, jid))  -- a peer that puts it anew ends its pause
+  return {jid = jid, key = key, queue = f[1], turns = turns, due = due, paused = f[2] and not due, is_cron = key == keys.cron(jid)}
+end
+
+function recurring_jobs.require(jid)
+  local template = recurring_jobs.find(jid)
+  if not template then errors.raise('NOJOB', 'there is no such recurring job', {jid = jid}) end
+  return template
+end
+
+-- A template that exists keeps its count, and stays paused if it is; its clock starts again.
+-- One that the code declares keeps its clock too, unless its schedule changed, and its queue where the code names none.
+function recurring_jobs.put(recur)
+  if recur.terms then constraints.parse(recur.terms) end
+  local jid, former = recur.jid, recurring_jobs.find(recur.jid)
+  local key = recur.cron and keys.cron(jid) or keys.template(jid)
+  if former and recur.anywhere then recur.queue = former.queue end
+  local turns = recur.cron and keys.ticks() or keys.recurring(recur.queue)
+  local kept = former and recur.declared and recurring_jobs.has_same_schedule(former, recur)
+  local due = kept and former.due or recur.next
+  if former and former.key ~= key then
+    redis.call('RENAME', former.key, key)
+    redis.call('HDEL', key, 'interval', 'cron', 'timezone')
+  end
+  redis.call('HSET', key, 'jid', jid, 'klass', recur.klass, 'data', recur.data, 'priority', recur.priority or 0,
+    'tags', json.texts(recur.tags or {}), 'state', 'recur', 'queue', recur.queue, 'retries', recur.retries or DEFAULT_RETRIES,
+    'backlog', recur.backlog or 0)
+  if recur.cron then
+    redis.call('HSET', key, 'type', 'cron', 'cron', recur.cron, 'timezone', recur.timezone)
+  else
+    redis.call('HSET', key, 'type', 'interval', 'interval', recur.interval)
+  end
+  redis.call('HSETNX', key, 'count', 0)
+  if recur.terms then redis.call('HSET', key, 'x-terms', recur.terms) else redis.call('HDEL', key, 'x-terms') end
+  if recur.backlog then redis.call('HDEL', key, 'x-coalesce') else redis.call('HSET', key, 'x-coalesce', 1) end
+  if recur.declared then redis.call('HSET', key, 'x-declared', recur.now) else redis.call('HDEL', key, 'x-declared') end
+  if former and not (former.turns == turns and former.due == due) then redis.call('ZREM', former.turns, jid) end
+  if not (former and former.paused) then
+    redis.call('HDEL', key, 'x-paused')
+    redis.call('ZREM', keys.paused_recurring(), jid)
+    recurring_jobs.schedule_next(turns, recur.queue, jid, due)
+  end
+  queue_sets.register_queue(recur.queue, recur.now)
+  return not former and 'made' or kept and 'kept' or 'retimed'
+end
+
+function recurring_jobs.has_same_schedule(former, recur)
+  if former.is_cron ~= (recur.cron ~= nil) then return false end
+  local f = redis.call('HMGET', former.key, 'interval', 'cron', 'timezone')
+  return recur.cron and f[2] == recur.cron and f[3] == recur.timezone or not recur.cron and tonumber(f[1]) == recur.interval
+end
+
+-- Its turn comes then. Who slept until some later time is told: a worker of the queue, or whoever reckons ticks.
+function recurring_jobs.schedule_next(turns, queue, jid, due)
+  if redis.call('ZADD', turns, 'CH', due, jid) == 0 or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then return end
+  if turns == keys.ticks() then redis.call('PUBLISH', keys.ticks_channel(), '') else events.publish_ready(queue) end
+end
+
+function recurring_jobs.remove(jid)
+  local queue = redis.call('HGET', keys.template(jid), 'queue')
+  if queue then redis.call('ZREM', keys.recurring(queue), jid) end
+  redis.call('ZREM', keys.ticks(), jid)
+  redis.call('ZREM', keys.paused_recurring(), jid)
+  redis.call('UNLINK', keys.template(jid), keys.cron(jid))
+  return '1'
+end
+
+-- Of these jids, those that the code declared and no longer has are taken off; returns them.
+function recurring_jobs.remove_undeclared(jids)
+  local gone = {}
+  for _, jid in ipairs(jids) do
+    local template = recurring_jobs.find(jid)
+    if template and redis.call('HEXISTS', template.key, 'x-declared') == 1 then
+      recurring_jobs.remove(jid)
+      gone[#gone + 1] = jid
+    end
+  end
+  return gone
+end
+
+-- JSON; nil for a template that doesn't exist.
+function recurring_jobs.view(jid)
+  local template = recurring_jobs.find(jid)
+  if not template then return nil end
+  local f = redis.call('HMGET', template.key, 'klass', 'priority', 'interval', 'retries', 'count', 'data', 'tags', 'backlog', 'x-coalesce',
+    'cron', 'timezone', 'x-declared')
+  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[1] or '') .. ',"state":"recur","queue":' .. cjson.encode(template.queue)
+    .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[2]) or 0))
+    .. ',"interval":' .. (template.is_cron and 'null' or json.number(tonumber(f[3]) or 0))
+    .. ',"retries":' .. json.number(tonumber(f[4]) or 0) .. ',"count":' .. json.number(tonumber(f[5]) or 0)
+    .. ',"data":' .. cjson.encode(f[6] or 'null') .. ',"tags":' .. json.clean_list(f[7])
+    .. ',"backlog":' .. json.number(tonumber(f[8]) or 0) .. ',"coalesce":' .. tostring(f[9] ~= false and tonumber(f[8]) == 0)
+    .. ',"cron":' .. (f[10] and cjson.encode(f[10]) or 'null') .. ',"timezone":' .. (f[11] and cjson.encode(f[11]) or 'null')
+    .. ',"paused":' .. tostring(template.paused and true or false) .. ',"declared":' .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
+    .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. '}'
+end
+
+-- JSON: some of the templates whose turns are in a queue; or of those that no peer sees the turns of, the paused last.
+function recurring_jobs.list_page(queue, offset, count)
+  local jids
+  if queue then
+    jids = listing.read_page(keys.recurring(queue), 0, math.huge, offset, count)
+  else
+    jids = listing.read_page(keys.ticks(), 0, math.huge, offset, count)
+    local from = math.max(0, offset - redis.call('ZCARD', keys.ticks()))
+    for _, jid in ipairs(listing.read_page(keys.paused_recurring(), 0, math.huge, from, count - #jids)) do jids[#jids + 1] = jid end
+  end
+  local views = {}
+  for _, jid in ipairs(jids) do views[#views + 1] = recurring_jobs.view(jid) end
+  return json.list(views)
+end

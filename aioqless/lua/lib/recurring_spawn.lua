@@ -1,0 +1,74 @@
+-- recurring_spawn: templates that put an instance of themselves whenever an interval has passed.
+
+local MOST_PASSED = 100
+local passed = 0
+
+-- Make due instances, at most so many; later calls make the others.
+function recurring_spawn.run(queue, now, most)
+  if most <= 0 then return end
+  local due = redis.call('ZRANGE', keys.recurring(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  if #due == 0 or recurring_spawn.is_memory_full() then return end
+  for i = 1, #due, 2 do
+    most = most - recurring_spawn.spawn_due(queue, due[i], math.floor(tonumber(due[i + 1])), now, most)
+    if most <= 0 then return end
+  end
+end
+
+-- The instances of one template that are due since `tick`; returns how many.
+-- @seldom
+function recurring_spawn.spawn_due(queue, jid, tick, now, most)
+  local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'x-coalesce')
+  local interval, backlog = tonumber(f[6]), tonumber(f[7]) or 0
+  if not f[1] or not interval or interval <= 0 then return 0 end
+  local missed = (now - tick) / interval
+  if backlog > 0 and missed > backlog then
+    tick = tick + math.ceil(missed - backlog) * interval
+  elseif backlog == 0 and f[8] then
+    tick = tick + math.floor(missed) * interval
+  end
+  local made = 0
+  while tick <= now and made < most and recurring_spawn.create_instance(keys.template(jid), jid, queue, f, tick, now) do
+    tick = tick + interval
+    made = made + 1
+  end
+  redis.call('ZADD', keys.recurring(queue), tick, jid)
+  return made
+end
+
+-- An instance of the template with this hash, which has these fields, as of `tick`. Returns its jid; where its terms say that
+-- there is such a job already, that one's; nil if none could be made.
+function recurring_spawn.create_instance(key, template, queue, f, tick, now)
+  local terms = redis.call('HGET', key, 'x-terms')
+  local alone = constraints.read(terms).unique
+  local other = alone and uniqueness.find_holder(alone, now)
+  if other then return other end
+  local jid = recurring_spawn.find_free_jid(key, template)
+  if not jid then return nil end
+  local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parse_texts(f[4])
+  record.set_fields(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
+    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.format_time(tick),
+    'spawned_from_jid', template)
+  if terms then constraints.apply(jid, terms, constraints.read(terms), nil, now) end
+  tagging.attach(jid, tags, now)
+  history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
+  queue_sets.add_waiting(queue, jid, priority_score.compute(priority, tick))
+  return jid
+end
+
+-- The next instance's jid: the template's and a number.  Those in use, after a template was taken off and put on again,
+-- are passed over: they may be running.  With too many of them, later calls go on; nil until then.
+function recurring_spawn.find_free_jid(key, template)
+  while passed < MOST_PASSED do
+    local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', key, 'count', 1))
+    if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
+    passed = passed + 1
+  end
+end
+
+-- At maxmemory nothing new is made, so that what is there can be worked off.
+function recurring_spawn.is_memory_full()
+  local memory = redis.pcall('INFO', 'memory')
+  if type(memory) == 'table' then return false end
+  local most = tonumber(string.match(memory, 'maxmemory:(%d+)')) or 0
+  return most > 0 and tonumber(string.match(memory, 'used_memory:(%d+)')) >= most
+end

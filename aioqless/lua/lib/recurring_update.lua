@@ -1,0 +1,94 @@
+-- recurring_update: a recurring job is changed, paused, or run out of its turn.
+
+local MOST_TAGS = 1000
+
+-- Each option of an update, and how its value is checked; and those that only templates of one kind have.
+local CHECKS = {
+  priority = args.priority, retries = args.count, data = args.data, klass = args.name, queue = args.name, backlog = args.count,
+}
+local TIMES = {[false] = {interval = args.interval}, [true] = {cron = args.name, timezone = args.name, next = args.seconds}}
+
+-- All pairs are checked before the first is written.
+function recurring_update.update(jid, changes)
+  local template = recurring_jobs.require(jid)
+  local values = recurring_update.parse(template, changes)
+  local due = values.next or template.due
+  values.next = nil
+  if values.interval and due then due = due + values.interval - (tonumber(redis.call('HGET', template.key, 'interval')) or values.interval) end
+  for name, value in pairs(values) do redis.call('HSET', template.key, name, value) end
+  if values.backlog then redis.call('HDEL', template.key, 'x-coalesce') end
+  local queue = values.queue or template.queue
+  local turns = template.is_cron and keys.ticks() or keys.recurring(queue)
+  if template.due and (due ~= template.due or turns ~= template.turns) then
+    redis.call('ZREM', template.turns, jid)
+    recurring_jobs.schedule_next(turns, queue, jid, due)
+  end
+  if values.queue then queue_sets.register_queue(values.queue, args.time('now')) end
+  return '1'
+end
+
+function recurring_update.parse(template, changes)
+  if #changes % 2 == 1 then errors.bad_argument(changes[#changes], nil, 'has no value') end
+  local values = {}
+  for i = 1, #changes, 2 do
+    local name, value = changes[i], changes[i + 1]
+    local check = CHECKS[name] or TIMES[template.is_cron][name]
+    if not check then errors.bad_argument(name, value, 'is not something of a recurring job that can be changed') end
+    values[name] = check(name, value)
+  end
+  if (values.cron or values.timezone) and not values.next then errors.bad_argument('next', nil, 'must be told with another cron or timezone') end
+  return values
+end
+
+-- Only the template's own list: its instances get their tags when they are made.
+function recurring_update.change_tags(jid, tags, on)
+  local key = recurring_jobs.require(jid).key
+  local named, list, has = {}, {}, {}
+  for _, tag in ipairs(tags) do named[tag] = true end
+  for _, tag in ipairs(json.parse_texts(redis.call('HGET', key, 'tags'))) do
+    has[tag] = true
+    if on or not named[tag] then list[#list + 1] = tag end
+  end
+  for _, tag in ipairs(tags) do
+    if on and not has[tag] then
+      has[tag] = true
+      list[#list + 1] = tag
+    end
+  end
+  if on and #list > MOST_TAGS then errors.bad_argument('tags', list[#list], 'would be one tag too many: a recurring job has at most ' .. MOST_TAGS) end
+  redis.call('HSET', key, 'tags', json.texts(list))
+  return list
+end
+
+-- Out of its turns, so that nobody makes instances of it, peers neither.
+function recurring_update.pause(jid, now)
+  local template = recurring_jobs.require(jid)
+  redis.call('ZREM', template.turns, jid)
+  redis.call('HSET', template.key, 'x-paused', now)
+  redis.call('ZADD', keys.paused_recurring(), 'NX', now, jid)
+  return '1'
+end
+
+-- What would have come meanwhile isn't made up for: its clock starts again.
+function recurring_update.resume(jid, now, next)
+  local template = recurring_jobs.require(jid)
+  if template.is_cron and not next then errors.bad_argument('next', nil, 'must be told of a recurring job with a cron expression') end
+  redis.call('HDEL', template.key, 'x-paused')
+  redis.call('ZREM', keys.paused_recurring(), jid)
+  if not template.due then
+    local interval = tonumber(redis.call('HGET', template.key, 'interval')) or 0
+    recurring_jobs.schedule_next(template.turns, template.queue, jid, template.is_cron and next or now + interval)
+  end
+  return '1'
+end
+
+-- An instance at once, whatever its clock says, which goes on as it was. Returns the instance's jid.
+function recurring_update.run_now(jid, now)
+  local template = recurring_jobs.require(jid)
+  local f = redis.call('HMGET', template.key, 'klass', 'data', 'priority', 'tags', 'retries')
+  if not f[1] then errors.raise('BADSTATE', 'the recurring job has no klass', {jid = jid}) end
+  local instance = recurring_spawn.create_instance(template.key, jid, template.queue, f, now, now)
+  if not instance then errors.raise('BADSTATE', 'too many of its former instances are still there; call again', {jid = jid}) end
+  queue_sets.register_queue(template.queue, now)
+  return instance
+end

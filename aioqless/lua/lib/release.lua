@@ -1,0 +1,42 @@
+-- release: a run is given up for somebody else to begin anew.
+
+-- The job goes back to its former place in its queue, at no cost of a retry, or is delayed.  Returns its new state.
+function release.put_back(job, now, delay)
+  local jid = job.jid
+  history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
+  if archive.is_on() then archive.append_run(job, now, 'released') end
+  release.remove_from_worker(job, now)
+  if delay and delay > 0 then
+    local state = enqueue.add(jid, job.queue, job.priority, delay, now, false)
+    record.set_fields(jid, 'state', state, 'time', record.format_time(now))
+    return state
+  end
+  local since = job.put or now
+  record.set_fields(jid, 'state', 'waiting', 'time', record.format_time(since))
+  queue_sets.add_waiting(job.queue, jid, priority_score.compute(job.priority, since))
+  return 'waiting'
+end
+
+-- Nobody runs it any more; where it goes is the caller's part.
+function release.remove_from_worker(job, now)
+  record.delete_fields(job.jid, 'grace')
+  queue_sets.remove(job.queue, job.jid)
+  if job.terms then limits.release(job, now) end
+  redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
+  record.set_fields(job.jid, 'worker', '', 'expires', 0)
+end
+
+-- Release the next jobs that a dead worker holds, at most `most`; returns how many.  This costs no retry, but a job that was lost more
+-- often than it has retries, or than `max-lost`, fails: it may be what kills the worker.
+function release.release_worker(worker, now, most)
+  local jids = redis.call('ZRANGE', keys.worker_jobs(worker), 0, most - 1)
+  for _, jid in ipairs(jids) do
+    local job = record.read(jid)
+    redis.call('ZREM', keys.worker_jobs(worker), jid)
+    if job and job.state == 'running' and job.worker == worker then
+      local lost = locks.count_lost(job)
+      if not locks.fail_if_lost(job, lost, lost > job.retries, now) then release.put_back(job, now) end
+    end
+  end
+  return #jids
+end
