@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from redis import exceptions
 
+from aioqless.happening import cancel_and_wait
 from aioqless.replies import AWAY, Moved, Moving
 from aioqless.servers import Place, connected, place_of
 from aioqless.wire import Command, Wire
@@ -93,9 +94,8 @@ class Connection:
     async def aclose(self) -> None:
         """End the connection for good; calls under way, and later ones, raise ConnectionError."""
         self._closed = True
-        while self._connecting is not None and not self._connecting.done():
-            self._connecting.cancel()  # again, since asyncio.wait_for may lose a cancellation before Python 3.12
-            await asyncio.wait([self._connecting], timeout=CLOSING)
+        if self._connecting is not None:
+            await cancel_and_wait(self._connecting)
         if self._wire is not None:
             self._wire.close()
             with contextlib.suppress(TimeoutError):

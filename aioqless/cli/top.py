@@ -12,6 +12,7 @@ from redis import exceptions
 
 from aioqless.cli.app import Namespace, Url, app, run
 from aioqless.client import Client
+from aioqless.happening import cancel_and_wait
 
 if TYPE_CHECKING:
     from aioqless.cli.screen import Board, Keys, Looking
@@ -48,9 +49,7 @@ async def _live(client: Client, every: float) -> None:
                     await changed.wait()
                     changed.clear()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            await cancel_and_wait(*tasks)
 
 
 async def _look(board: Board, looking: Looking, changed: asyncio.Event, every: float) -> None:

@@ -16,6 +16,7 @@ from aioqless.cli.printing import console, hint
 from aioqless.cli.words import STYLES, brief, clock, plain, span
 from aioqless.client import Client
 from aioqless.events import AnyEvent, Missed, Stream
+from aioqless.happening import cancel_and_wait
 from aioqless.jobs import Job
 
 Wait = Annotated[bool, typer.Option("--wait", help=f"Watch until it is complete; exit code {FAILED} if it fails.")]
@@ -62,8 +63,7 @@ async def watched(client: Client, jids: Sequence[str], *, wait: bool) -> AsyncIt
             ended = [await client.jobs.wait(jid) for jid in jids]
             await asyncio.sleep(SOON)  # what the subscription still has to say of it
         finally:
-            telling.cancel()
-            await asyncio.wait([telling])
+            await cancel_and_wait(telling)
     for job in ended:
         _tell_end(job, time.time() - began)
     failed = [job for job in ended if job.state == "failed"]

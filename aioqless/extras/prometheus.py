@@ -19,6 +19,7 @@ from aioqless import GIVEN, Client, Job, around, on, resource
 from aioqless.connection import AWAY
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
+from aioqless.happening import cancel_and_wait
 
 with require_extra("prometheus"):
     from prometheus_client import Counter, Gauge, Histogram, start_http_server
@@ -65,7 +66,7 @@ async def metrics(client: Client = GIVEN) -> AsyncIterator[Metrics]:
     try:
         yield Metrics()
     finally:
-        reading.cancel()
+        await cancel_and_wait(reading)
         if server and thread:
             await asyncio.to_thread(server.shutdown)
             server.server_close()

@@ -15,6 +15,7 @@ from aioqless.client import Client
 from aioqless.connection import AWAY
 from aioqless.handlers.resources import Resource
 from aioqless.handlers.takes import given
+from aioqless.happening import cancel_and_wait
 from aioqless.log import log
 
 
@@ -35,8 +36,7 @@ def on_lag(seconds: float, *queues: str, every: float = 15.0) -> Callable[[Calla
             try:
                 yield watch
             finally:
-                watch.cancel()
-                await asyncio.wait([watch])
+                await cancel_and_wait(watch)
 
         return Resource(watched, type(f"lag of {fn.__qualname__}", (), {}), {"client": Client, **given(fn)})
 

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from aioqless.connection import AWAY
 from aioqless.errors import NoSuchJob
+from aioqless.happening import cancel_and_wait
 from aioqless.pubsub import subscribed, told_by
 from aioqless.scripts import Scripts
 
@@ -20,9 +21,6 @@ ENDS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"cance
 THROUGH = ("complete", "failed")
 
 Seen = TypeVar("Seen")
-
-
-CLOSING = 1.0  # seconds after which a cancellation counts as lost
 
 
 class Followers:
@@ -118,7 +116,5 @@ class Followers:
         """Let nobody wait any longer."""
         self._closed = True
         self._wake(*self._waiting)
-        listening = self._listening
-        while listening is not None and not listening.done():
-            listening.cancel()  # again, since asyncio.wait_for may lose a cancellation before Python 3.12
-            await asyncio.wait([listening], timeout=CLOSING)
+        if self._listening is not None:
+            await cancel_and_wait(self._listening)

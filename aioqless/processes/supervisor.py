@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import signal
 from dataclasses import dataclass, field
 
-from aioqless.happening import happens
+from aioqless.happening import cancel_and_wait, happens
 from aioqless.log import log
 from aioqless.processes.child import Child, Command
 
@@ -114,9 +113,9 @@ class Supervisor:
         async with asyncio.TaskGroup() as places:
             for place in self._places:
                 places.create_task(self._keep(place))
-        rolling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await rolling
+        await cancel_and_wait(rolling)
+        if not rolling.cancelled():
+            rolling.result()
         self.tell(signal.SIGTERM)  # a successor that comes too late
         await asyncio.gather(*(child.ended() for child in self._children))
         log.info("supervisor.stopped", code=self._code)

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from aioqless.client import Client
+from aioqless.happening import cancel_and_wait
 from aioqless.pubsub import Event
 
 
@@ -46,5 +47,4 @@ async def heard(client: Client) -> AsyncIterator[Heard]:
         try:
             yield heard
         finally:
-            listening.cancel()
-            await asyncio.wait([listening])
+            await cancel_and_wait(listening)

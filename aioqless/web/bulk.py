@@ -13,12 +13,14 @@ import aioqless.web.trail as trail
 from aioqless.client import Client
 from aioqless.connection import AWAY
 from aioqless.errors import AioqlessError
+from aioqless.happening import cancel_and_wait
 from aioqless.log import log
 from aioqless.web.access import Identity
 
 STEP = 250
 KEPT = 50
 SHOWN = 30.0  # seconds for which one that has ended is shown
+CLOSING = 10.0  # seconds for an act to be recorded before it is canceled again
 
 # Handles some more of the group: returns how many were handled, and how many had to be left. (0, 0): there is nothing more.
 Step: TypeAlias = Callable[[int, int], Awaitable[tuple[int, int]]]
@@ -74,10 +76,7 @@ class Bulks:
 
     async def aclose(self) -> None:
         """Stop what runs after the step it is at."""
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await cancel_and_wait(*self._tasks, every=CLOSING)
 
     async def _run(self, who: Identity, bulk: Bulk, step: Step) -> None:
         try:

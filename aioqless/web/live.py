@@ -15,6 +15,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from aioqless.connection import AWAY
+from aioqless.happening import cancel_and_wait
 from aioqless.log import log
 from aioqless.web.asked import Asked
 from aioqless.web.board import Board
@@ -110,8 +111,7 @@ class Live:
     async def aclose(self) -> None:
         """Stop rendering."""
         if self._rendering_task:
-            self._rendering_task.cancel()
-            await asyncio.wait([self._rendering_task])
+            await cancel_and_wait(self._rendering_task)
 
     def _reader(self, name: str) -> Reader:
         if name not in self._readers:

@@ -15,6 +15,7 @@ from aioqless import names
 from aioqless.client import Client, worker_name
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Around, Handlers, Hook, Resource, Resources, Source, Surroundings, declared
+from aioqless.happening import cancel_and_wait
 from aioqless.log import bound, log
 from aioqless.worker.declarations import Declarations
 from aioqless.worker.eviction import check_eviction
@@ -34,6 +35,7 @@ from aioqless.worker.stacks import stack_of
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.unread import Unread
 
+CLOSING = 10.0  # seconds for the parts and resources to close before they are canceled again
 RELEASING = 1.0  # seconds for Redis to take back jobs whose code can't be stopped, and the worker's name
 
 
@@ -60,9 +62,8 @@ class Worker:
         self._poller = Poller(scripts, self.name, self._runner, outage, self.settings, client.max_data)
         self._scheduler = None
         if self.settings.scheduler:
-            self._scheduler = Scheduler(
-                scripts, Declarations(self.handlers, self.settings.subscriptions, client.max_data, scripts.seal), outage
-            )
+            declarations = Declarations(self.handlers, self.settings.subscriptions, client.max_data, scripts.seal)
+            self._scheduler = Scheduler(scripts, declarations, outage)
         self._intakes = [Intake(scripts, source, outage, self.settings.poll) for source in self.settings.intake]
         bring = [part for part in (self._scheduler, *self._intakes) if part is not None]
         self._poller.all_looked = lambda: all(part.looked for part in bring)
@@ -194,8 +195,7 @@ class Worker:
             running = [helpers.create_task(part.run()) for part in parts if part is not None]
             async with self._runner:
                 await self._poller.run()
-            for task in running:  # nothing runs and nothing is pending by now
-                task.cancel()
+            await cancel_and_wait(*running, every=CLOSING)  # nothing runs and nothing is pending by now
         if not (self._incarnation and self._incarnation.taken):
             with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
                 async with asyncio.timeout(RELEASING):  # workers that stay on the list were killed
@@ -220,9 +220,9 @@ class Worker:
             return
         if not self._running.done():
             self.stop()
-            if self._opening:  # nothing runs yet, and a database that doesn't answer is no reason to stay
-                self._running.cancel()
         try:
+            if self._opening:  # nothing runs yet, and a database that doesn't answer is no reason to stay
+                await cancel_and_wait(self._running, every=CLOSING)
             await asyncio.wait([self._running])
         except asyncio.CancelledError:  # the host can't wait: what runs is handed back at once
             self._running.cancel()
