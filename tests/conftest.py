@@ -16,12 +16,11 @@ from redis.asyncio import Redis
 from xdist.remote import Producer
 
 from aioqless import Client
-from aioqless.connection import Connection
-from aioqless.scripts import Scripts
+from aioqless.redis.connection import Connection
+from aioqless.store import Scripts
 from aioqless.testing import server
-
-from .server import OwnServer
-from .sharing import ByFile, group_of
+from tests.server import OwnServer
+from tests.sharing import ByFile, group_of
 
 Until: TypeAlias = Callable[..., Awaitable[Any]]
 
@@ -82,7 +81,8 @@ def own_server(tmp_path: Path) -> Iterator[OwnServer]:
 
 @pytest.fixture
 def until() -> Until:
-    """Wait until a condition holds, and return what it gave; a test that waits for more than `patience` seconds fails."""
+    """Wait until a condition holds, and return what it gave; a test that waits for more than
+    `patience` seconds fails."""
 
     async def wait(condition: Callable[[], Any], patience: float = 10.0) -> Any:
         begun = time.monotonic()
@@ -95,7 +95,9 @@ def until() -> Until:
             passed = time.monotonic() - begun
             if passed > patience:
                 raise AssertionError(f"waited for {patience} s in vain")
-            await asyncio.sleep(0.005 if passed < 1 else 0.05)  # what takes long mustn't be kept from it by looking
+            await asyncio.sleep(
+                0.005 if passed < 1 else 0.05
+            )  # what takes long mustn't be kept from it by looking
 
     return wait
 

@@ -12,7 +12,7 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
-from aioqless.embedded.program import find_program
+from aioqless.contrib.private_redis.server_binary import find_program
 
 
 class OwnServer:
@@ -27,9 +27,26 @@ class OwnServer:
 
     def start(self) -> None:
         """Start it on what it wrote down; returns when it answers."""
-        safe = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]  # everysec may lose seconds where the disk is busy
-        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self._folder), *safe]
-        self._process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
+        safe = [
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+            "--save",
+            "",
+        ]  # everysec may lose seconds where the disk is busy
+        options = [
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--dir",
+            str(self._folder),
+            *safe,
+        ]
+        self._process = subprocess.Popen(
+            [str(find_program().path), *options], stdout=subprocess.DEVNULL
+        )
         patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
         with Redis.from_url(self.url, retry=patience) as redis:
             redis.ping()

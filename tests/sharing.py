@@ -1,13 +1,15 @@
-"""How several processes share the tests: each file is one's; what is heavy is one's alone, and begins first.
+"""How several processes share the tests: each file is one's; what is heavy is one's alone, and
+begins first.
 
-pytest-xdist has groups for that (`--dist loadgroup`), but its 3.8 marks them in a way that pytest 9.2 doesn't see.
-"""
+pytest-xdist has groups for that (`--dist loadgroup`), but its 3.8 marks them in a way that pytest
+9.2 doesn't see."""
 
 from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders that take a processor and more: two of a group at once would starve each other, and what they share would be made twice.
+# Folders that take a processor and more: two of a group at once would starve each other, and what
+# they share would be made twice.
 HEAVY = (("chaos", "examples", "soak", "web"), ("pipeline",))
 
 

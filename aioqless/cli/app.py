@@ -1,4 +1,5 @@
-"""What all commands share: the app they belong to, the options of every one, and the way to Redis."""
+"""What all commands share: the app they belong to, the options of every one, and the way to
+Redis."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from aioqless.cli.completing import queue_names
+from aioqless.cli.presentation.completion import queue_names
 from aioqless.client import Client
 
 HELP = """A job queue on Redis.
@@ -31,28 +32,59 @@ class Commands(TyperGroup):
     """The commands, in the help under what they are for."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        known = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name)) and not command.hidden}
+        known = {
+            name: command
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) and not command.hidden
+        }
         width = max(map(len, known)) + 2
         for title, names in SECTIONS.items():
-            rows = [(name.ljust(width), known[name].get_short_help_str(SENTENCE)) for name in names.split() if name in known]
+            rows = [
+                (name.ljust(width), known[name].get_short_help_str(SENTENCE))
+                for name in names.split()
+                if name in known
+            ]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help=HELP,
+    rich_markup_mode=None,
+)
 
-Url = Annotated[str | None, typer.Option("--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server."
+    ),
+]
 Namespace = Annotated[
-    str, typer.Option("--namespace", envvar="AIOQLESS_NAMESPACE", help="The prefix of all keys; ql is that of other qless clients.")
+    str,
+    typer.Option(
+        "--namespace",
+        envvar="AIOQLESS_NAMESPACE",
+        help="The prefix of all keys; ql is that of other qless clients.",
+    ),
 ]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
-LogJson = Annotated[bool | None, typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal.")]
+LogJson = Annotated[
+    bool | None,
+    typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal."),
+]
 Poll = Annotated[float, typer.Option(help="Seconds between looks when there is nothing.", min=0.01)]
-Json = Annotated[bool, typer.Option("--json", help="For programs: docs/command-line.md says the shape.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="For programs: docs/command-line.md says the shape.")
+]
 Count = Annotated[int, typer.Option(help="How many at most, up to 1,000.", min=1, max=1000)]
 Offset = Annotated[int, typer.Option(help="How many to pass over.", min=0)]
-QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's name.", autocompletion=queue_names)]
+QueueName = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="A queue's name.", autocompletion=queue_names)
+]
 
 REFUSED = 1  # what was asked can't be done; the message says why
 UNREACHABLE = 3  # Redis can't be reached, or can't be started
@@ -67,7 +99,11 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it, and end.")] = False) -> None:
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it, and end.")
+    ] = False,
+) -> None:
     pass
 
 

@@ -21,7 +21,8 @@ def descriptor_limit() -> int | None:
 
 
 def check_descriptor_limit(processes: int) -> None:
-    """Raises AioqlessError when the limit is too low for a worker, or for a supervisor of this number of processes."""
+    """Raises AioqlessError when the limit is too low for a worker, or for a supervisor of this
+    number of processes."""
     limit, fewest = descriptor_limit(), FEWEST + PER_PROCESS * processes
     if limit is not None and limit < fewest:
         raise AioqlessError(

@@ -15,38 +15,41 @@ from redis import exceptions
 from redis.asyncio import Redis
 from typing_extensions import Unpack
 
-from aioqless import data, names
-from aioqless.client import address
+from aioqless import validation
+from aioqless.client import json_data
+from aioqless.client import url as address
+from aioqless.client.config import Config
+from aioqless.client.events import Events
+from aioqless.client.job.progress_reporter import Reports
+from aioqless.client.job.watcher import Followers
 from aioqless.client.jobs import Jobs
 from aioqless.client.options import More, connection_name, patience_of, timeout_of
-from aioqless.client.recurring import recurring_jobs
+from aioqless.client.put import NewJob, Puts
+from aioqless.client.queue import Queue
+from aioqless.client.recurring import RecurringJob
+from aioqless.client.recurring.listing import recurring_jobs
 from aioqless.client.workers import Workers
-from aioqless.config import Config
-from aioqless.connection import Connection, Sends
-from aioqless.durability import DurableWrites
-from aioqless.events import Events
-from aioqless.jobs.followers import Followers
-from aioqless.jobs.reports import Reports
-from aioqless.puts import NewJob, Puts
-from aioqless.queue import Queue
-from aioqless.recurring import RecurringJob
-from aioqless.scripts import ATTEMPTS, Scripts
-from aioqless.sealing import Seal
-from aioqless.servers import Address, Place, place_at, redis_at, shown
+from aioqless.contrib.encryption import Seal
+from aioqless.redis import Address, Place, place_at, redis_at, shown
+from aioqless.redis.connection import Connection, Sends
+from aioqless.redis.durability import DurableWrites
+from aioqless.store import ATTEMPTS, Scripts
 
 
 class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
-    Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB, else a private server shared by all that
-    run without one on this machine (aioqless[embedded]). `redis_url` makes one of its parts; a URL without a password gets
-    AIOQLESS_PASSWORD. `namespace` is the prefix of all keys, else AIOQLESS_NAMESPACE, else `ql`, which other qless clients use. A call that
-    takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 15 with sentinels or a Cluster), connecting and all
-    attempts included, is given up; a connection that is silent for a third of it is given up before that, and the call sent again on
-    another. Data of more than `max_data` bytes is refused. `patience` is for how many seconds a call is tried while another server takes
-    over (15 with sentinels or a Cluster, else 0), `durability` who must have a write before it is answered. `credentials` is a provider of
-    redis-py's, asked at each connection. Everything goes by Redis' clock; `clock` is another, for tests.
-    """
+    Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB,
+    else a private server shared by all that run without one on this machine (aioqless[embedded]).
+    `redis_url` makes one of its parts; a URL without a password gets AIOQLESS_PASSWORD. `namespace`
+    is the prefix of all keys, else AIOQLESS_NAMESPACE, else `ql`, which other qless clients use. A
+    call that takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 15
+    with sentinels or a Cluster), connecting and all attempts included, is given up; a connection
+    that is silent for a third of it is given up before that, and the call sent again on another.
+    Data of more than `max_data` bytes is refused. `patience` is for how many seconds a call is
+    tried while another server takes over (15 with sentinels or a Cluster, else 0), `durability` who
+    must have a write before it is answered. `credentials` is a provider of redis-py's, asked at
+    each connection. Everything goes by Redis' clock; `clock` is another, for tests."""
 
     def __init__(
         self,
@@ -54,15 +57,19 @@ class Client:
         *,
         namespace: str | None = None,
         timeout: float | None = None,
-        max_data: int = data.LIMIT,
+        max_data: int = json_data.LIMIT,
         name: str | None = None,
         **more: Unpack[More],
     ) -> None:
         self.url = address.found(url)
-        self.namespace = (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
-        self.name = names.checked("name", worker_name() if name is None else name)
-        self.max_data = int(names.checked_number("max_data", max_data, least=1))
-        self.context: Callable[[NewJob], Mapping[str, str]] | None = None  # makes the context of a job that is put without one
+        self.namespace = (
+            (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
+        )
+        self.name = validation.checked("name", worker_name() if name is None else name)
+        self.max_data = int(validation.checked_number("max_data", max_data, least=1))
+        self.context: Callable[[NewJob], Mapping[str, str]] | None = (
+            None  # makes the context of a job that is put without one
+        )
         if unknown := more.keys() - More.__annotations__.keys():
             raise TypeError(f"a client has no option {', '.join(sorted(unknown))}")
         self._clock = more.get("clock")
@@ -81,12 +88,22 @@ class Client:
             await self._ensure_private()
         scripts = self._scripts(self._connection_name, self._timeout)
         if self._private:
-            await scripts.connection.execute("PING")  # the private server goes when nobody is connected
+            await scripts.connection.execute(
+                "PING"
+            )  # the private server goes when nobody is connected
         if self._durability is not None:
-            apart = self._connection(f"{self._connection_name}.durable", self._timeout / ATTEMPTS + self._durability.timeout)
+            apart = self._connection(
+                f"{self._connection_name}.durable",
+                self._timeout / ATTEMPTS + self._durability.timeout,
+            )
             scripts.durable = DurableWrites(apart, self._durability)
             scripts.limit = self._timeout + self._durability.timeout
-        redis = redis_at(self._place(), limit=self._timeout / ATTEMPTS, timeout=self._timeout, name=f"{self._connection_name}.redis")
+        redis = redis_at(
+            self._place(),
+            limit=self._timeout / ATTEMPTS,
+            timeout=self._timeout,
+            name=f"{self._connection_name}.redis",
+        )
         self._doors = _Doors(redis, scripts, self)
         return self
 
@@ -106,7 +123,9 @@ class Client:
         return self._scripts_over(self._connection(name, timeout / ATTEMPTS), timeout)
 
     def _scripts_over(self, connection: Sends, timeout: float) -> Scripts:
-        scripts = Scripts(connection, self.namespace, limit=timeout, patience=self._patience, clock=self._clock)
+        scripts = Scripts(
+            connection, self.namespace, limit=timeout, patience=self._patience, clock=self._clock
+        )
         scripts.seal = self._seal
         return scripts
 
@@ -115,29 +134,31 @@ class Client:
         return Connection(self._place(), timeout=timeout, name=name, before=before)
 
     def apart(self, name: str, timeout: float) -> Scripts:
-        """The same commands over a connection of its own, for a loop in another thread. Redis knows it as `<name of the client>.<name>`.
-        It connects when it is first used, gives up a call after `timeout` seconds or the client's, and is closed by who asked for it."""
+        """The same commands over a connection of its own, for a loop in another thread. Redis knows
+        it as `<name of the client>.<name>`. It connects when it is first used, gives up a call
+        after `timeout` seconds or the client's, and is closed by who asked for it."""
         return self._scripts(f"{self._connection_name}.{name}", min(timeout, self._timeout))
 
     def over(self, connection: Sends) -> Client:
-        """The same queues over another connection, such as one that paces what is sent. It is no more than this client's other hand: there
-        is nothing to enter or to leave."""
+        """The same queues over another connection, such as one that paces what is sent. It is no
+        more than this client's other hand: there is nothing to enter or to leave."""
         other = copy.copy(self)
         other._doors = _Doors(self.redis, self._scripts_over(connection, self._timeout), other)
         return other
 
     async def _ensure_private(self) -> None:
         """Start the private server unless it runs."""
-        from aioqless import embedded
+        from aioqless.contrib import private_redis
 
-        server = await asyncio.to_thread(embedded.ensure)
+        server = await asyncio.to_thread(private_redis.ensure)
         self.url = server.url
         self._address = self._read_address()
         self._private = {"program": server.program, "data": str(server.data_dir)}
 
     async def _rejoin_private(self) -> None:
-        """Before each connection to the private server: one that can't be started is an outage as any other."""
-        from aioqless.embedded import NoServer
+        """Before each connection to the private server: one that can't be started is an outage as
+        any other."""
+        from aioqless.contrib.private_redis import NoServer
 
         try:
             await self._ensure_private()
@@ -157,12 +178,15 @@ class Client:
     @property
     def _open(self) -> _Doors:
         if self._doors is None:
-            raise RuntimeError("the client isn't connected: use it within `async with Client(...) as client:`")
+            raise RuntimeError(
+                "the client isn't connected: use it within `async with Client(...) as client:`"
+            )
         return self._doors
 
     @property
     def where(self) -> dict[str, str]:
-        """Which Redis is used, for a log: its url without the password, and for a private server its program and data directory."""
+        """Which Redis is used, for a log: its url without the password, and for a private server
+        its program and data directory."""
         return {"url": re.sub(r"//[^@/]*@", "//", shown(self.url or "")), **self._private}
 
     @property
@@ -200,29 +224,37 @@ class Client:
         return Queue(self.scripts, self._open.puts, name, worker=self.name, max_data=self.max_data)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
-        """The counts of all known queues, by when each was first seen: {name, waiting, running, stalled, scheduled, depends, recurring,
-        paused}, and what today (UTC) came to so far in each: popped, completed, failures, retries."""
-        counts: list[dict[str, Any]] = await self.scripts("queues", offset=offset, count=count, totals="today")
+        """The counts of all known queues, by when each was first seen: {name, waiting, running,
+        stalled, scheduled, depends, recurring, paused}, and what today (UTC) came to so far in
+        each: popped, completed, failures, retries."""
+        counts: list[dict[str, Any]] = await self.scripts(
+            "queues", offset=offset, count=count, totals="today"
+        )
         return counts
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
-        """All recurring jobs, those of other qless clients too: `async for each in client.recurring(): ...`
+        """All recurring jobs, those of other qless clients too: `async for each in
+        client.recurring(): ...`
 
-        First those with a cron expression, by when they are due, and all that are paused; then those with an interval, queue by queue.
-        They are read a page at a time: one that is put or moved meanwhile may be missing, or there twice.
-        """
+        First those with a cron expression, by when they are due, and all that are paused; then
+        those with an interval, queue by queue. They are read a page at a time: one that is put or
+        moved meanwhile may be missing, or there twice."""
         return recurring_jobs(self.scripts, self.max_data)
 
-    async def check(self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None) -> list[dict[str, Any]]:
-        """Walk the whole namespace for what can't be right; with `resolve`, mend it without losing a job.
+    async def check(
+        self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
+    ) -> list[dict[str, Any]]:
+        """Walk the whole namespace for what can't be right; with `resolve`, mend it without losing
+        a job.
 
-        Returns what was found, each a dict with `problem`, `mended` and what it is about. Other calls go on in between; `step` is called
-        with how many more things were looked at.
-        """
+        Returns what was found, each a dict with `problem`, `mended` and what it is about. Other
+        calls go on in between; `step` is called with how many more things were looked at."""
         found: list[dict[str, Any]] = []
         cursor = "0"
         while True:
-            portion = await self.scripts("check", resolve="resolve" if resolve else None, cursor=cursor)
+            portion = await self.scripts(
+                "check", resolve="resolve" if resolve else None, cursor=cursor
+            )
             found += portion["found"]
             cursor = portion["cursor"]
             step(portion["examined"])
@@ -246,5 +278,6 @@ class _Doors:
 
 
 def worker_name() -> str:
-    """A name that no other process has or had, nor any other qless client on this machine: `host-pid-nonce`."""
+    """A name that no other process has or had, nor any other qless client on this machine:
+    `host-pid-nonce`."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioqless import data as data_
-from aioqless.jobs import Job
-from aioqless.jobs.glance import FailureGroup, Glance
-from aioqless.recurring import RecurringJob
-from aioqless.scripts import Scripts
-from aioqless.sealing import opened_result
+from aioqless.client import json_data
+from aioqless.client.job import Job
+from aioqless.client.job.summaries import FailureGroup, Glance
+from aioqless.client.recurring import RecurringJob
+from aioqless.contrib.encryption import opened_result
+from aioqless.store import Scripts
 
 
 class Jobs:
@@ -29,18 +29,22 @@ class Jobs:
         return [self._job(record) for record in await self._scripts("multiget", jids=jids)]
 
     async def wait(self, jid: str, timeout: float | None = None) -> Job:
-        """Wait until a job is complete or failed; returns it as it is then. Raises TimeoutError and NoSuchJob, as `Job.wait` says."""
+        """Wait until a job is complete or failed; returns it as it is then. Raises TimeoutError and
+        NoSuchJob, as `Job.wait` says."""
         await self._scripts.followers.until_through(jid, timeout)
         return self._job(await self._scripts("get", jid=jid))
 
     async def result(self, jid: str) -> Any:
-        """What the handler of a complete job returned, if it keeps results. Raises NoResult and BrokenSeal."""
+        """What the handler of a complete job returned, if it keeps results. Raises NoResult and
+        BrokenSeal."""
         return opened_result(self._scripts.seal, await self._scripts("result", jid=jid), jid)
 
     async def recurring(self, jid: str) -> RecurringJob | None:
         """The recurring job; None when there is none."""
         record = await self._scripts("recur", "get", jid=jid)
-        return None if record is None else RecurringJob(self._scripts, record, max_data=self._max_data)
+        return (
+            None if record is None else RecurringJob(self._scripts, record, max_data=self._max_data)
+        )
 
     async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids of completed jobs that are still kept, the latest first."""
@@ -52,8 +56,11 @@ class Jobs:
         counts: dict[str, int] = await self._scripts("failed")
         return counts
 
-    async def failed_in(self, group: str, *, start: int = 0, limit: int = 25) -> tuple[int, list[Job]]:
-        """How many jobs failed in a group, and some of them, the latest first. Raises ValueError for a name without a letter."""
+    async def failed_in(
+        self, group: str, *, start: int = 0, limit: int = 25
+    ) -> tuple[int, list[Job]]:
+        """How many jobs failed in a group, and some of them, the latest first. Raises ValueError
+        for a name without a letter."""
         if not group:  # which the script takes for all groups
             raise ValueError("group must not be empty")
         page = await self._scripts("failed", group=group, start=start, limit=limit)
@@ -70,7 +77,8 @@ class Jobs:
         return [self._job(record) for record in page["jobs"]], page["expired"]
 
     async def track(self, jid: str, *tags: str) -> bool:
-        """Keep an eye on a job, and put tags on it; whether it wasn't tracked yet. Raises NoSuchJob."""
+        """Keep an eye on a job, and put tags on it; whether it wasn't tracked yet. Raises
+        NoSuchJob."""
         return bool(await self._scripts("track", "track", jid=jid, tags=tags))
 
     async def untrack(self, jid: str) -> bool:
@@ -88,35 +96,43 @@ class Jobs:
         return tags
 
     async def cancel(self, *jids: str) -> list[str]:
-        """Delete jobs; returns the jids of those that were. Raises HasDependents when one that depends on them isn't named."""
+        """Delete jobs; returns the jids of those that were. Raises HasDependents when one that
+        depends on them isn't named."""
         gone: list[str] = await self._scripts("cancel", jids=jids)
         return gone
 
     async def glances(self, *jids: str) -> list[Glance]:
-        """What a list shows of jobs: those that exist, in the order asked, without their histories; at most 1,000 a call."""
+        """What a list shows of jobs: those that exist, in the order asked, without their histories;
+        at most 1,000 a call."""
         return [Glance(**record) for record in await self._scripts("glances", jids=jids)]
 
     async def failures(self, *groups: str) -> list[FailureGroup]:
         """Failure groups at a glance; at most 100 a call."""
         return [FailureGroup.of(record) for record in await self._scripts("failures", names=groups)]
 
-    async def revive(self, jid: str, *, data: Any = data_.Unread, was: Job | None = None) -> None:
-        """Let a failed job run again in the queue that it failed in, with other data if they are given. `was` is the job as it was read
-        before they were changed: if its data are others by now, WrongState is raised and nothing is done. Raises NoSuchJob, too."""
-        text = None if data is data_.Unread else data_.encoded(data, self._max_data)
+    async def revive(
+        self, jid: str, *, data: Any = json_data.Unread, was: Job | None = None
+    ) -> None:
+        """Let a failed job run again in the queue that it failed in, with other data if they are
+        given. `was` is the job as it was read before they were changed: if its data are others by
+        now, WrongState is raised and nothing is done. Raises NoSuchJob, too."""
+        text = None if data is json_data.Unread else json_data.encoded(data, self._max_data)
         if text is not None and self._scripts.seal is not None and (job := await self.get(jid)):
             text = self._scripts.seal.close(text, job.klass)
         await self._scripts("revive", "job", jid=jid, data=text, was=was.raw_data if was else None)
 
     async def revive_group(self, group: str, count: int = 25) -> int:
-        """Let failed jobs of a group run again, each in the queue that it failed in, the oldest first; at most 1,000 a call. Returns how
-        many."""
+        """Let failed jobs of a group run again, each in the queue that it failed in, the oldest
+        first; at most 1,000 a call. Returns how many."""
         revived: int = await self._scripts("revive", "group", group=group, count=count)
         return revived
 
-    async def find(self, klass: str, *, cursor: str = "0", count: int = 1000) -> tuple[str, list[str]]:
-        """Search all jobs for a part of their klass, in any case, a portion of about `count` keys a call. Returns where to go on, "0" at
-        the end, and the jids found. What is there all the time is found, perhaps twice."""
+    async def find(
+        self, klass: str, *, cursor: str = "0", count: int = 1000
+    ) -> tuple[str, list[str]]:
+        """Search all jobs for a part of their klass, in any case, a portion of about `count` keys a
+        call. Returns where to go on, "0" at the end, and the jids found. What is there all the time
+        is found, perhaps twice."""
         step = await self._scripts("find", klass=klass, cursor=cursor, count=count)
         return step["cursor"], step["found"]
 

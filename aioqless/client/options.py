@@ -7,10 +7,10 @@ from typing import TypedDict
 
 from redis.credentials import CredentialProvider
 
-from aioqless import names
-from aioqless.durability import Durability
-from aioqless.sealing import Seal
-from aioqless.servers import Address
+from aioqless import validation
+from aioqless.contrib.encryption import Seal
+from aioqless.redis import Address
+from aioqless.redis.durability import Durability
 
 TIMEOUT = 30.0
 TIMEOUT_WHERE_ANOTHER_TAKES_OVER = 15.0
@@ -21,7 +21,9 @@ class More(TypedDict, total=False):
     """What few clients need to say. Times are in seconds."""
 
     patience: float  # for which a call is tried again while Redis is away
-    credentials: CredentialProvider | None  # redis-py's, for a user and a password that change, such as tokens
+    credentials: (
+        CredentialProvider | None
+    )  # redis-py's, for a user and a password that change, such as tokens
     durability: Durability | None  # who must have a write before it is answered
     seal: Seal | None  # of the data; by default what AIOQLESS_SEAL_KEYS says
     clock: Callable[[], float] | None  # for tests
@@ -36,13 +38,13 @@ def timeout_of(address: Address | None, given: float | None) -> float:
     """The seconds that a call may take: as given, as the URL says, or by default."""
     usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if _led(address) else TIMEOUT
     said = address.options.get("socket_timeout", usual) if address else usual
-    return names.checked_number("timeout", said if given is None else given, least=0.001)
+    return validation.checked_number("timeout", said if given is None else given, least=0.001)
 
 
 def patience_of(address: Address | None, more: More) -> float:
     """The seconds for which a call is tried again while Redis is away."""
     usual = PATIENCE_WHERE_ANOTHER_TAKES_OVER if _led(address) else 0.0
-    return names.checked_number("patience", more.get("patience", usual), least=0)
+    return validation.checked_number("patience", more.get("patience", usual), least=0)
 
 
 def _led(address: Address | None) -> bool:

@@ -8,23 +8,24 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from aioqless import names
+from aioqless import validation
+from aioqless.client.job.summaries import WorkerGlance
 from aioqless.errors import NotObeyed
-from aioqless.jobs.glance import WorkerGlance
-from aioqless.pubsub import subscribed
-from aioqless.scripts import Scripts
-from aioqless.scripts.calls import from_json
+from aioqless.redis.pubsub import subscribed
+from aioqless.store import Scripts
+from aioqless.store.invocation import from_json
 
 PATIENCE = 5.0
 
 
 class Workers:
-    """Workers as Redis knows them, by pops and heartbeats; and orders to a running one, by its name.
+    """Workers as Redis knows them, by pops and heartbeats; and orders to a running one, by its
+    name.
 
-    What is ordered holds until the worker ends: a restarted one begins with its own settings. Each order returns what the worker does
-    from then on: {queues, paused}. It raises NoSuchWorker when none listens under the name, NotObeyed when it refuses or doesn't answer
-    within `patience` seconds.
-    """
+    What is ordered holds until the worker ends: a restarted one begins with its own settings. Each
+    order returns what the worker does from then on: {queues, paused}. It raises NoSuchWorker when
+    none listens under the name, NotObeyed when it refuses or doesn't answer within `patience`
+    seconds."""
 
     def __init__(self, redis: Redis, scripts: Scripts, *, patience: float = PATIENCE) -> None:
         self._redis = redis
@@ -43,7 +44,10 @@ class Workers:
 
     async def working(self, *names: str, most: int = 3) -> list[WorkerGlance]:
         """What each of these workers does now, up to `most` jobs of each; at most 100 a call."""
-        return [WorkerGlance.of(record) for record in await self._scripts("working", workers=names, most=most)]
+        return [
+            WorkerGlance.of(record)
+            for record in await self._scripts("working", workers=names, most=most)
+        ]
 
     async def deregister(self, *workers: str) -> None:
         """Take workers off the list of those known."""
@@ -53,9 +57,14 @@ class Workers:
         """What a running worker serves, and whether it is paused."""
         return await self._order(name, "show")
 
-    async def subscribe(self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None) -> dict[str, Any]:
-        """Let a worker serve a queue, or all that match a pattern, from now on or under these terms."""
-        return await self._order(name, "subscribe", queue=names.checked("queue", queue), limit=limit, weight=weight)
+    async def subscribe(
+        self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None
+    ) -> dict[str, Any]:
+        """Let a worker serve a queue, or all that match a pattern, from now on or under these
+        terms."""
+        return await self._order(
+            name, "subscribe", queue=validation.checked("queue", queue), limit=limit, weight=weight
+        )
 
     async def unsubscribe(self, name: str, queue: str) -> dict[str, Any]:
         """Let a worker serve a queue no longer; what runs of it goes on."""
@@ -70,12 +79,15 @@ class Workers:
         return await self._order(name, "resume")
 
     async def stop(self, name: str) -> dict[str, Any]:
-        """Let a worker pop no more and end when what runs has ended or was handed back. One of several processes is replaced."""
+        """Let a worker pop no more and end when what runs has ended or was handed back. One of
+        several processes is replaced."""
         return await self._order(name, "stop")
 
     async def _order(self, worker: str, order: str, **terms: Any) -> dict[str, Any]:
         answer = secrets.token_hex(8)
-        async with subscribed(self._redis, f"{self._scripts.namespace}:x:answer:{answer}") as messages:
+        async with subscribed(
+            self._redis, f"{self._scripts.namespace}:x:answer:{answer}"
+        ) as messages:
             await self._scripts("order", order, worker=worker, answer=answer, **terms)
             try:
                 async with asyncio.timeout(self._patience):

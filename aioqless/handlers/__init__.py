@@ -14,15 +14,15 @@ table.py        Handlers       the table from klass to handler
 A klass is looked up in that table alone: nothing is ever imported because Redis named it.
 """
 
-from aioqless.handlers.collect import Source, declared
-from aioqless.handlers.declare import job
+from aioqless.handlers.decorator import job
+from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.lag import on_lag
+from aioqless.handlers.lag_alerts import on_lag
+from aioqless.handlers.middleware import ENDS, Around, Call, Hook, Surroundings, around, on
 from aioqless.handlers.options import JobOptions
+from aioqless.handlers.registry import Handlers
 from aioqless.handlers.resources import Resource, Resources, resource
-from aioqless.handlers.surround import ENDS, Around, Call, Hook, Surroundings, around, on
-from aioqless.handlers.table import Handlers
-from aioqless.handlers.takes import GIVEN
+from aioqless.handlers.signature import GIVEN
 
 __all__ = [
     "ENDS",

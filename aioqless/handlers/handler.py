@@ -9,13 +9,13 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import ParamSpec
 
+from aioqless.client.job import Job
+from aioqless.client.put import NewJob
+from aioqless.client.put.constraints import Terms
 from aioqless.errors import UnknownKlass
-from aioqless.handlers.recurs import Recurs
-from aioqless.handlers.takes import Takes
-from aioqless.jobs import Job
-from aioqless.puts import NewJob
-from aioqless.puts.terms import Terms
-from aioqless.retrying import RetryPolicy
+from aioqless.handlers.retry_policy import RetryPolicy
+from aioqless.handlers.schedule import Recurs
+from aioqless.handlers.signature import Takes
 
 METHODS = ("process", "perform")
 
@@ -24,7 +24,8 @@ P = ParamSpec("P", default=...)  # what the function takes behind the job
 
 @dataclass(frozen=True)
 class Handler(Generic[P]):
-    """A function, or a class of the older qless libraries, that performs the jobs of a klass. Calling it calls the function."""
+    """A function, or a class of the older qless libraries, that performs the jobs of a klass.
+    Calling it calls the function."""
 
     fn: Callable[..., Any]
     klass: str
@@ -42,7 +43,8 @@ class Handler(Generic[P]):
         return self.fn(*args, **kwargs)
 
     def data(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
-        """A new job for this handler, given what its function takes behind the job: `queue.put(resize.data(path="a.png"), delay=60)`.
+        """A new job for this handler, given what its function takes behind the job:
+        `queue.put(resize.data(path="a.png"), delay=60)`.
 
         Type checkers know the parameters. A function that takes `Job[T]` alone is given a T.
         """
@@ -53,16 +55,25 @@ class Handler(Generic[P]):
         self.takes.arguments(self.klass, text)
 
     def values(self, text: bytes) -> dict[str, Any]:
-        """The data by the names of their fields, with the function's defaults for those that are missing. Raises InvalidData."""
+        """The data by the names of their fields, with the function's defaults for those that are
+        missing. Raises InvalidData."""
         return self.takes.values(self.klass, text)
 
     def bound(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """What to call with the job, and the arguments filled from its data. Raises InvalidData, UnknownKlass for a class without
-        a method for the queue."""
-        arguments = self.takes.arguments(self.klass, job.text.encode("utf-8", "surrogateescape"), job)
+        """What to call with the job, and the arguments filled from its data. Raises InvalidData,
+        UnknownKlass for a class without a method for the queue."""
+        arguments = self.takes.arguments(
+            self.klass, job.text.encode("utf-8", "surrogateescape"), job
+        )
         if not inspect.isclass(self.fn):
             return self.fn, arguments
         for name in (job.queue, *METHODS):
-            if not name.startswith("_") and any(name in vars(each) for each in self.fn.__mro__[:-1]) and callable(getattr(self.fn, name)):
+            if (
+                not name.startswith("_")
+                and any(name in vars(each) for each in self.fn.__mro__[:-1])
+                and callable(getattr(self.fn, name))
+            ):
                 return getattr(self.fn, name), arguments
-        raise UnknownKlass(f"class {self.klass} has no method {job.queue!r}, nor {' or '.join(METHODS)}")
+        raise UnknownKlass(
+            f"class {self.klass} has no method {job.queue!r}, nor {' or '.join(METHODS)}"
+        )

@@ -1,4 +1,5 @@
-"""Resources: what a worker opens before its first job, hands to handlers, and closes after its last."""
+"""Resources: what a worker opens before its first job, hands to handlers, and closes after its
+last."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from aioqless.errors import AioqlessError
-from aioqless.handlers.takes import given, hints
+from aioqless.handlers.signature import given, hints
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,17 @@ class Resource:
 
 
 def resource(fn: Callable[..., AsyncIterator[Any]]) -> Resource:
-    """Make a resource of an async generator that yields once: `async def pool() -> AsyncIterator[Pool]`.
+    """Make a resource of an async generator that yields once: `async def pool() ->
+    AsyncIterator[Pool]`.
 
-    What it yields is handed to each handler of the worker, and to each other resource, that has a parameter of this type with the
-    default GIVEN: `async def charge(job: Job, invoice: int, pool: Pool = GIVEN)`. Types are compared as they are written; for two of
-    one kind, use a `NewType`. Raises TypeError for a function that isn't one, or doesn't say what it yields.
-    """
+    What it yields is handed to each handler of the worker, and to each other resource, that has a
+    parameter of this type with the default GIVEN: `async def charge(job: Job, invoice: int, pool:
+    Pool = GIVEN)`. Types are compared as they are written; for two of one kind, use a `NewType`.
+    Raises TypeError for a function that isn't one, or doesn't say what it yields."""
     if not inspect.isasyncgenfunction(fn):
-        raise TypeError(f"{fn.__qualname__} must be an async generator that yields once, `async def ... -> AsyncIterator[T]`")
+        raise TypeError(
+            f"{fn.__qualname__} must be an async generator that yields once, `async def ... -> AsyncIterator[T]`"
+        )
     yields = get_args(hints(fn).get("return"))
     if not yields:
         raise TypeError(f"{fn.__qualname__} must say what it yields, as `-> AsyncIterator[Pool]`")
@@ -41,20 +45,29 @@ def resource(fn: Callable[..., AsyncIterator[Any]]) -> Resource:
 class Resources:
     """Owns the resources of one worker, and what they yielded while they are open."""
 
-    def __init__(self, resources: Iterable[Resource] = (), there: Mapping[Any, Any] = MappingProxyType({})) -> None:
-        """`there` is what needn't be opened. Raises AioqlessError for two of one type, and for needs that nobody can fill."""
+    def __init__(
+        self, resources: Iterable[Resource] = (), there: Mapping[Any, Any] = MappingProxyType({})
+    ) -> None:
+        """`there` is what needn't be opened. Raises AioqlessError for two of one type, and for
+        needs that nobody can fill."""
         self._by_type: dict[Any, Resource] = {}
         self._open = dict(there)
         for each in resources:
             if each.type in there or self._by_type.setdefault(each.type, each) is not each:
-                raise AioqlessError(f"two resources are a {_name(each.type)}: give one of them a type of its own, by NewType")
+                raise AioqlessError(
+                    f"two resources are a {_name(each.type)}: give one of them a type of its own, by NewType"
+                )
         for each in self._by_type.values():
             self.check(each.fn, each.needs)
         try:
-            order = graphlib.TopologicalSorter({type_: list(each.needs.values()) for type_, each in self._by_type.items()}).static_order()
+            order = graphlib.TopologicalSorter(
+                {type_: list(each.needs.values()) for type_, each in self._by_type.items()}
+            ).static_order()
             self._order = [self._by_type[type_] for type_ in order if type_ in self._by_type]
         except graphlib.CycleError as circle:
-            raise AioqlessError(f"these resources need each other: {', '.join(_name(type_) for type_ in circle.args[1])}") from None
+            raise AioqlessError(
+                f"these resources need each other: {', '.join(_name(type_) for type_ in circle.args[1])}"
+            ) from None
 
     def check(self, fn: Callable[..., Any], needs: Mapping[str, Any]) -> None:
         """Whether what a function needs is here. Raises AioqlessError."""

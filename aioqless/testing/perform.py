@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
-from aioqless.data import LIMIT
+from aioqless.client.job import Job
+from aioqless.client.json_data import LIMIT
+from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Around, Handler, Handlers, Resources, Surroundings
-from aioqless.jobs import Job
-from aioqless.puts import NewJob
-from aioqless.retrying import NEVER, RetryPolicy
-from aioqless.scripts import Scripts
+from aioqless.handlers.retry_policy import NEVER, RetryPolicy
+from aioqless.store import Scripts
 from aioqless.worker.outcome import Outcome, outcome_of, returned
 from aioqless.worker.perform import perform as performed
 from aioqless.worker.run import Run
@@ -24,8 +24,9 @@ LOCK = 60.0
 
 @dataclass(frozen=True)
 class Performed:
-    """What came of a run. `outcome` is what a worker would have stored (Complete, Again, Failed: of aioqless.worker.outcome), None if the
-    handler itself completed, failed, retried or released the job. `said` are the commands that it gave, with their arguments."""
+    """What came of a run. `outcome` is what a worker would have stored (Complete, Again, Failed: of
+    aioqless.worker.outcome), None if the handler itself completed, failed, retried or released the
+    job. `said` are the commands that it gave, with their arguments."""
 
     outcome: Outcome | None
     result: Any
@@ -36,15 +37,25 @@ class Performed:
 
 @dataclass
 class _NoRedis:
-    """Answers what a handler's job may ask of its lock; whatever else would need Redis is refused."""
+    """Answers what a handler's job may ask of its lock; whatever else would need Redis is
+    refused."""
 
     seal: ClassVar[None] = None
     said: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        answers = {"heartbeat": time.time() + LOCK, "complete": "complete", "fail": None, "retry": 0, "release": "waiting", "log": None}
+        answers = {
+            "heartbeat": time.time() + LOCK,
+            "complete": "complete",
+            "fail": None,
+            "retry": 0,
+            "release": "waiting",
+            "log": None,
+        }
         if command not in answers:
-            raise AioqlessError(f"perform() has no Redis to {command} on; test this with a client of aioqless_client")
+            raise AioqlessError(
+                f"perform() has no Redis to {command} on; test this with a client of aioqless_client"
+            )
         self.said.append((command, arguments))
         return answers[command]
 
@@ -64,14 +75,16 @@ async def perform(
     retry: RetryPolicy = NEVER,
     **fields: Any,
 ) -> Performed:
-    """Run a new job, `await perform(resize.data(path="a.png"), resources={Pool: fake})`, as a worker would that has these resources by
-    type, this middleware, and this retry policy for handlers without one. `fields` are what the job has beside: queue, jid, remaining,
-    tags, ...
+    """Run a new job, `await perform(resize.data(path="a.png"), resources={Pool: fake})`, as a
+    worker would that has these resources by type, this middleware, and this retry policy for
+    handlers without one. `fields` are what the job has beside: queue, jid, remaining, tags, ...
 
-    What the handler raises is not raised, but in `error` and decides the outcome. Raises InvalidData for data that it can't take.
-    """
+    What the handler raises is not raised, but in `error` and decides the outcome. Raises
+    InvalidData for data that it can't take."""
     if not isinstance(new.klass, Handler):
-        raise TypeError(f"perform takes a job for a handler, which @job makes of a function, not for the klass {new.klass!r}")
+        raise TypeError(
+            f"perform takes a job for a handler, which @job makes of a function, not for the klass {new.klass!r}"
+        )
     arguments = new.arguments(LIMIT)
     retries = 5 if arguments["retries"] is None else arguments["retries"]
     record: dict[str, Any] = {
@@ -82,7 +95,13 @@ async def perform(
     }  # fmt: skip
     redis = _NoRedis()
     now = time.monotonic()
-    run = Run(Job(cast(Scripts, redis), record), started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
+    run = Run(
+        Job(cast(Scripts, redis), record),
+        started=now,
+        lock=LOCK,
+        deadline=now + LOCK,
+        handler=new.klass,
+    )
     given = Resources(there=resources)
     given.check(new.klass.fn, new.klass.takes.given)
     try:

@@ -1,4 +1,5 @@
-"""Fixtures for pytest, there wherever aioqless is installed. They need no plugin for asyncio and go with any."""
+"""Fixtures for pytest, there wherever aioqless is installed. They need no plugin for asyncio and go
+with any."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def aioqless_url() -> Iterator[str]:
 
 @pytest.fixture
 def aioqless_clock() -> Clock:
-    """A clock that stands still until it is moved; the test's client goes by it if the test asks for both."""
+    """A clock that stands still until it is moved; the test's client goes by it if the test asks
+    for both."""
     from aioqless.testing import Clock
 
     return Clock()
@@ -35,5 +37,9 @@ def aioqless_client(aioqless_url: str, request: pytest.FixtureRequest) -> Client
     """A client of a namespace that no other test has: `async with aioqless_client as client`."""
     from aioqless import Client
 
-    clock = request.getfixturevalue("aioqless_clock") if "aioqless_clock" in request.fixturenames else None
+    clock = (
+        request.getfixturevalue("aioqless_clock")
+        if "aioqless_clock" in request.fixturenames
+        else None
+    )
     return Client(aioqless_url, namespace=f"test-{secrets.token_hex(6)}", clock=clock)

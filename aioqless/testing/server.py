@@ -13,18 +13,30 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
-from aioqless.embedded import find_program
+from aioqless.contrib.private_redis import find_program
 
 
 @contextlib.contextmanager
 def server() -> Iterator[str]:
-    """The url of a server of its own, on a socket in a directory that goes with it. It writes nothing to disk.
+    """The url of a server of its own, on a socket in a directory that goes with it. It writes
+    nothing to disk.
 
-    It is the one of `aioqless[embedded]`, else a redis-server on PATH. Raises aioqless.embedded.NoServer.
-    """
+    It is the one of `aioqless[embedded]`, else a redis-server on PATH. Raises
+    aioqless.contrib.private_redis.NoServer."""
     with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
         socket = Path(folder) / "redis.sock"
-        options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", folder, "--enable-debug-command", "yes"]
+        options = [
+            "--port",
+            "0",
+            "--unixsocket",
+            str(socket),
+            "--save",
+            "",
+            "--dir",
+            folder,
+            "--enable-debug-command",
+            "yes",
+        ]
         process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
         try:
             patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))

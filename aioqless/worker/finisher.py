@@ -1,8 +1,8 @@
 """Store the outcomes of runs.
 
-`store` returns only when Redis has taken or refused the outcome, however long Redis is away: a lock that expires meanwhile is nobody
-else's before Redis is back. Only a worker that is stopping waits no longer than its locks last.
-"""
+`store` returns only when Redis has taken or refused the outcome, however long Redis is away: a lock
+that expires meanwhile is nobody else's before Redis is back. Only a worker that is stopping waits
+no longer than its locks last."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 
 from aioqless.errors import ScriptError
 from aioqless.log import log
-from aioqless.scripts import Scripts
-from aioqless.scripts.calls import Call
-from aioqless.scripts.scripts import FORGOTTEN
+from aioqless.store import Scripts
+from aioqless.store.invocation import Call
+from aioqless.store.scripts import FORGOTTEN
 from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
@@ -35,7 +35,8 @@ class _Pending:
 
 
 class Finisher:
-    """Owns the pending outcomes. Whatever gathers while two batches are on their way is the next: no timer, no threshold."""
+    """Owns the pending outcomes. Whatever gathers while two batches are on their way is the next:
+    no timer, no threshold."""
 
     def __init__(self, scripts: Scripts, worker: str, outage: Outage) -> None:
         self._scripts = scripts
@@ -47,7 +48,8 @@ class Finisher:
         self.stopping = False  # the worker won't wait for Redis for longer than its locks last
 
     async def store(self, run: Run, outcome: Outcome) -> Any:
-        """Hand over an outcome and wait until it is stored: the script's reply, its refusal, or None when it came too late."""
+        """Hand over an outcome and wait until it is stored: the script's reply, its refusal, or
+        None when it came too late."""
         pending = _Pending(run, outcome, asyncio.get_running_loop().create_future())
         if self._closed:
             _drop(pending, "the worker has ended")
@@ -56,7 +58,8 @@ class Finisher:
         return await pending.stored
 
     async def run(self) -> None:
-        """Store outcomes until cancelled; what isn't stored then is dropped, or he who waits for it would wait for ever."""
+        """Store outcomes until cancelled; what isn't stored then is dropped, or he who waits for it
+        would wait for ever."""
         try:
             async with asyncio.TaskGroup() as both:
                 for _ in range(AT_ONCE):
@@ -82,14 +85,16 @@ class Finisher:
     async def _flush(self, batch: list[_Pending]) -> None:
         """Store a batch, and try again while Redis is away.
 
-        Each try sends the same calls under the same identities, so it is harmless if an earlier one got through. After FORGOTTEN seconds
-        it still is, by the fence, but a refusal may come of that.
-        """
+        Each try sends the same calls under the same identities, so it is harmless if an earlier one
+        got through. After FORGOTTEN seconds it still is, by the fence, but a refusal may come of
+        that."""
         began = time.monotonic()
         with contextlib.ExitStack() as identities:
             calls = self._calls(batch, lambda: identities.enter_context(self._scripts.request()))
             while (answers := await self._sent([call for call, _ in calls])) is None:
-                if self.stopping and time.monotonic() > max(pending.run.deadline for pending in batch):
+                if self.stopping and time.monotonic() > max(
+                    pending.run.deadline for pending in batch
+                ):
                     for pending in batch:
                         _drop(pending, "Redis is away, its lock has expired, and the worker stops")
                     return
@@ -117,8 +122,11 @@ class Finisher:
         self._outage.found()
         return answers
 
-    def _calls(self, batch: list[_Pending], identity: Callable[[], str]) -> list[tuple[Call, list[_Pending]]]:
-        """Completions travel in one call, the others each in their own. One that can't be said spoils no others."""
+    def _calls(
+        self, batch: list[_Pending], identity: Callable[[], str]
+    ) -> list[tuple[Call, list[_Pending]]]:
+        """Completions travel in one call, the others each in their own. One that can't be said
+        spoils no others."""
         completed = [pending for pending in batch if isinstance(pending.outcome, Complete)]
         calls = []
         for pending in batch:
@@ -129,17 +137,31 @@ class Finisher:
                     pending.stored.set_result(wrong)
         if completed:
             rows = [_completion(pending) for pending in completed]
-            calls.append((self._scripts.prepare("complete_many", worker=self._worker, batch=rows, request=identity()), completed))
+            calls.append(
+                (
+                    self._scripts.prepare(
+                        "complete_many", worker=self._worker, batch=rows, request=identity()
+                    ),
+                    completed,
+                )
+            )
         return calls
 
     def _call(self, pending: _Pending, request: str) -> Call:
         job = pending.run.job
-        held: dict[str, Any] = {"jid": job.jid, "worker": self._worker, "fence": job.fence, "request": request}
+        held: dict[str, Any] = {
+            "jid": job.jid,
+            "worker": self._worker,
+            "fence": job.fence,
+            "request": request,
+        }
         match pending.outcome:
             case Failed(group, message):
                 return self._scripts.prepare("fail", **held, group=group, message=message)
             case Again(delay, group, message):
-                return self._scripts.prepare("retry", **held, queue=job.queue, delay=delay, group=group, message=message)
+                return self._scripts.prepare(
+                    "retry", **held, queue=job.queue, delay=delay, group=group, message=message
+                )
             case Release(delay):
                 return self._scripts.prepare("release", **held, delay=delay or None)
         raise AssertionError(pending.outcome)
@@ -148,15 +170,29 @@ class Finisher:
 def _drop(pending: _Pending, why: str) -> None:
     if not pending.stored.done():
         pending.stored.set_result(None)
-        log.error("job.outcome_dropped", **pending.run.who, outcome=type(pending.outcome).__name__, why=why)
+        log.error(
+            "job.outcome_dropped",
+            **pending.run.who,
+            outcome=type(pending.outcome).__name__,
+            why=why,
+        )
 
 
 def _completion(pending: _Pending) -> dict[str, Any]:
     job, outcome = pending.run.job, pending.outcome
     assert isinstance(outcome, Complete)
-    row: dict[str, Any] = {"jid": job.jid, "queue": job.queue, "fence": job.fence, "data": outcome.data}
+    row: dict[str, Any] = {
+        "jid": job.jid,
+        "queue": job.queue,
+        "fence": job.fence,
+        "data": outcome.data,
+    }
     if outcome.result is not None:
         row["result"] = outcome.result
     if outcome.next:
-        row |= {"next": outcome.next.queue, "delay": outcome.next.delay, "depends": outcome.next.depends}
+        row |= {
+            "next": outcome.next.queue,
+            "delay": outcome.next.delay,
+            "depends": outcome.next.depends,
+        }
     return row

@@ -1,4 +1,5 @@
-"""Hear what concerns this worker: a job that was taken away, work that is ready, a tick that comes earlier, what it is told to do."""
+"""Hear what concerns this worker: a job that was taken away, work that is ready, a tick that comes
+earlier, what it is told to do."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from redis import exceptions
 
 from aioqless.client import Client
 from aioqless.log import log
-from aioqless.pubsub import subscribed, told_by
-from aioqless.scripts.calls import as_text
-from aioqless.worker.heartbeater import Heartbeater
-from aioqless.worker.orders import Orders
+from aioqless.redis.pubsub import subscribed, told_by
+from aioqless.store.invocation import as_text
 from aioqless.worker.poller import Poller
+from aioqless.worker.remote_control import Orders
+from aioqless.worker.renewer_thread import Heartbeater
 from aioqless.worker.scheduler import Scheduler
 
 PAUSE = 1.0
@@ -23,7 +24,13 @@ class Listener:
     """Owns the subscription. What is lost while it is broken, heartbeats, polls and ticks find."""
 
     def __init__(
-        self, client: Client, worker: str, heartbeater: Heartbeater, poller: Poller, orders: Orders, scheduler: Scheduler | None = None
+        self,
+        client: Client,
+        worker: str,
+        heartbeater: Heartbeater,
+        poller: Poller,
+        orders: Orders,
+        scheduler: Scheduler | None = None,
     ) -> None:
         namespace = client.namespace
         self._redis = client.redis
@@ -44,10 +51,13 @@ class Listener:
 
     async def _listen_always(self) -> None:
         while True:
-            await self._listen(self._own, self._ready, *([self._retimed] if self._scheduler else []))
+            await self._listen(
+                self._own, self._ready, *([self._retimed] if self._scheduler else [])
+            )
 
     async def _listen_while_idle(self) -> None:
-        """Other qless clients tell of their puts only among everything else that happens: followed while there is nothing to do."""
+        """Other qless clients tell of their puts only among everything else that happens: followed
+        while there is nothing to do."""
         while True:
             await self._poller.idle.wait()
             await self._listen(self._log)
@@ -86,7 +96,10 @@ class Listener:
 
     async def _told(self, payload: bytes) -> None:
         match told := told_by(payload):
-            case {"event": "canceled" | "lock_lost", "jid": str(jid)}:  # perhaps only lapsed: within the grace period it can be had back
+            case {
+                "event": "canceled" | "lock_lost",
+                "jid": str(jid),
+            }:  # perhaps only lapsed: within the grace period it can be had back
                 self._heartbeater.doubt(jid)
             case {"event": "order"}:
                 await self._orders.obey(told)

@@ -7,18 +7,19 @@ import time
 
 from redis import exceptions
 
-from aioqless.connection import AWAY
 from aioqless.errors import AioqlessError
-from aioqless.happening import happens
 from aioqless.log import log
+from aioqless.redis.connection import AWAY
+from aioqless.waiting import happens
 
-# What doesn't work now and may work later. Permissions may be withdrawn for a while; where they were missing from the start, the error is
-# raised.
+# What doesn't work now and may work later. Permissions may be withdrawn for a while; where they
+# were missing from the start, the error is raised.
 NOT_NOW = (*AWAY, exceptions.NoPermissionError)
 
 
 class Outage:
-    """Owns since when Redis is away. Whatever part calls it says how that went, so an outage is two lines of the log whoever meets it."""
+    """Owns since when Redis is away. Whatever part calls it says how that went, so an outage is two
+    lines of the log whoever meets it."""
 
     def __init__(self, first: float = 0.1, most: float = 5.0) -> None:
         self._first = first
@@ -30,10 +31,12 @@ class Outage:
         self._back = asyncio.Event()
 
     def lost(self, error: Exception, asked: float) -> float:
-        """Record that a call failed because Redis is away, and return the seconds to wait until the next try, which grow.
+        """Record that a call failed because Redis is away, and return the seconds to wait until the
+        next try, which grow.
 
-        A failure of a call that was sent (at `asked`, by time.monotonic) before Redis last answered another one says nothing of now:
-        connections fail one after the other, and a thread or a busy loop may report late. The next try will tell.
+        A failure of a call that was sent (at `asked`, by time.monotonic) before Redis last answered
+        another one says nothing of now: connections fail one after the other, and a thread or a
+        busy loop may report late. The next try will tell.
 
         Raises AioqlessError when permissions are missing that the worker has never had.
         """

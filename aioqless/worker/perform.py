@@ -13,16 +13,25 @@ from aioqless.worker.run import Run
 ALONE = Surroundings()
 
 
-async def perform(run: Run, handlers: Handlers, surroundings: Surroundings = ALONE, executors: Executors | None = None) -> Any:
-    """Find the job's handler and call it within what surrounds it; returns and raises what they do, UnknownKlass and InvalidData besides.
+async def perform(
+    run: Run,
+    handlers: Handlers,
+    surroundings: Surroundings = ALONE,
+    executors: Executors | None = None,
+) -> Any:
+    """Find the job's handler and call it within what surrounds it; returns and raises what they do,
+    UnknownKlass and InvalidData besides.
 
-    Coroutines run on the loop, plain functions in a thread, and what asks for it in a process of the executors'; without executors
-    nothing does. It returns when the code has stopped.
-    """
-    return await surroundings.around(run.job, partial(_called, run, handlers, surroundings, executors))
+    Coroutines run on the loop, plain functions in a thread, and what asks for it in a process of
+    the executors'; without executors nothing does. It returns when the code has stopped."""
+    return await surroundings.around(
+        run.job, partial(_called, run, handlers, surroundings, executors)
+    )
 
 
-async def _called(run: Run, handlers: Handlers, surroundings: Surroundings, executors: Executors | None) -> Any:
+async def _called(
+    run: Run, handlers: Handlers, surroundings: Surroundings, executors: Executors | None
+) -> Any:
     job = run.job
     handler = handlers.find(job.klass)
     if executors is not None and handler.executor == "process":

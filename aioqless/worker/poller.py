@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aioqless.happening import happens
-from aioqless.jobs import Job
-from aioqless.jobs.record import record_of_row
+from aioqless.client.job import Job
+from aioqless.client.job.record import record_of_row
 from aioqless.log import log
-from aioqless.scripts import Scripts
-from aioqless.worker.late import LATE, still_held
+from aioqless.store import Scripts
+from aioqless.waiting import happens
+from aioqless.worker.lock_revalidation import LATE, still_held
 from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.recycling import Share
 from aioqless.worker.run import Run
 from aioqless.worker.runner import Runner
 from aioqless.worker.settings import Settings
-from aioqless.worker.share import Share
 from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
@@ -32,10 +32,20 @@ NAMES_PER_PAGE = 1000
 class Poller:
     """Owns the subscriptions and the flag that wakes it."""
 
-    def __init__(self, scripts: Scripts, worker: str, runner: Runner, outage: Outage, settings: Settings, max_data: int) -> None:
+    def __init__(
+        self,
+        scripts: Scripts,
+        worker: str,
+        runner: Runner,
+        outage: Outage,
+        settings: Settings,
+        max_data: int,
+    ) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
-        self.all_looked: Callable[[], bool] = lambda: True  # whether those who bring jobs have brought what was due at the start
+        self.all_looked: Callable[[], bool] = lambda: (
+            True
+        )  # whether those who bring jobs have brought what was due at the start
         self.notify_stopping: Callable[[], object] = lambda: None  # called when it is told to stop
         self.stopping = False  # whether it was told to pop no more
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
@@ -51,7 +61,9 @@ class Poller:
         self._asked = 0  # for how many jobs pops are under way
         self._going = asyncio.Event()  # cleared while it is paused
         self._going.set()
-        self._rests = False  # whether a pause has come to be: nothing is under way that may still bring a job
+        self._rests = (
+            False  # whether a pause has come to be: nothing is under way that may still bring a job
+        )
         self._look_at = 0.0  # when patterns next ask which queues there are
         runner.ended = self._make_room
 
@@ -60,7 +72,8 @@ class Poller:
         return not self._going.is_set()
 
     def wake(self, queue: str | None = None) -> None:
-        """There may be something to pop, in a queue if one is given, else in any, even in one that nobody heard of; bursts count once."""
+        """There may be something to pop, in a queue if one is given, else in any, even in one that
+        nobody heard of; bursts count once."""
         if queue is None:
             self._look_at = 0.0
         if queue is None or self.subscriptions.hear(queue):
@@ -77,7 +90,8 @@ class Poller:
         self.subscriptions.remove(queue)
 
     def pause(self) -> None:
-        """Pop no more until `resume`, but what a pop that is under way brings; when there is none any more, the log says so."""
+        """Pop no more until `resume`, but what a pop that is under way brings; when there is none
+        any more, the log says so."""
         self._going.clear()
         self._woken.set()
         self._runner.vacancy.set()
@@ -102,7 +116,8 @@ class Poller:
             both.create_task(self._poll_always(ahead=True))
 
     async def _poll_always(self, *, ahead: bool = False) -> None:
-        """Poll. `ahead` is the second that does, while there is plenty: Redis works on its pop as the jobs of the other begin."""
+        """Poll. `ahead` is the second that does, while there is plenty: Redis works on its pop as
+        the jobs of the other begin."""
         while not self.stopping:
             if self.paused:
                 await self._rest()
@@ -132,10 +147,15 @@ class Poller:
     @property
     def _may_overlap(self) -> bool:
         """Whether a pop can be right before it is known what another brings."""
-        return not self.subscriptions.has_limits and self._settings.order != "round-robin" and self._settings.max_jobs is None
+        return (
+            not self.subscriptions.has_limits
+            and self._settings.order != "round-robin"
+            and self._settings.max_jobs is None
+        )
 
     def _make_room(self, run: Run) -> None:
-        """A run has ended; a queue that was full may give another, and it may have been the last of a burst."""
+        """A run has ended; a queue that was full may give another, and it may have been the last of
+        a burst."""
         if self._settings.burst or run.job.queue in self.subscriptions.full:
             self._woken.set()
 
@@ -150,15 +170,22 @@ class Poller:
         self._woken.clear()
         if self.may_pop is not None and not await self.may_pop():
             return self._settings.poll
-        if self.subscriptions.has_patterns and asyncio.get_running_loop().time() >= self._look_at and (away := await self._look()):
+        if (
+            self.subscriptions.has_patterns
+            and asyncio.get_running_loop().time() >= self._look_at
+            and (away := await self._look())
+        ):
             return away
-        # A quarter of the slots: while one runs, two are on their way in and one on its way out, so nobody waits for the other.
+        # A quarter of the slots: while one runs, two are on their way in and one on its way out, so
+        # nobody waits for the other.
         share = max(LEAST_PER_POP, self._settings.concurrency // 4)
         asked = self.share.most(min(self._free, share, MOST_PER_POP))
         if asked <= 0 or self.paused:  # another pop took the room meanwhile
             return 0
         looked = self.all_looked()
-        at_rest = not self._runner.running and not self._asked  # else what runs may put more while the pop is under way
+        at_rest = (
+            not self._runner.running and not self._asked
+        )  # else what runs may put more while the pop is under way
         self._asked += asked
         try:
             rows, due, now = await self._pop(asked)
@@ -171,7 +198,9 @@ class Poller:
             self._plenty.set()
         for row in rows:
             record = record_of_row(row)
-            self._runner.start(Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now))
+            self._runner.start(
+                Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now)
+            )
         if not rows:
             if self._settings.burst and not looked:
                 return MOMENT
@@ -188,9 +217,13 @@ class Poller:
         """Learn which queues there are; returns the seconds to wait when Redis is away."""
         queues: list[str] = []
         asked = time.monotonic()
-        self._look_at = asyncio.get_running_loop().time() + LOOK  # what is said meanwhile has it look again
+        self._look_at = (
+            asyncio.get_running_loop().time() + LOOK
+        )  # what is said meanwhile has it look again
         try:
-            while page := await self._scripts("queue_names", offset=len(queues), count=NAMES_PER_PAGE):
+            while page := await self._scripts(
+                "queue_names", offset=len(queues), count=NAMES_PER_PAGE
+            ):
                 queues += page
                 if len(page) < NAMES_PER_PAGE:
                     break
@@ -204,12 +237,14 @@ class Poller:
     def _batch(self) -> list[dict[str, Any]]:
         """The queues to ask, with what may still be taken of each."""
         limited = self.subscriptions.has_limits
-        return self.subscriptions.batch(Counter(run.job.queue for run in self._runner.slots) if limited else {})
+        return self.subscriptions.batch(
+            Counter(run.job.queue for run in self._runner.slots) if limited else {}
+        )
 
     async def _pop(self, asked: int) -> Any:
-        """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is asked again under the same identity,
-        so that jobs which an earlier try locked are handed out by the next that gets through; nothing, when told to stop meanwhile.
-        """
+        """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is
+        asked again under the same identity, so that jobs which an earlier try locked are handed out
+        by the next that gets through; nothing, when told to stop meanwhile."""
         with self._scripts.request() as request:
             tried = False
             while True:
@@ -220,7 +255,8 @@ class Poller:
                 tried = True
                 since = time.monotonic()
                 try:
-                    # Stopping waits for this: a pop that is cut off would leave jobs locked that nobody runs.
+                    # Stopping waits for this: a pop that is cut off would leave jobs locked that
+                    # nobody runs.
                     answer = await self._scripts(
                         "pop_many",
                         worker=self._worker,

@@ -9,23 +9,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from aioqless.client.job import Job, Reason
 from aioqless.handlers import Handler
-from aioqless.jobs import Job, Reason
 
 
 @dataclass(eq=False)
 class Run:
-    """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a reason.
+    """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a
+    reason.
 
-    `started` is by the loop's clock. The lock lasted `lock` seconds when it was last renewed, by the heart, and lasts until `deadline` at
-    least, by time.monotonic, which all threads share: of Redis' clock only differences count, for after a fail-over it may be another.
-    """
+    `started` is by the loop's clock. The lock lasted `lock` seconds when it was last renewed, by
+    the heart, and lasts until `deadline` at least, by time.monotonic, which all threads share: of
+    Redis' clock only differences count, for after a fail-over it may be another."""
 
     job: Job
     started: float
     lock: float
     deadline: float
-    task: asyncio.Task[Any] | None = None  # the one that the handler runs in, while it may be cancelled
+    task: asyncio.Task[Any] | None = (
+        None  # the one that the handler runs in, while it may be cancelled
+    )
     ended: bool = False  # the handler has
     watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
     stopped_by: Reason | None = None

@@ -8,34 +8,51 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from aioqless import names
+from aioqless import validation
+from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, Surroundings
-from aioqless.happening import happens
-from aioqless.jobs import Job
 from aioqless.log import bind, log
+from aioqless.waiting import happens
 from aioqless.worker.executors import Executors
 from aioqless.worker.finisher import Finisher
-from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release, brief, group_of, outcome_of, returned
+from aioqless.worker.outcome import (
+    Again,
+    Complete,
+    Failed,
+    Outcome,
+    Release,
+    brief,
+    group_of,
+    outcome_of,
+    returned,
+)
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
 from aioqless.worker.settings import Settings
-from aioqless.worker.stacks import stack_of
+from aioqless.worker.stack_dump import stack_of
 
-STRAGGLING = 1.0  # seconds on top of `kill_after`, in which a process that was killed is seen to end
+STRAGGLING = (
+    1.0  # seconds on top of `kill_after`, in which a process that was killed is seen to end
+)
 
 
 class Runner:
-    """Owns the table of running jobs, and the slots. A run leaves its slot when its code has stopped, the table only when Redis knows its
-    outcome: until then its lock is kept alive. Leaving the block waits `grace` seconds for what runs, then stops it and hands it back. Code
-    that hasn't stopped `kill_after` seconds later is left running."""
+    """Owns the table of running jobs, and the slots. A run leaves its slot when its code has
+    stopped, the table only when Redis knows its outcome: until then its lock is kept alive. Leaving
+    the block waits `grace` seconds for what runs, then stops it and hands it back. Code that hasn't
+    stopped `kill_after` seconds later is left running."""
 
-    def __init__(self, handlers: Handlers, surroundings: Surroundings, finisher: Finisher, settings: Settings) -> None:
+    def __init__(
+        self, handlers: Handlers, surroundings: Surroundings, finisher: Finisher, settings: Settings
+    ) -> None:
         self.running: dict[str, Run] = {}
         self.slots: set[Run] = set()  # those whose code hasn't stopped
         self.vacancy = asyncio.Event()  # set whenever a slot has become free
         self.begun: Callable[[Run], None] = lambda run: None  # called with each run that begins
-        self.ended: Callable[[Run], None] = lambda run: None  # called with each that left its slot, and when it left the table
+        self.ended: Callable[[Run], None] = lambda run: (
+            None
+        )  # called with each that left its slot, and when it left the table
         self._handlers = handlers
         self._surroundings = surroundings
         self._finisher = finisher
@@ -53,14 +70,22 @@ class Runner:
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
         now = asyncio.get_running_loop().time()
-        run = Run(job, started=now, lock=lock, deadline=time.monotonic() + lock, handler=self._handlers.get(job.klass))
+        run = Run(
+            job,
+            started=now,
+            lock=lock,
+            deadline=time.monotonic() + lock,
+            handler=self._handlers.get(job.klass),
+        )
         if self._handing_back:
             run.stop("shutdown")
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
         former, self.running[job.jid] = self.running.get(job.jid), run
         self.slots.add(run)
-        run.watcher = asyncio.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
+        run.watcher = asyncio.create_task(
+            self._see_through(run, former), name=f"aioqless {job.jid}"
+        )
         self.begun(run)
 
     def hand_back(self) -> None:
@@ -73,7 +98,9 @@ class Runner:
         """Take one job from started to stored."""
         bind(**run.who)
         try:
-            if former is not None and former.watcher is not None:  # the lock was lost and came back to this worker
+            if (
+                former is not None and former.watcher is not None
+            ):  # the lock was lost and came back to this worker
                 if not former.job.settled:
                     former.stop("lost")
                 await asyncio.wait([former.watcher])
@@ -85,9 +112,16 @@ class Runner:
             if outcome := self._outcome(run):
                 await self._store(run, outcome)
             elif run.job.settled:
-                await self._end(log.info, "job.settled", run, error=names.describe(run.error) if run.error else None)
+                await self._end(
+                    log.info,
+                    "job.settled",
+                    run,
+                    error=validation.describe(run.error) if run.error else None,
+                )
             else:
-                await self._end(log.warning, "job.lock_lost", run, why="it was taken away while it ran")
+                await self._end(
+                    log.warning, "job.lock_lost", run, why="it was taken away while it ran"
+                )
             if run.task is not None:  # a slot is free when the code has stopped, not before
                 await asyncio.wait([run.task])
         finally:
@@ -101,7 +135,8 @@ class Runner:
         self.vacancy.set()
 
     async def _attempt(self, run: Run) -> None:
-        """Let the handler run to its end, or to its time-out. A run that was stopped before its handler began counts as cancelled."""
+        """Let the handler run to its end, or to its time-out. A run that was stopped before its
+        handler began counts as cancelled."""
         if run.stopped_by is not None:
             run.error = asyncio.CancelledError()
             return
@@ -112,14 +147,16 @@ class Runner:
             await self._perform_apart(run)
 
     async def _perform_here(self, run: Run) -> None:
-        """In the watcher's own task, since there is nothing to do beside; it may be cancelled for as long as the handler runs."""
+        """In the watcher's own task, since there is nothing to do beside; it may be cancelled for
+        as long as the handler runs."""
         run.task = run.watcher
         await self._perform(run)
         run.task = None
         await _calm()
 
     async def _perform_apart(self, run: Run) -> None:
-        """In a task of its own, so that its end needn't be awaited to store that it took too long."""
+        """In a task of its own, so that its end needn't be awaited to store that it took too
+        long."""
         run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
         while not run.task.done() and (left := run.time_left()) != 0:
             await asyncio.wait([run.task], timeout=left)
@@ -134,7 +171,9 @@ class Runner:
         """Call the handler; what it comes to is the run's."""
         try:
             returned(run, await perform(run, self._handlers, self._surroundings, self._executors))
-        except BaseException as error:  # whatever a handler raises becomes an outcome, SystemExit too
+        except (
+            BaseException
+        ) as error:  # whatever a handler raises becomes an outcome, SystemExit too
             run.error = error
         finally:
             run.ended = True
@@ -146,7 +185,8 @@ class Runner:
             return Failed(group_of(run, error), brief(error))
 
     async def _store(self, run: Run, outcome: Outcome) -> None:
-        """Store an outcome. One that Redis can't take is a failure of the job: else it would run again and again."""
+        """Store an outcome. One that Redis can't take is a failure of the job: else it would run
+        again and again."""
         reply = await self._finisher.store(run, outcome)
         if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
             outcome = Failed(group_of(run, reply), str(reply))
@@ -165,14 +205,20 @@ class Runner:
             case Complete(), "complete":
                 await self._end(log.info, "job.completed", run)
             case Complete(next), state:
-                await self._end(log.info, "job.advanced", run, to=next.queue if next else None, state=state)
+                await self._end(
+                    log.info, "job.advanced", run, to=next.queue if next else None, state=state
+                )
             case Again(delay), remaining if remaining >= 0:
                 await self._end(log.info, "job.retried", run, delay=delay, remaining=remaining)
             case Again(_, group, message), _:  # it had no retry left
                 group = group or f"failed-retries-{run.job.queue}"
-                await self._end(log.warning, "job.failed", run, group=group, message=message, exhausted=True)
+                await self._end(
+                    log.warning, "job.failed", run, group=group, message=message, exhausted=True
+                )
             case Failed(group, message), _:
-                await self._end(log.warning, "job.failed", run, group=group, message=message, exhausted=False)
+                await self._end(
+                    log.warning, "job.failed", run, group=group, message=message, exhausted=False
+                )
             case Release(delay, why), _:
                 await self._end(log.info, "job.released", run, delay=delay, why=why)
 
@@ -204,8 +250,8 @@ class Runner:
             await happens(self.vacancy, seconds)
 
     def _leave_behind(self) -> None:
-        """End without code that doesn't stop: a thread can't be stopped, and a coroutine may suppress its cancellation. Its job's lock is
-        no longer renewed."""
+        """End without code that doesn't stop: a thread can't be stopped, and a coroutine may
+        suppress its cancellation. Its job's lock is no longer renewed."""
         loop = asyncio.get_running_loop()
         self.left = list(self.slots)
         for run in self.left:
@@ -214,7 +260,12 @@ class Runner:
             for task in (run.watcher, run.task):
                 if task is not None:
                     task.cancel()
-            log.warning("job.left_running", **run.who, seconds=round(loop.time() - run.started, 3), stack=stack_of(run, loop))
+            log.warning(
+                "job.left_running",
+                **run.who,
+                seconds=round(loop.time() - run.started, 3),
+                stack=stack_of(run, loop),
+            )
 
     async def _all_ended(self, timeout: float | None) -> None:
         if watchers := [run.watcher for run in self.running.values() if run.watcher is not None]:
@@ -222,7 +273,8 @@ class Runner:
 
 
 async def _calm() -> None:
-    """What was to cancel the handler, and came when it had ended, is not to cancel who stores its outcome."""
+    """What was to cancel the handler, and came when it had ended, is not to cancel who stores its
+    outcome."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         while task.uncancel():

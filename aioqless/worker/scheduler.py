@@ -1,4 +1,5 @@
-"""Declare the recurring jobs of a worker's handlers, and make the instances of those with a cron expression when their time has come."""
+"""Declare the recurring jobs of a worker's handlers, and make the instances of those with a cron
+expression when their time has come."""
 
 from __future__ import annotations
 
@@ -6,13 +7,13 @@ import asyncio
 import time
 from typing import Any
 
+from aioqless.client.recurring.cron import Cron
 from aioqless.errors import QueueFull
-from aioqless.happening import happens
 from aioqless.log import log
-from aioqless.recurring.cron import Cron
-from aioqless.scripts import Scripts
-from aioqless.worker.declarations import Declarations
+from aioqless.store import Scripts
+from aioqless.waiting import happens
 from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.schedule_sync import Declarations
 
 LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a notification lost
 SHORTEST_PAUSE = 0.001
@@ -21,7 +22,8 @@ MOST_PER_CALL = 100
 
 
 class Scheduler:
-    """Owns its timer. Every worker of a namespace has one: all reckon the same ticks, and the script lets one of them be first."""
+    """Owns its timer. Every worker of a namespace has one: all reckon the same ticks, and the
+    script lets one of them be first."""
 
     def __init__(self, scripts: Scripts, declarations: Declarations, outage: Outage) -> None:
         self.reconciled = False  # whether what the code declares is in Redis
@@ -67,12 +69,22 @@ class Scheduler:
         rows: list[dict[str, Any]] = []
         unreadable = 0
         while True:
-            answer = await self._scripts("tick", offset=unreadable, batch=rows, generation=self._generation)
+            answer = await self._scripts(
+                "tick", offset=unreadable, batch=rows, generation=self._generation
+            )
             for row, jid in zip(rows, answer["made"], strict=True):
                 if jid:
-                    log.info("recurring.made", jid=jid, recurring=row["jid"], late=round(answer["now"] - row["at"], 3))
+                    log.info(
+                        "recurring.made",
+                        jid=jid,
+                        recurring=row["jid"],
+                        late=round(answer["now"] - row["at"], 3),
+                    )
             if answer.get("lost") and self.reconciled:
-                log.warning("recurring.lost", why="Redis was emptied, or restored from an older state: declaring again")
+                log.warning(
+                    "recurring.lost",
+                    why="Redis was emptied, or restored from an older state: declaring again",
+                )
                 self.reconciled = False
             if not answer["due"]:
                 break
@@ -80,13 +92,19 @@ class Scheduler:
             for due in answer["due"]:
                 try:
                     rows += reckoned(due, answer["now"])
-                except ValueError as wrong:  # for this worker at least: another may know the time zone
+                except (
+                    ValueError
+                ) as wrong:  # for this worker at least: another may know the time zone
                     unreadable += 1
                     self._tell(due["jid"], str(wrong))
             rows = rows[:MOST_PER_CALL]
         if not self.reconciled:
             return SHORTEST_PAUSE
-        return LONGEST_PAUSE if answer["next"] is None else min(max(answer["next"] - answer["now"], SHORTEST_PAUSE), LONGEST_PAUSE)
+        return (
+            LONGEST_PAUSE
+            if answer["next"] is None
+            else min(max(answer["next"] - answer["now"], SHORTEST_PAUSE), LONGEST_PAUSE)
+        )
 
     def _tell(self, jid: str, why: str) -> None:
         if (jid, why) not in self._told:
@@ -95,12 +113,17 @@ class Scheduler:
 
 
 def reckoned(due: dict[str, Any], now: float) -> list[dict[str, Any]]:
-    """What the script is to make of a template that is due: instances in order, each with the tick that it follows and the next.
+    """What the script is to make of a template that is due: instances in order, each with the tick
+    that it follows and the next.
 
-    What was missed counts once, as of the latest time; with a backlog, so many times, and with one of 0 each time. Raises ValueError.
-    """
+    What was missed counts once, as of the latest time; with a backlog, so many times, and with one
+    of 0 each time. Raises ValueError."""
     cron, first, backlog = Cron(due["cron"], due["timezone"]), due["tick"], due["backlog"]
-    ticks = cron.all(first, now, MOST_PER_CALL) if backlog == 0 else cron.latest(first, now, backlog or 1)
+    ticks = (
+        cron.all(first, now, MOST_PER_CALL)
+        if backlog == 0
+        else cron.latest(first, now, backlog or 1)
+    )
     following = [*ticks[1:], cron.next(ticks[-1] if backlog == 0 else now)]
     return [
         {"jid": due["jid"], "tick": tick, "at": at, "next": next_}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from aioqless import names
+from aioqless import validation
 
 Order: TypeAlias = Literal["ordered", "round-robin", "shuffled", "weighted"]
 ORDERS: tuple[str, ...] = get_args(Order)
@@ -22,30 +22,42 @@ _WRITTEN = re.compile(r"(?P<queue>[^,=]*)(,(?P<weight>[0-9]+))?(=(?P<limit>[0-9]
 
 @dataclass(frozen=True)
 class Subscription:
-    """A queue, or with `*`, `?` or `[ab]` in its name all queues that match: at most `limit` jobs of each at once in this worker.
+    """A queue, or with `*`, `?` or `[ab]` in its name all queues that match: at most `limit` jobs
+    of each at once in this worker.
 
-    Where the order is weighted, a queue is the first to be asked `weight` times as often as one of weight 1.
-    Checked when made; raises ValueError and TypeError.
-    """
+    Where the order is weighted, a queue is the first to be asked `weight` times as often as one of
+    weight 1. Checked when made; raises ValueError and TypeError."""
 
     queue: str
     limit: int | None = None
     weight: int = 1
 
     def __post_init__(self) -> None:
-        names.checked("queue", self.queue)
-        for what, value in (("limit", 1 if self.limit is None else self.limit), ("weight", self.weight)):
+        validation.checked("queue", self.queue)
+        for what, value in (
+            ("limit", 1 if self.limit is None else self.limit),
+            ("weight", self.weight),
+        ):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"the {what} of queue {self.queue!r} must be a whole number of 1 or more, not {value!r}")
+                raise ValueError(
+                    f"the {what} of queue {self.queue!r} must be a whole number of 1 or more, not {value!r}"
+                )
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From how it is written on a command line: `mail`, `reports=4` (limit), `urgent,5` (weight), `urgent,5=4` (both)."""
+        """From how it is written on a command line: `mail`, `reports=4` (limit), `urgent,5`
+        (weight), `urgent,5=4` (both)."""
         written = _WRITTEN.fullmatch(text)
         if not written:
-            raise ValueError(f"queue {text!r} must be a name, with `,weight` and `=limit` behind it as whole numbers where they are wanted")
+            raise ValueError(
+                f"queue {text!r} must be a name, with `,weight` and `=limit` behind it as whole numbers where they are wanted"
+            )
         weight, limit = written["weight"], written["limit"]
-        return cls(written["queue"], None if limit is None else int(limit), 1 if weight is None else int(weight))
+        return cls(
+            written["queue"],
+            None if limit is None else int(limit),
+            1 if weight is None else int(weight),
+        )
 
     def __str__(self) -> str:
         weight = "" if self.weight == 1 else f",{self.weight}"
@@ -56,8 +68,11 @@ class Subscription:
         return bool(_PATTERN.search(self.queue))
 
 
-def subscriptions(queues: Sequence[str | Subscription] | Mapping[str, int | None], order: str) -> tuple[Subscription, ...]:
-    """What is asked for as names, subscriptions, or names with their limits. Raises ValueError and TypeError."""
+def subscriptions(
+    queues: Sequence[str | Subscription] | Mapping[str, int | None], order: str
+) -> tuple[Subscription, ...]:
+    """What is asked for as names, subscriptions, or names with their limits. Raises ValueError and
+    TypeError."""
     if order not in ORDERS:
         raise ValueError(f"order {order!r} must be one of {', '.join(ORDERS)}")
     if isinstance(queues, str) or not queues:
@@ -66,7 +81,9 @@ def subscriptions(queues: Sequence[str | Subscription] | Mapping[str, int | None
     if isinstance(queues, Mapping):
         given = tuple(Subscription(queue, limit) for queue, limit in queues.items())
     else:
-        given = tuple(each if isinstance(each, Subscription) else Subscription(each) for each in queues)
+        given = tuple(
+            each if isinstance(each, Subscription) else Subscription(each) for each in queues
+        )
     if len({each.queue for each in given}) < len(given):
         raise ValueError(f"queues {[each.queue for each in given]!r} names one twice")
     for each in given:
@@ -76,14 +93,19 @@ def subscriptions(queues: Sequence[str | Subscription] | Mapping[str, int | None
 
 def check_weight(subscription: Subscription, order: str) -> None:
     if subscription.weight != 1 and order != "weighted":
-        raise ValueError(f"queue {subscription.queue!r} has a weight, which counts only where the order is weighted; it is {order}")
+        raise ValueError(
+            f"queue {subscription.queue!r} has a weight, which counts only where the order is weighted; it is {order}"
+        )
 
 
 class Subscriptions:
-    """Owns what is subscribed, and whose turn it is. Patterns stand for those queues that were met."""
+    """Owns what is subscribed, and whose turn it is. Patterns stand for those queues that were
+    met."""
 
     def __init__(self, given: Iterable[Subscription], order: str) -> None:
-        self.full: frozenset[str] = frozenset()  # of which no more may run here now, as far as the last batch knew
+        self.full: frozenset[str] = (
+            frozenset()
+        )  # of which no more may run here now, as far as the last batch knew
         self._given = {each.queue: each for each in given}
         self._order = order
         self._met: dict[str, None] = {}
@@ -124,7 +146,10 @@ class Subscriptions:
         """Serve it no longer. Raises ValueError when it isn't subscribed by this name."""
         if queue not in self._given:
             by = self._served.get(queue)
-            raise ValueError(f"queue {queue!r} is not subscribed" + (f" by its name, but by the pattern {by.queue!r}" if by else ""))
+            raise ValueError(
+                f"queue {queue!r} is not subscribed"
+                + (f" by its name, but by the pattern {by.queue!r}" if by else "")
+            )
         del self._given[queue]
         self._resolve()
 
@@ -144,10 +169,19 @@ class Subscriptions:
         return True
 
     def batch(self, running: Mapping[str, int]) -> list[dict[str, Any]]:
-        """What the next pop is to ask, given how many jobs of each queue run here. (Without limits nobody need count.)"""
-        rooms = {queue: each.limit - running.get(queue, 0) for queue, each in self._served.items() if each.limit is not None}
+        """What the next pop is to ask, given how many jobs of each queue run here. (Without limits
+        nobody need count.)"""
+        rooms = {
+            queue: each.limit - running.get(queue, 0)
+            for queue, each in self._served.items()
+            if each.limit is not None
+        }
         self.full = frozenset(queue for queue, room in rooms.items() if room <= 0)
-        return [{"queue": queue, "limit": rooms.get(queue)} for queue in self._portion(self._in_order()) if queue not in self.full]
+        return [
+            {"queue": queue, "limit": rooms.get(queue)}
+            for queue in self._portion(self._in_order())
+            if queue not in self.full
+        ]
 
     def took(self, queue: str) -> None:
         """The turn goes on behind this queue."""
@@ -159,8 +193,13 @@ class Subscriptions:
         match self._order:
             case "shuffled":
                 random.shuffle(queues)
-            case "weighted":  # the first is each with the probability of its weight, then the second of those that are left, and so on
-                queues.sort(key=lambda queue: random.random() ** (1 / self._served[queue].weight), reverse=True)
+            # the first is each with the probability of its weight, then the second of those that
+            # are left, and so on
+            case "weighted":
+                queues.sort(
+                    key=lambda queue: random.random() ** (1 / self._served[queue].weight),
+                    reverse=True,
+                )
             case "round-robin" if self._last in self._served:
                 behind = queues.index(self._last) + 1
                 return queues[behind:] + queues[:behind]
@@ -180,6 +219,10 @@ class Subscriptions:
         """The first subscription that a queue matches counts."""
         self._served = {}
         for each in self._given.values():
-            matching = [queue for queue in self._met if fnmatchcase(queue, each.queue)] if each.is_pattern else [each.queue]
+            matching = (
+                [queue for queue in self._met if fnmatchcase(queue, each.queue)]
+                if each.is_pattern
+                else [each.queue]
+            )
             for queue in matching:
                 self._served.setdefault(queue, each)

@@ -1,4 +1,5 @@
-"""The application: a desk with its API, the page, and a worker in the same process for what machines do."""
+"""The application: a desk with its API, the page, and a worker in the same process for what
+machines do."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 import aioqless
-from aioqless.people import Desk, Terms
-from aioqless.people.api import create_api
+from aioqless.contrib.human_tasks import Desk, Terms
+from aioqless.contrib.human_tasks.api import create_api
 
 from . import jobs, library
 
@@ -42,7 +43,10 @@ def application(startup_token: str, *, limit: float = 90) -> Starlette:
             yield {"client": client}
 
     routes = [
-        Mount("/people", create_api({"docs": desk}, startup_token=startup_token, title="A desk for docstrings")),
+        Mount(
+            "/people",
+            create_api({"docs": desk}, startup_token=startup_token, title="A desk for docstrings"),
+        ),
         Route("/progress", progress),
         Route("/", page),
         Mount("/static", _Quoted(StaticFiles(directory=STATIC))),
@@ -53,7 +57,9 @@ def application(startup_token: str, *, limit: float = 90) -> Starlette:
 async def put_all(client: aioqless.Client) -> None:
     """Put all there is to review; what is there from an earlier start stays as it is."""
     new = (
-        aioqless.NewJob(jobs.docstring, {"name": name}, jid=f"docstring-{name}", tags=["docs"], if_exists="keep")
+        aioqless.NewJob(
+            jobs.docstring, {"name": name}, jid=f"docstring-{name}", tags=["docs"], if_exists="keep"
+        )
         for name in library.names()
     )
     await client.queue(jobs.READ).put_many(new)
@@ -64,7 +70,8 @@ async def page(request: Request) -> Response:
 
 
 async def progress(request: Request) -> Response:
-    """What all have done: how many of how many, by label, by person, and how often the machine had guessed the same."""
+    """What all have done: how many of how many, by label, by person, and how often the machine had
+    guessed the same."""
     client: aioqless.Client = request.state.client
     found = await client.jobs.multiget(*await client.jobs.complete(count=1000))
     done = [job for job in found if job.klass == jobs.docstring.klass and "answer" in job.data]
@@ -73,7 +80,10 @@ async def progress(request: Request) -> Response:
             "total": len(library.names()),
             "done": len(done),
             "agreed": sum(job.data["agreed"] for job in done),
-            "labels": {label: sum(job.data["answer"]["label"] == label for job in done) for label in library.LABELS},
+            "labels": {
+                label: sum(job.data["answer"]["label"] == label for job in done)
+                for label in library.LABELS
+            },
             "people": dict(Counter(who(job) for job in done).most_common(8)),
         },
         headers=HEADERS,
@@ -82,7 +92,14 @@ async def progress(request: Request) -> Response:
 
 def who(job: aioqless.Job) -> str:
     """Who judged: the worker of that stage, without the session."""
-    return next((stage["worker"].partition("@")[0] for stage in job.history if stage.get("q") == jobs.REVIEW and "worker" in stage), "?")
+    return next(
+        (
+            stage["worker"].partition("@")[0]
+            for stage in job.history
+            if stage.get("q") == jobs.REVIEW and "worker" in stage
+        ),
+        "?",
+    )
 
 
 class _Quoted:
@@ -94,7 +111,10 @@ class _Quoted:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *((name.lower().encode(), value.encode()) for name, value in HEADERS.items())]
+                message["headers"] = [
+                    *message["headers"],
+                    *((name.lower().encode(), value.encode()) for name, value in HEADERS.items()),
+                ]
             await send(message)
 
         await self._files(scope, receive, with_headers)

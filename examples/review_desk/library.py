@@ -1,4 +1,5 @@
-"""What there is to review: functions of the standard library, and what their docstrings say. Nothing here knows of queues."""
+"""What there is to review: functions of the standard library, and what their docstrings say.
+Nothing here knows of queues."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ MODULES: dict[str, ModuleType] = {
     module.__name__: module
     for module in (calendar, colorsys, difflib, fnmatch, shutil, statistics, textwrap, timeit, tokenize)
 }  # fmt: skip
-LABELS = {"clear": "Clear", "terse": "Too terse", "example": "Wants an example", "confusing": "Confusing"}
+LABELS = {
+    "clear": "Clear",
+    "terse": "Too terse",
+    "example": "Wants an example",
+    "confusing": "Confusing",
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,8 @@ def names() -> list[str]:
 
 
 def entry(name: str) -> Entry:
-    """What a module shows of a function, by a name of `names`. Raises LookupError for any other: nothing is imported."""
+    """What a module shows of a function, by a name of `names`. Raises LookupError for any other:
+    nothing is imported."""
     module, _, function = name.partition(".")
     found = getattr(MODULES[module], function, None)
     if not isinstance(found, FunctionType):

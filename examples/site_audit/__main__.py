@@ -14,15 +14,21 @@ from .pages import REPORT, Audit, Page, client, site
 
 
 async def run(first: str, most: int) -> None:
-    """Audit the site from its page `first` on, `most` pages of it; returns when the report was printed."""
+    """Audit the site from its page `first` on, `most` pages of it; returns when the report was
+    printed."""
     async with client, site:
-        # So long after a run was killed its jobs can be had by others: by default a minute, and then it still has 10 seconds to object.
+        # So long after a run was killed its jobs can be had by others: by default a minute, and
+        # then it still has 10 seconds to object.
         await client.config.set("heartbeat", 5)
         await client.config.set("grace-period", 0)
         audit = await begin(first, most)
-        async with Worker(client, pages, report, settings=Settings(queues=("pages", "reports"), concurrency=8)) as worker:
+        async with Worker(
+            client, pages, report, settings=Settings(queues=("pages", "reports"), concurrency=8)
+        ) as worker:
             await follow(worker, audit)
-    say(f"All jobs are kept for a look at them, as with `python -m aioqless failed --namespace {client.namespace}`.")
+    say(
+        f"All jobs are kept for a look at them, as with `python -m aioqless failed --namespace {client.namespace}`."
+    )
 
 
 async def begin(first: str, most: int) -> Audit:
@@ -33,11 +39,15 @@ async def begin(first: str, most: int) -> Audit:
         return Audit(**last.data)
     audit = Audit(last.data["number"] + 1 if last else 1, most)
     say(f"Beginning audit {audit.number}{', since the last one is finished' if last else ''}.")
-    for group in await client.jobs.failed():  # the last one's failures; complete jobs go by themselves, after a week
+    for group in (
+        await client.jobs.failed()
+    ):  # the last one's failures; complete jobs go by themselves, after a week
         _, failed = await client.jobs.failed_in(group, limit=1000)
         await client.jobs.cancel(*[job.jid for job in failed])
     page = Page(audit.number, first, depth=0)
-    await client.queue("pages").put_many([pages.new_job(page, audit)])  # first, or the report would have nothing to wait for
+    await client.queue("pages").put_many(
+        [pages.new_job(page, audit)]
+    )  # first, or the report would have nothing to wait for
     await client.queue("reports").put(report.print_report, audit, jid=REPORT, depends=[page.jid])
     return audit
 
@@ -56,10 +66,16 @@ async def follow(worker: Worker, audit: Audit) -> None:
             told = time.monotonic()
             total, _ = await client.jobs.tagged(audit.tag, count=0)
             failed = sum((await client.jobs.failed()).values())
-            # On a terminal it ends where the line begins, so that whatever is written next takes its place.
-            say(f"{total - unfinished} of {total} pages visited, {failed} failed", end="\x1b[K\r" if terminal else "\n")
+            # On a terminal it ends where the line begins, so that whatever is written next takes
+            # its place.
+            say(
+                f"{total - unfinished} of {total} pages visited, {failed} failed",
+                end="\x1b[K\r" if terminal else "\n",
+            )
             if not unfinished:
-                await job.undepend()  # only failed pages are left, which are waited for until somebody decides otherwise: we do
+                # only failed pages are left, which are waited for until somebody decides otherwise:
+                # we do
+                await job.undepend()
         await asyncio.sleep(0.2)
 
 
@@ -69,9 +85,22 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m examples.site_audit", description="Audit this Python's own documentation.")
-    parser.add_argument("first", nargs="?", default="index.html", help="the page to begin with, such as asyncio.html")
-    parser.add_argument("--pages", type=int, default=600, metavar="N", help="visit so many at most (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.site_audit", description="Audit this Python's own documentation."
+    )
+    parser.add_argument(
+        "first",
+        nargs="?",
+        default="index.html",
+        help="the page to begin with, such as asyncio.html",
+    )
+    parser.add_argument(
+        "--pages",
+        type=int,
+        default=600,
+        metavar="N",
+        help="visit so many at most (default: %(default)s)",
+    )
     arguments = parser.parse_args()
     log.write_to(level="warning")
     try:

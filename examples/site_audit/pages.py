@@ -11,7 +11,8 @@ import aioqless
 
 from .website import Contents, Website
 
-# A handler is given its job alone. What it needs besides is made here, and opened by whoever runs the worker.
+# A handler is given its job alone. What it needs besides is made here, and opened by whoever runs
+# the worker.
 client = aioqless.Client(namespace="audit")
 site = Website()
 finding = asyncio.Lock()
@@ -57,8 +58,12 @@ async def visit(job: aioqless.Job[Page]) -> None:
     try:
         html, page.seconds = await site.fetch(page.address)
     except (OSError, HTTPException) as error:
-        raise aioqless.Retry(1, "pages-unanswered", repr(error)) from error  # with no retries left, it fails in that group
-    contents = await asyncio.to_thread(Contents, page.address, html)  # in a thread: the loop has others to serve
+        raise aioqless.Retry(
+            1, "pages-unanswered", repr(error)
+        ) from error  # with no retries left, it fails in that group
+    contents = await asyncio.to_thread(
+        Contents, page.address, html
+    )  # in a thread: the loop has others to serve
     if contents.error and "could not find" in contents.error:
         await job.tag("missing")  # what an audit is to find out, and no failure of its own
     elif contents.error:
@@ -69,16 +74,20 @@ async def visit(job: aioqless.Job[Page]) -> None:
 
 
 async def put_linked(page: Page) -> None:
-    """Put the pages that a page links to, but for those that have been put, and let the report wait for them.
+    """Put the pages that a page links to, but for those that have been put, and let the report wait
+    for them.
 
-    This comes before the page is complete: the report waits for the page, so it can't run early, and if we crash in the middle the page's
-    job runs again. That is why the report is to wait for all the links and not for new ones only: the run that crashed may have put them
-    and come no further. And why they are put first: a jid that doesn't exist counts as done. (So does a complete one, rightly.)
-    """
+    This comes before the page is complete: the report waits for the page, so it can't run early,
+    and if we crash in the middle the page's job runs again. That is why the report is to wait for
+    all the links and not for new ones only: the run that crashed may have put them and come no
+    further. And why they are put first: a jid that doesn't exist counts as done. (So does a
+    complete one, rightly.)"""
     addresses = dict.fromkeys(urldefrag(link).url for link in page.links)
     linked = [Page(page.audit, address, page.depth + 1) for address in addresses][:1000]
     jids = [each.jid for each in linked]
-    async with finding:  # or two would find the same new page; and putting a job that exists makes it run again
+    async with (
+        finding
+    ):  # or two would find the same new page; and putting a job that exists makes it run again
         [report] = await client.jobs.multiget(REPORT)
         audit = Audit(**report.data)
         put = {job.jid for job in await client.jobs.multiget(*jids)}

@@ -23,15 +23,31 @@ async def print_report(job: aioqless.Job[Audit]) -> None:
         jobs += await client.jobs.multiget(*jids)
     visited = [Page(**each.data) for each in jobs if each.state == "complete"]
     trouble = {each.data["address"]: "are missing" for each in jobs if "missing" in each.tags}
-    failed = {each.data["address"]: each.failure for each in jobs if each.state == "failed" and each.failure}
-    print(f"\nAudit {job.data.number}: {total} pages, {sum(len(page.links) for page in visited):,} links")
-    for why, links in sorted(broken_links(visited, trouble | dict.fromkeys(failed, "failed")).items()):
-        section(f"Broken links to pages that {why}: {len(links)}", (f"{link}  on {', '.join(by[:3])}" for link, by in links.items()))
+    failed = {
+        each.data["address"]: each.failure
+        for each in jobs
+        if each.state == "failed" and each.failure
+    }
+    print(
+        f"\nAudit {job.data.number}: {total} pages, {sum(len(page.links) for page in visited):,} links"
+    )
+    for why, links in sorted(
+        broken_links(visited, trouble | dict.fromkeys(failed, "failed")).items()
+    ):
+        section(
+            f"Broken links to pages that {why}: {len(links)}",
+            (f"{link}  on {', '.join(by[:3])}" for link, by in links.items()),
+        )
     slowest = sorted(visited, key=lambda page: page.seconds, reverse=True)
     section("Slow pages", (f"{page.seconds:7.2f} s   {page.address}" for page in slowest[:SHOWN]))
     largest = sorted(visited, key=lambda page: page.size, reverse=True)
-    section("Largest pages", (f"{page.size / 1000:7.0f} kB  {page.address}" for page in largest[:SHOWN]))
-    section(f"Failed pages: {len(failed)}", (f"{address}  {why.group}: {why.message}" for address, why in failed.items()))
+    section(
+        "Largest pages", (f"{page.size / 1000:7.0f} kB  {page.address}" for page in largest[:SHOWN])
+    )
+    section(
+        f"Failed pages: {len(failed)}",
+        (f"{address}  {why.group}: {why.message}" for address, why in failed.items()),
+    )
 
 
 def broken_links(visited: list[Page], trouble: dict[str, str]) -> dict[str, dict[str, list[str]]]:
@@ -41,7 +57,9 @@ def broken_links(visited: list[Page], trouble: dict[str, str]) -> dict[str, dict
     for page in visited:
         for link in page.links:
             target, anchor = urldefrag(link)
-            wrong = trouble.get(target) or (anchor and anchor not in anchors.get(target, {anchor}) and "lack the anchor")
+            wrong = trouble.get(target) or (
+                anchor and anchor not in anchors.get(target, {anchor}) and "lack the anchor"
+            )
             if wrong:
                 broken[wrong][link].append(page.address)
     return broken

@@ -1,4 +1,5 @@
-"""The website: this Python's own documentation, as pydoc serves it. Nothing here knows of queues."""
+"""The website: this Python's own documentation, as pydoc serves it. Nothing here knows of
+queues."""
 
 from __future__ import annotations
 
@@ -10,29 +11,52 @@ from typing import Self
 from urllib.parse import urldefrag, urljoin
 from urllib.request import ProxyHandler, build_opener
 
-# It ends when its input does, however we end; not in good order, for pydoc imports anew what it shows, and threading is among that.
+# It ends when its input does, however we end; not in good order, for pydoc imports anew what it
+# shows, and threading is among that.
 SERVE = """
 import os, pydoc, sys
 print(pydoc._start_server(pydoc._url_handler, "127.0.0.1", 0).url, flush=True)
 sys.stdin.read()
 os._exit(0)
 """
-# What is imported to be shown may open windows, print, or run tests; and some have very many pages that are all alike.
-SKIPPED = {"antigravity", "encodings", "idlelib", "lib2to3", "test", "tests", "this", "tkinter", "turtle", "turtledemo"}
+# What is imported to be shown may open windows, print, or run tests; and some have very many pages
+# that are all alike.
+SKIPPED = {
+    "antigravity",
+    "encodings",
+    "idlelib",
+    "lib2to3",
+    "test",
+    "tests",
+    "this",
+    "tkinter",
+    "turtle",
+    "turtledemo",
+}
 
 
 class Website:
-    """Serves pages within `async with`. Their addresses are relative to the site: its port is another one each time."""
+    """Serves pages within `async with`. Their addresses are relative to the site: its port is
+    another one each time."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()  # pydoc serves one page at a time, and the wait for another one should not count
+        self._turn = (
+            asyncio.Lock()
+        )  # pydoc serves one page at a time, and the wait for another one should not count
         self._open = build_opener(ProxyHandler({})).open
 
     async def __aenter__(self) -> Self:
         pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command = (sys.executable, "-ISB", "-c", SERVE)  # isolated: the standard library and nothing else
+        command = (
+            sys.executable,
+            "-ISB",
+            "-c",
+            SERVE,
+        )  # isolated: the standard library and nothing else
         # A session of its own is out of Ctrl-C's reach: the pages under way can still be fetched.
-        self._server = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=null, start_new_session=True)
+        self._server = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=null, start_new_session=True
+        )
         assert self._server.stdout
         self._url = (await self._server.stdout.readline()).decode().strip()
         return self
@@ -54,7 +78,8 @@ class Website:
 
 
 class Contents(HTMLParser):
-    """What is on a page: anchors, links to pages of the site (`address#anchor`), and perhaps pydoc's `error` instead of what was asked."""
+    """What is on a page: anchors, links to pages of the site (`address#anchor`), and perhaps
+    pydoc's `error` instead of what was asked."""
 
     def __init__(self, address: str, html: str) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""The application: a worker in its lifespan, a job from a request, the job's progress as server-sent events."""
+"""The application: a worker in its lifespan, a job from a request, the job's progress as
+server-sent events."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ def application(*, with_worker: bool = True) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        async with aioqless.Client() as client, aioqless.Worker(client, jobs, settings=SETTINGS) if with_worker else nullcontext():
+        async with (
+            aioqless.Client() as client,
+            aioqless.Worker(client, jobs, settings=SETTINGS) if with_worker else nullcontext(),
+        ):
             yield {"client": client}  # each request has it as request.state.client
 
     jobs.FOLDER.mkdir(parents=True, exist_ok=True)
@@ -58,7 +62,13 @@ async def page(request: Request) -> Response:
     job = await found(request) if request.path_params else None
     complete = await client.jobs.multiget(*await client.jobs.complete(count=100))
     latest = [each for each in complete if each.klass == jobs.draw.klass][:6]
-    shown = {"places": PLACES, "widths": WIDTHS, "job": job, "now": job and told(job), "latest": latest}
+    shown = {
+        "places": PLACES,
+        "widths": WIDTHS,
+        "job": job,
+        "now": job and told(job),
+        "latest": latest,
+    }
     return templates.TemplateResponse(request, "page.html", shown, headers=HEADERS)
 
 
@@ -73,7 +83,8 @@ async def order(request: Request) -> Response:
 
 
 async def events(request: Request) -> Response:
-    """How far the job is, as it happens. A browser whose connection breaks comes back by itself, and is told how far it is by then."""
+    """How far the job is, as it happens. A browser whose connection breaks comes back by itself,
+    and is told how far it is by then."""
     job = await found(request)
 
     async def stream() -> AsyncIterator[str]:
@@ -87,7 +98,8 @@ async def events(request: Request) -> Response:
 
 
 class Stream(StreamingResponse):
-    """Events. A server that stops waits for them, then cancels: they end in good order, and browsers come back when it is there again."""
+    """Events. A server that stops waits for them, then cancels: they end in good order, and
+    browsers come back when it is there again."""
 
     media_type = "text/event-stream"
 
@@ -112,6 +124,10 @@ def told(job: aioqless.Job) -> dict[str, Any]:
     return {
         "state": job.state,
         "share": 1 if job.state == "complete" else job.progressed.share if job.progressed else 0,
-        "message": job.failure.message.splitlines()[-1] if job.failure else job.progressed.message if job.progressed else "",
+        "message": job.failure.message.splitlines()[-1]
+        if job.failure
+        else job.progressed.message
+        if job.progressed
+        else "",
         "file": version and f"/files/{job.jid}.png?{version}",
     }

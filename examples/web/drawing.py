@@ -18,7 +18,10 @@ MOST = 300  # steps after which a point counts as inside
 INSIDE = bytes((8, 8, 24))
 SHADES = 1024
 PHASES = (0.56, 0.66, 0.80)  # of red, green, blue
-PALETTE = [bytes(round(127.5 + 127.5 * math.cos(math.tau * (shade / SHADES + phase))) for phase in PHASES) for shade in range(SHADES)]
+PALETTE = [
+    bytes(round(127.5 + 127.5 * math.cos(math.tau * (shade / SHADES + phase))) for phase in PHASES)
+    for shade in range(SHADES)
+]
 
 
 def rows(place: str, width: int, height: int) -> Iterator[bytes]:
@@ -44,8 +47,18 @@ def png(width: int, rows: list[bytes]) -> bytes:
     """A file of these rows."""
     pixels = zlib.compress(b"".join(b"\0" + row for row in rows))
     header = struct.pack(">IIBBBBB", width, len(rows), 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + _chunk(b"IHDR", header)
+        + _chunk(b"IDAT", pixels)
+        + _chunk(b"IEND", b"")
+    )
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )

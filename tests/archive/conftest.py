@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from aioqless.archive import Archive, Event, parse
-from aioqless.scripts import Scripts
+from aioqless.client.archive import Archive, Event, parse
+from aioqless.store import Scripts
 from tests.lua.story import Story
 
 
@@ -25,17 +25,38 @@ class Archived(Story):
         (event,) = await self.events()
         return event
 
-    async def as_a_peer(self, jid: str, at: float, *, fails: bool = False, worker: str = "ruby") -> None:
+    async def as_a_peer(
+        self, jid: str, at: float, *, fails: bool = False, worker: str = "ruby"
+    ) -> None:
         """What a live client of qless writes when its worker has popped and ended a job."""
         key = f"j:{jid}"
         if fails:
             failure = f'{{"group":"theirs","message":"no","when":{int(at)},"worker":"{worker}"}}'
-            await self.change("HSET", key, "state", "failed", "worker", "", "expires", "", "failure", failure)
-            await self.change("RPUSH", f"{key}-history", f'[{int(at)},"failed",{{"worker":"{worker}","group":"theirs"}}]')
+            await self.change(
+                "HSET", key, "state", "failed", "worker", "", "expires", "", "failure", failure
+            )
+            await self.change(
+                "RPUSH",
+                f"{key}-history",
+                f'[{int(at)},"failed",{{"worker":"{worker}","group":"theirs"}}]',
+            )
             await self.change("SADD", "failures", "theirs")
             await self.change("LPUSH", "f:theirs", jid)
         else:
-            fields = ("state", "complete", "worker", "", "expires", 0, "queue", "", "failure", "{}", "time", f"{at:.20f}")
+            fields = (
+                "state",
+                "complete",
+                "worker",
+                "",
+                "expires",
+                0,
+                "queue",
+                "",
+                "failure",
+                "{}",
+                "time",
+                f"{at:.20f}",
+            )
             await self.change("HSET", key, *fields)
             await self.change("RPUSH", f"{key}-history", f'[{int(at)},"done"]')
             await self.change("ZADD", "completed", at, jid)
@@ -44,8 +65,21 @@ class Archived(Story):
 
     async def popped_by_a_peer(self, jid: str, at: float, worker: str = "ruby") -> None:
         await self.change("ZREM", "q:mail-work", jid)
-        await self.change("HSET", f"j:{jid}", "state", "running", "worker", worker, "expires", at + 60, "time", f"{at:.20f}")
-        await self.change("RPUSH", f"j:{jid}-history", f'[{int(at)},"popped",{{"worker":"{worker}"}}]')
+        await self.change(
+            "HSET",
+            f"j:{jid}",
+            "state",
+            "running",
+            "worker",
+            worker,
+            "expires",
+            at + 60,
+            "time",
+            f"{at:.20f}",
+        )
+        await self.change(
+            "RPUSH", f"j:{jid}-history", f'[{int(at)},"popped",{{"worker":"{worker}"}}]'
+        )
         await self.change("ZADD", "q:mail-locks", at + 60, jid)
 
     async def sweep(self) -> int:

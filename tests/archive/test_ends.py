@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from aioqless.archive import Run
+from aioqless.client.archive import Run
 from aioqless.errors import LockLost
-
-from .conftest import Archived
+from tests.archive.conftest import Archived
 
 T = 1_763_722_222.123456
 MICROS = 1_763_722_222_123_456
@@ -13,7 +12,11 @@ MICROS = 1_763_722_222_123_456
 
 async def test_without_the_option_nothing_is_archived(story: Archived) -> None:
     for off in ("off", None):
-        await (story.configure(archive=off) if off else story.scripts("config", "unset", option="archive"))
+        await (
+            story.configure(archive=off)
+            if off
+            else story.scripts("config", "unset", option="archive")
+        )
         await story.completed("a")
         await story.failed("b", 3, 4, 5)
         await story.cancel("b")
@@ -36,10 +39,22 @@ async def test_a_complete_job_is_told_with_all_that_is_known_of_it(story: Archiv
         "running",
         "complete",
     )
-    assert (event.priority, event.tags, event.worker, event.retries, event.remaining) == (-3, ("x", "y"), "ann", 7, 7)
-    assert (event.put, event.popped, event.ended) == (MICROS, MICROS + 1_000_001, MICROS + 2_500_000)
+    assert (event.priority, event.tags, event.worker, event.retries, event.remaining) == (
+        -3,
+        ("x", "y"),
+        "ann",
+        7,
+        7,
+    )
+    assert (event.put, event.popped, event.ended) == (
+        MICROS,
+        MICROS + 1_000_001,
+        MICROS + 2_500_000,
+    )
     assert event.fence == int((await story.job("a"))["x-fence"])
-    assert event.runs == (Run(MICROS, MICROS + 1_000_001, MICROS + 2_500_000, "complete", "ann", event.fence),)
+    assert event.runs == (
+        Run(MICROS, MICROS + 1_000_001, MICROS + 2_500_000, "complete", "ann", event.fence),
+    )
     assert not event.swept and event.data is None
 
 
@@ -47,7 +62,12 @@ async def test_completions_in_one_call_are_each_told(story: Archived) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, 0)
     await story.pop(1, count=3)
-    await story.scripts("complete_many", worker="ann", now=2, batch=[{"jid": jid, "queue": "mail"} for jid in ("a", "ghost", "c")])
+    await story.scripts(
+        "complete_many",
+        worker="ann",
+        now=2,
+        batch=[{"jid": jid, "queue": "mail"} for jid in ("a", "ghost", "c")],
+    )
     assert [event.jid for event in await story.events()] == ["a", "c"]
 
 
@@ -56,7 +76,13 @@ async def test_a_stage_that_advances_is_told_with_where_it_goes(story: Archived)
     await story.running("a")
     await story.complete("a", 2, next="post", depends=["other"])
     event = await story.event()
-    assert (event.what, event.queue, event.to, event.state, event.depends) == ("advance", "mail", "post", "depends", ())
+    assert (event.what, event.queue, event.to, event.state, event.depends) == (
+        "advance",
+        "mail",
+        "post",
+        "depends",
+        (),
+    )
 
 
 async def test_the_second_stage_is_told_on_its_own(story: Archived) -> None:
@@ -65,14 +91,26 @@ async def test_the_second_stage_is_told_on_its_own(story: Archived) -> None:
     await story.pop(3, queue="post", worker="bob")
     await story.complete("a", 4, queue="post", worker="bob")
     first, second = await story.events()
-    assert (first.queue, first.what, second.queue, second.what, second.worker) == ("mail", "advance", "post", "complete", "bob")
+    assert (first.queue, first.what, second.queue, second.what, second.worker) == (
+        "mail",
+        "advance",
+        "post",
+        "complete",
+        "bob",
+    )
     assert (second.put, second.popped, second.ended) == (2_000_000, 3_000_000, 4_000_000)
 
 
 async def test_a_failed_job_is_told_with_its_group_and_message(story: Archived) -> None:
     await story.failed("a", group="typo")
     event = await story.event()
-    assert (event.what, event.state, event.group, event.message, event.worker) == ("fail", "failed", "typo", "no such word", "ann")
+    assert (event.what, event.state, event.group, event.message, event.worker) == (
+        "fail",
+        "failed",
+        "typo",
+        "no such word",
+        "ann",
+    )
     assert event.runs[0].how == "fail" and event.runs[0].group == "typo"
 
 
@@ -80,20 +118,46 @@ async def test_what_an_operator_fails_had_no_run(story: Archived) -> None:
     await story.put("a", 3)
     await story.scripts("fail", jid="a", worker="", group="odd", message="", now=5)
     event = await story.event()
-    assert (event.what, event.was, event.put, event.popped, event.worker, event.runs) == ("fail", "waiting", 3_000_000, None, None, ())
+    assert (event.what, event.was, event.put, event.popped, event.worker, event.runs) == (
+        "fail",
+        "waiting",
+        3_000_000,
+        None,
+        None,
+        (),
+    )
 
 
-async def test_retries_that_are_used_up_end_the_job_and_its_runs_are_told_with_it(story: Archived) -> None:
+async def test_retries_that_are_used_up_end_the_job_and_its_runs_are_told_with_it(
+    story: Archived,
+) -> None:
     await story.running("a", retries=1)
     await story.retry("a", 2.5, group="flaky", message="try again")
     await story.pop(3.25, worker="bob")
     await story.retry("a", 4, worker="bob", group="flaky", message="no more")
     event = await story.event()
-    assert (event.what, event.group, event.message, event.remaining) == ("fail", "flaky", "no more", -1)
+    assert (event.what, event.group, event.message, event.remaining) == (
+        "fail",
+        "flaky",
+        "no more",
+        -1,
+    )
     first, second = event.runs
-    assert (first.put, first.popped, first.ended, first.how, first.worker) == (0, 1_000_000, 2_500_000, "retried", "ann")
+    assert (first.put, first.popped, first.ended, first.how, first.worker) == (
+        0,
+        1_000_000,
+        2_500_000,
+        "retried",
+        "ann",
+    )
     assert (first.group, first.message) == ("flaky", "try again")
-    assert (second.put, second.popped, second.ended, second.how, second.worker) == (2_500_000, 3_250_000, 4_000_000, "fail", "bob")
+    assert (second.put, second.popped, second.ended, second.how, second.worker) == (
+        2_500_000,
+        3_250_000,
+        4_000_000,
+        "fail",
+        "bob",
+    )
     assert first.fence and second.fence and first.fence < second.fence
     assert event.put == 0
     assert "x-runs" not in await story.job("a")
@@ -105,8 +169,18 @@ async def test_a_lock_that_was_lost_is_one_of_the_runs(story: Archived) -> None:
     assert await story.pop(100, worker="bob") == ["a"]
     await story.complete("a", 101, worker="bob")
     first, second = (await story.event()).runs
-    assert (first.how, first.worker, first.popped, first.ended) == ("lost", "ann", 1_000_000, 100_000_000)
-    assert (second.how, second.worker, second.put, second.popped) == ("complete", "bob", 1_000_000, 100_000_000)
+    assert (first.how, first.worker, first.popped, first.ended) == (
+        "lost",
+        "ann",
+        1_000_000,
+        100_000_000,
+    )
+    assert (second.how, second.worker, second.put, second.popped) == (
+        "complete",
+        "bob",
+        1_000_000,
+        100_000_000,
+    )
 
 
 async def test_a_job_that_lost_its_lock_too_often_is_told_as_failed(story: Archived) -> None:
@@ -127,7 +201,9 @@ async def test_retries_used_up_by_lost_locks_are_told_as_failed(story: Archived)
     assert (event.what, event.group, event.remaining) == ("fail", "failed-retries-mail", -1)
 
 
-async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(story: Archived) -> None:
+async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(
+    story: Archived,
+) -> None:
     await story.running("a")
     await story.release("a", 2)
     await story.pop(3)
@@ -140,9 +216,13 @@ async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(sto
     ]  # fmt: skip
 
 
-async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(story: Archived) -> None:
+async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(
+    story: Archived,
+) -> None:
     async def reserve(who: str, at: float) -> None:
-        await story.scripts("reserve", queue="mail", person=who, worker=f"{who}@1", limit=10, now=at)
+        await story.scripts(
+            "reserve", queue="mail", person=who, worker=f"{who}@1", limit=10, now=at
+        )
 
     await story.put("a", 0)
     await reserve("ann", 1)
@@ -180,31 +260,54 @@ async def test_cancelled_jobs_are_told_whatever_they_were_doing(story: Archived)
     assert {jid: event.was for jid, event in told.items()} == {
         "waits": "waiting", "later": "scheduled", "held": "depends", "runs": "running",
     }  # fmt: skip
-    assert {event.what for event in told.values()} == {"cancel"} and {event.state for event in told.values()} == {"cancelled"}
+    assert {event.what for event in told.values()} == {"cancel"} and {
+        event.state for event in told.values()
+    } == {"cancelled"}
     assert [len(told[jid].runs) for jid in ("waits", "later", "held", "runs")] == [0, 0, 0, 1]
     assert told["held"].depends == ("waits",) and told["runs"].worker == "ann"
 
 
-async def test_a_failed_job_that_is_cancelled_is_told_twice_first_as_failed(story: Archived) -> None:
+async def test_a_failed_job_that_is_cancelled_is_told_twice_first_as_failed(
+    story: Archived,
+) -> None:
     await story.failed("a")
     await story.cancel("a")
     first, second = await story.events()
-    assert (first.what, second.what, second.was, second.put, second.runs) == ("fail", "cancel", "failed", None, ())
+    assert (first.what, second.what, second.was, second.put, second.runs) == (
+        "fail",
+        "cancel",
+        "failed",
+        None,
+        (),
+    )
 
 
 async def test_what_depends_on_a_failure_is_told_as_it_chose(story: Archived) -> None:
     await story.running("a")
-    flow = [{"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid} for jid in ("fail", "cancel")]
+    flow = [
+        {"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid}
+        for jid in ("fail", "cancel")
+    ]
     await story.scripts("put_flow", now=2, batch=flow)
     await story.fail("a", 3)
-    assert {event.jid: event.what for event in await story.events()} == {"a": "fail", "fail": "fail", "cancel": "cancel"}
+    assert {event.jid: event.what for event in await story.events()} == {
+        "a": "fail",
+        "fail": "fail",
+        "cancel": "cancel",
+    }
 
 
 async def test_a_job_that_is_put_elsewhere_ends_its_stage_there(story: Archived) -> None:
     await story.running("a")
     await story.put("a", 2, queue="post", worker="ann")
     event = await story.event()
-    assert (event.what, event.queue, event.to, event.was, event.worker) == ("move", "mail", "post", "running", "ann")
+    assert (event.what, event.queue, event.to, event.was, event.worker) == (
+        "move",
+        "mail",
+        "post",
+        "running",
+        "ann",
+    )
     assert [run.how for run in event.runs] == ["move"]
 
 
@@ -237,7 +340,12 @@ async def test_data_are_told_where_they_are_wanted_and_not_too_long(story: Archi
     await story.running("b", data="[]")
     await story.complete("b", 2, data='{"receipt": 12345678901234567}')
     first, second = await story.events()
-    assert (first.data, first.data_size, second.data, second.data_size) == ("[1.0, []]", None, None, 30)
+    assert (first.data, first.data_size, second.data, second.data_size) == (
+        "[1.0, []]",
+        None,
+        None,
+        30,
+    )
 
 
 async def test_what_check_fails_is_told(story: Archived) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioqless.archive import Run, Unreadable, parse, parse_raw
+from aioqless.client.archive import Run, Unreadable, parse, parse_raw
 
 ENTRY = {
     "v": "1", "what": "complete", "jid": "j", "klass": "k", "queue": "q", "was": "running", "state": "complete", "priority": "-2.5",
@@ -15,14 +15,26 @@ ENTRY = {
 
 def test_times_are_exact_to_the_microsecond() -> None:
     event = parse("1-0", ENTRY)
-    assert (event.put, event.popped, event.ended) == (1763722222123456, 1763722223000001, 1763722224999999)
+    assert (event.put, event.popped, event.ended) == (
+        1763722222123456,
+        1763722223000001,
+        1763722224999999,
+    )
 
 
 def test_an_entry_is_a_typed_record() -> None:
     event = parse("1-0", ENTRY)
-    assert (event.priority, event.tags, event.retries, event.remaining, event.fence) == (-2.5, ("a", "b"), 5, 4, 17)
+    assert (event.priority, event.tags, event.retries, event.remaining, event.fence) == (
+        -2.5,
+        ("a", "b"),
+        5,
+        4,
+        17,
+    )
     assert (event.to, event.group, event.depends, event.swept) == (None, None, (), False)
-    assert event.runs == (Run(1763722222123456, 1763722223000001, 1763722224999999, "complete", "w", 17),)
+    assert event.runs == (
+        Run(1763722222123456, 1763722223000001, 1763722224999999, "complete", "w", 17),
+    )
 
 
 def test_the_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
@@ -34,7 +46,9 @@ def test_the_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
 
 
 def test_a_job_that_did_not_run_when_it_ended_has_no_run() -> None:
-    entry = {name: text for name, text in ENTRY.items() if name not in ("popped", "worker")} | {"what": "cancel"}
+    entry = {name: text for name, text in ENTRY.items() if name not in ("popped", "worker")} | {
+        "what": "cancel"
+    }
     event = parse("1-0", entry)
     assert event.runs == () and event.popped is None and event.put == 1763722222123456
 
@@ -58,7 +72,9 @@ def test_a_job_that_did_not_run_when_it_ended_has_no_run() -> None:
         ({"runs": '[{"how":"lost","ended":"x"}]'}, "runs has a time or number that is none"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_reason(change: dict[str, str], reason: str) -> None:
+def test_what_cannot_be_read_is_refused_with_the_reason(
+    change: dict[str, str], reason: str
+) -> None:
     with pytest.raises(Unreadable, match="^.*" + reason.replace("[", r"\[")):
         parse("1-0", ENTRY | change)
 

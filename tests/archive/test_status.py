@@ -1,4 +1,5 @@
-"""Whether somebody takes what ended is told wherever one looks, before the stream has filled Redis."""
+"""Whether somebody takes what ended is told wherever one looks, before the stream has filled
+Redis."""
 
 from __future__ import annotations
 
@@ -7,16 +8,24 @@ import sys
 import pytest
 
 from aioqless import Client
-from aioqless.archive import ArchiveState
-from aioqless.web.pages.overview import problems
-from aioqless.web.sampler import Sampler
-from aioqless.worker.unread import Unread
+from aioqless.client.archive import ArchiveState
+from aioqless.contrib.dashboard.pages.overview import problems
+from aioqless.contrib.dashboard.sampler import Sampler
+from aioqless.worker.archive_monitor import Unread
 
 HOUR = 3600.0
 
 
 def state(**more: object) -> ArchiveState:
-    usual = {"on": True, "when_full": "hold", "bound": 1000, "length": 3, "added": 5, "first": "10000-0", "last": "30000-0"}
+    usual = {
+        "on": True,
+        "when_full": "hold",
+        "bound": 1000,
+        "length": 3,
+        "added": 5,
+        "first": "10000-0",
+        "last": "30000-0",
+    }
     return ArchiveState(**{**usual, **more})  # type: ignore[arg-type]
 
 
@@ -24,7 +33,9 @@ def test_the_oldest_that_nobody_has_says_for_how_long_it_waits() -> None:
     assert state().unread_since(110) == 100
     assert state(length=0, first=None).unread_since(110) == 0
     assert state(reader="lake", read="9000-0", at=50.0).unread_since(110) == 100
-    assert state(reader="lake", read="20000-0", at=50.0).unread_since(110) == 60  # it may have come right after that
+    assert (
+        state(reader="lake", read="20000-0", at=50.0).unread_since(110) == 60
+    )  # it may have come right after that
     assert state(reader="lake", read="30000-0", at=50.0).unread_since(110) == 0
 
 
@@ -32,12 +43,21 @@ def test_what_waits_for_too_long_or_is_about_to_be_cut_is_trouble() -> None:
     assert state().trouble(10 + HOUR) is None and state(length=950).trouble(10 + HOUR) is None
     assert state(length=0, first=None).trouble(10 * HOUR) is None
     held, cut = state().trouble(10 + 2 * HOUR), state(length=950, when_full="count").trouble(20)
-    assert held and "what ended waits to be archived, for 2.0 h by now (3 in Redis)" in held and "grows until Redis is full" in held
+    assert (
+        held
+        and "what ended waits to be archived, for 2.0 h by now (3 in Redis)" in held
+        and "grows until Redis is full" in held
+    )
     assert cut and "(950 in Redis)" in cut and "what is beyond 1,000 goes unread" in cut
-    assert state(length=950, when_full="count", reader="lake", read="30000-0", at=50.0).trouble(60) is None
+    assert (
+        state(length=950, when_full="count", reader="lake", read="30000-0", at=50.0).trouble(60)
+        is None
+    )
 
 
-async def test_a_worker_the_check_and_the_dashboard_tell_of_it(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_worker_the_check_and_the_dashboard_tell_of_it(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
     worker, key = Unread(client.scripts), f"{client.namespace}:x:archive"
     await worker.look()
     assert "unread" not in capsys.readouterr().out
@@ -45,18 +65,36 @@ async def test_a_worker_the_check_and_the_dashboard_tell_of_it(client: Client, c
     await worker.look()
     assert "archive.unread" in capsys.readouterr().out
     sample = await Sampler(client).fresh()
-    assert any(what.startswith("What ended waits to be archived") for what, _, _ in problems(sample))
+    assert any(
+        what.startswith("What ended waits to be archived") for what, _, _ in problems(sample)
+    )
 
 
 def test_the_command_says_so_and_its_exit_code_too(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    redis_url: str,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from redis import Redis
 
-    from aioqless.cli import main
+    from aioqless.cli.main import main
 
     def told() -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", "archive", "--status", "--url", redis_url, "--namespace", namespace])
+        monkeypatch.setattr(
+            sys,
+            "argv",
+            [
+                "aioqless",
+                "pipeline",
+                "archive",
+                "--status",
+                "--url",
+                redis_url,
+                "--namespace",
+                namespace,
+            ],
+        )
         with pytest.raises(SystemExit) as ended:
             main()
         return int(ended.value.code or 0), capsys.readouterr().out
@@ -67,8 +105,12 @@ def test_the_command_says_so_and_its_exit_code_too(
         redis.xadd(f"{namespace}:x:archive", {"v": "1"}, id="1000-0")  # long ago
         code, out = told()
         assert (
-            code == 1 and "on; 1 of 1 entries" in out and "without `aioqless pipeline archive`, the stream grows until Redis is full" in out
+            code == 1
+            and "on; 1 of 1 entries" in out
+            and "without `aioqless pipeline archive`, the stream grows until Redis is full" in out
         )
-        redis.hset(f"{namespace}:x:archive:read", mapping={"reader": "lake", "id": "1000-0", "at": "2000"})
+        redis.hset(
+            f"{namespace}:x:archive:read", mapping={"reader": "lake", "id": "1000-0", "at": "2000"}
+        )
         code, out = told()
         assert code == 0 and "by lake" in out

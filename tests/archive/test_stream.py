@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from aioqless.archive import Archive, ArchiveState
+from aioqless.client.archive import Archive, ArchiveState
 from aioqless.errors import InvalidArgument
-
-from .conftest import Archived
+from tests.archive.conftest import Archived
 
 
 async def _end(story: Archived, *jids: str) -> None:
@@ -55,7 +54,9 @@ async def test_its_state_can_be_asked_for(story: Archived) -> None:
     await _end(story, "a", "b")
     first, last = await _ids(story)
     await story.scripts("archive_trim", id=first, reader="lake", now=5.5)
-    assert await Archive(story.scripts).state() == ArchiveState(True, "hold", 1_000_000, 1, 2, last, last, "lake", first, 5.5)
+    assert await Archive(story.scripts).state() == ArchiveState(
+        True, "hold", 1_000_000, 1, 2, last, last, "lake", first, 5.5
+    )
 
 
 async def test_check_finds_nothing_wrong_with_it(story: Archived) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Archived
+from tests.archive.conftest import Archived
 
 
 async def test_a_job_that_a_peer_completed_is_told_by_its_history(story: Archived) -> None:
@@ -21,8 +21,16 @@ async def test_a_job_that_a_peer_completed_is_told_by_its_history(story: Archive
         ("x",),
         -2,
     )
-    assert (event.worker, event.put, event.popped, event.ended) == ("ruby", 1_000_000, 2_000_000, 3_750_000)
-    assert event.history == '[[1,"put",{"q":"mail"},0.500000],[2,"popped",{"worker":"ruby"}],[3,"done"]]'
+    assert (event.worker, event.put, event.popped, event.ended) == (
+        "ruby",
+        1_000_000,
+        2_000_000,
+        3_750_000,
+    )
+    assert (
+        event.history
+        == '[[1,"put",{"q":"mail"},0.500000],[2,"popped",{"worker":"ruby"}],[3,"done"]]'
+    )
 
 
 async def test_a_job_that_a_peer_failed_is_told_with_its_group(story: Archived) -> None:
@@ -31,7 +39,12 @@ async def test_a_job_that_a_peer_failed_is_told_with_its_group(story: Archived) 
     await story.as_a_peer("a", 3, fails=True)
     assert await story.sweep() == 1
     event = await story.event()
-    assert (event.what, event.group, event.message, event.ended) == ("fail", "theirs", "no", 3_000_000)
+    assert (event.what, event.group, event.message, event.ended) == (
+        "fail",
+        "theirs",
+        "no",
+        3_000_000,
+    )
     assert event.popped == 2_250_000, "its `time` is still that of the pop"
 
 
@@ -45,16 +58,23 @@ async def test_what_was_told_is_not_told_again(story: Archived) -> None:
     assert len(await story.events()) == 3
 
 
-async def test_a_job_that_failed_here_ran_again_and_was_completed_by_a_peer_is_told_both_times(story: Archived) -> None:
+async def test_a_job_that_failed_here_ran_again_and_was_completed_by_a_peer_is_told_both_times(
+    story: Archived,
+) -> None:
     await story.failed("a")
     await story.scripts("unfail", queue="mail", group="typo", now=3)
     await story.popped_by_a_peer("a", 4)
     await story.as_a_peer("a", 5)
     assert await story.sweep() == 1
-    assert [(event.what, event.swept) for event in await story.events()] == [("fail", False), ("complete", True)]
+    assert [(event.what, event.swept) for event in await story.events()] == [
+        ("fail", False),
+        ("complete", True),
+    ]
 
 
-async def test_a_run_of_a_peer_whose_lock_we_take_has_no_time_that_was_another_runs(story: Archived) -> None:
+async def test_a_run_of_a_peer_whose_lock_we_take_has_no_time_that_was_another_runs(
+    story: Archived,
+) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     await story.retry("a", 2)
@@ -62,7 +82,14 @@ async def test_a_run_of_a_peer_whose_lock_we_take_has_no_time_that_was_another_r
     await story.pop(100)
     await story.complete("a", 101)
     first, second, third = (await story.event()).runs
-    assert (first.how, first.put, second.how, second.put, second.popped, second.worker) == ("retried", 0, "lost", None, 3_000_000, "ruby")
+    assert (first.how, first.put, second.how, second.put, second.popped, second.worker) == (
+        "retried",
+        0,
+        "lost",
+        None,
+        3_000_000,
+        "ruby",
+    )
     assert (second.fence, third.popped) == (None, 100_000_000)
 
 
@@ -74,7 +101,9 @@ async def test_what_ended_before_the_archive_was_on_is_found_too(story: Archived
     assert (await story.event()).fence is None
 
 
-@pytest.mark.parametrize("by", ["a put", "an unfail", "a cancel", "its age", "the number of others"])
+@pytest.mark.parametrize(
+    "by", ["a put", "an unfail", "a cancel", "its age", "the number of others"]
+)
 async def test_nothing_that_a_peer_ended_goes_by_our_hands_untold(story: Archived, by: str) -> None:
     await story.put("a", 1)
     await story.popped_by_a_peer("a", 2)
@@ -101,7 +130,10 @@ async def test_a_failed_job_that_expires_is_not_told_as_cancelled(story: Archive
     await story.failed("a")
     await story.failed("b", 20, 21, 22)
     assert await story.get("a") is None
-    assert [(event.jid, event.what) for event in await story.events()] == [("a", "fail"), ("b", "fail")]
+    assert [(event.jid, event.what) for event in await story.events()] == [
+        ("a", "fail"),
+        ("b", "fail"),
+    ]
 
 
 async def test_a_jid_without_a_job_is_named_and_the_others_are_told(story: Archived) -> None:
@@ -128,7 +160,12 @@ async def test_many_are_found_in_several_calls(story: Archived) -> None:
     for n in range(450):
         await story.put(f"j{n}", n)
     await story.pop(500, count=450)
-    await story.scripts("complete_many", worker="ann", now=501, batch=[{"jid": f"j{n}", "queue": "mail"} for n in range(220)])
+    await story.scripts(
+        "complete_many",
+        worker="ann",
+        now=501,
+        batch=[{"jid": f"j{n}", "queue": "mail"} for n in range(220)],
+    )
     for n in range(220, 450):
         await story.fail(f"j{n}", 502)
     await story.configure(archive="on")

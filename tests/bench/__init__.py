@@ -1,4 +1,5 @@
-"""Measurements: `nox -s bench`, beside other job queues; `-- scale`, `-- micro`, `-- cost`, `-- kill`, of this one alone.
+"""Measurements: `nox -s bench`, beside other job queues; `-- scale`, `-- micro`, `-- cost`, `--
+kill`, of this one alone.
 
     __main__.py   the command line
     meters.py     what is read in a job and of processes
@@ -14,6 +15,5 @@
     report.py     figures as JSON, and as tables in the docs
     chart.py      figures as pictures
 
-Needs Linux: processor time is read from /proc. Imported in every peer's own environment, so this file, `meters` and `driver` need the
-standard library alone.
-"""
+Needs Linux: processor time is read from /proc. Imported in every peer's own environment, so this
+file, `meters` and `driver` need the standard library alone."""

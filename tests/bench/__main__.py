@@ -1,4 +1,5 @@
-"""The command line: `python -m tests.bench [peers|kill|scale|micro|cost|pipeline|smoke] [options]`, which `nox -s bench` runs."""
+"""The command line: `python -m tests.bench [peers|kill|scale|micro|cost|pipeline|smoke] [options]`,
+which `nox -s bench` runs."""
 
 from __future__ import annotations
 
@@ -20,23 +21,40 @@ from tests.bench.pipeline import run_pipeline
 from tests.bench.scale import run_scale
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
-    "peers": ("aioqless beside its peers (about 20 minutes)", lambda o: run_peers(o.peers, o.phases, o.rounds, o.n or 20_000)),
-    "kill": ("what becomes of a killed worker's job (up to 11 minutes of waiting)", lambda o: run_kill(o.peers, o.patience)),
-    "scale": ("a million jobs, many states, several workers (about 8 minutes)", lambda o: run_scale(o.size)),
+    "peers": (
+        "aioqless beside its peers (about 20 minutes)",
+        lambda o: run_peers(o.peers, o.phases, o.rounds, o.n or 20_000),
+    ),
+    "kill": (
+        "what becomes of a killed worker's job (up to 11 minutes of waiting)",
+        lambda o: run_kill(o.peers, o.patience),
+    ),
+    "scale": (
+        "a million jobs, many states, several workers (about 8 minutes)",
+        lambda o: run_scale(o.size),
+    ),
     "micro": ("what each command costs Redis (a minute)", lambda o: run_micro(o.n or 6_000)),
-    "pipeline": ("Spark beside a plain loop: rows read, archived, put (5 minutes)", lambda o: run_pipeline(o.n or 20_000)),
+    "pipeline": (
+        "Spark beside a plain loop: rows read, archived, put (5 minutes)",
+        lambda o: run_pipeline(o.n or 20_000),
+    ),
     "cost": ("where the time of one job goes (a minute)", lambda o: run_cost(o.n or 20_000)),
 }
 
 
 def main() -> None:
     options = _options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what was started is ended as by Ctrl-C
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit("ended")
+    )  # what was started is ended as by Ctrl-C
     if options.command == "smoke":
         _smoke()
         return
     if (load := os.getloadavg()[0]) > 0.5:
-        print(f"the machine is not idle (load {load:.1f}): the figures will not be what it can do", file=sys.stderr)
+        print(
+            f"the machine is not idle (load {load:.1f}): the figures will not be what it can do",
+            file=sys.stderr,
+        )
     _, measure = COMMANDS[options.command]
     figures = measure(options)
     _keep(options.command, figures, options.out)
@@ -85,13 +103,32 @@ def _options() -> argparse.Namespace:
         epilog=f"commands:\n{listed}\n  smoke   all phases and micro of ours alone, in half a minute, with figures that mean nothing",
     )
     parser.add_argument("command", choices=[*COMMANDS, "smoke"])
-    parser.add_argument("--peers", type=_peers, default=PEERS, help=f"of {','.join(peer.name for peer in PEERS)}")
-    parser.add_argument("--phases", type=_phases, default=list(PHASES), help=f"of {','.join(PHASES)}")
+    parser.add_argument(
+        "--peers", type=_peers, default=PEERS, help=f"of {','.join(peer.name for peer in PEERS)}"
+    )
+    parser.add_argument(
+        "--phases", type=_phases, default=list(PHASES), help=f"of {','.join(PHASES)}"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--n", type=int, help="jobs")
-    parser.add_argument("--size", type=float, default=1.0, help="of scale: 0.01 for 10,000 jobs instead of a million")
-    parser.add_argument("--patience", type=float, default=PATIENCE, help="of kill: seconds to wait for a job to come back")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where bench.json and pictures go; with docs/, pages are filled")
+    parser.add_argument(
+        "--size",
+        type=float,
+        default=1.0,
+        help="of scale: 0.01 for 10,000 jobs instead of a million",
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=PATIENCE,
+        help="of kill: seconds to wait for a job to come back",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "docs",
+        help="where bench.json and pictures go; with docs/, pages are filled",
+    )
     return parser.parse_args(arguments)
 
 

@@ -23,16 +23,33 @@ def draw_peers(known: Figures, file: Path) -> None:
     names = list(table)[::-1]
     figure, panels = plt.subplots(2, 2, figsize=(12, 8.5), layout="constrained")
     about = known["peers"]["about"]
-    figure.suptitle(f"No-op jobs, one worker process, 100 at once where a worker can — {about['machine']}, {about['date']}", fontsize=10)
+    figure.suptitle(
+        f"No-op jobs, one worker process, 100 at once where a worker can — {about['machine']}, {about['date']}",
+        fontsize=10,
+    )
     _bars(panels[0][0], "Jobs drained a second", names, table, {"drain.rate": ""})
-    ways = {"many.rate": "a call for many", "together.rate": "100 callers", "one.rate": "one by one"}
+    ways = {
+        "many.rate": "a call for many",
+        "together.rate": "100 callers",
+        "one.rate": "one by one",
+    }
     _bars(panels[0][1], "Jobs put a second", names, table, ways)
     _stack(panels[1][0], "Processor time a drained job, µs", names, table)
-    _bars(panels[1][1], "From put to the first line of the handler, ms", names, table, {"pick_up.p99_ms": "p99", "pick_up.p50_ms": "p50"})
+    _bars(
+        panels[1][1],
+        "From put to the first line of the handler, ms",
+        names,
+        table,
+        {"pick_up.p99_ms": "p99", "pick_up.p50_ms": "p50"},
+    )
     panels[1][1].set_xscale("log")
     if lost := [name for name in names if fate(known, name) == LOST]:
-        panels[0][0].set_yticks(range(len(names)), [shown(name) + (" †" if name in lost else "") for name in names])
-        panels[0][0].set_xlabel("† by default, the job of a worker that is killed is lost", fontsize=8, loc="left")
+        panels[0][0].set_yticks(
+            range(len(names)), [shown(name) + (" †" if name in lost else "") for name in names]
+        )
+        panels[0][0].set_xlabel(
+            "† by default, the job of a worker that is killed is lost", fontsize=8, loc="left"
+        )
     figure.savefig(file, dpi=110)
     plt.close(figure)
 
@@ -46,7 +63,14 @@ def draw_cost(known: Figures, file: Path) -> None:
         for number, (what, us) in enumerate(cost[where].items()):
             panel.barh(row, us, left=left, color=palette(number), edgecolor="white")
             if us > 1.5:
-                panel.text(left + us / 2, row, f"{what.rpartition('/')[2]}\n{us:.0f}", ha="center", va="center", fontsize=7)
+                panel.text(
+                    left + us / 2,
+                    row,
+                    f"{what.rpartition('/')[2]}\n{us:.0f}",
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                )
             left += us
     panel.set_yticks([0, 1], ["a busy worker", "Redis"])
     panel.set_title("Where the time of one job goes, µs of processor", fontsize=10, loc="left")
@@ -65,7 +89,13 @@ def _bars(panel: Any, title: str, names: list[str], table: Table, keys: dict[str
                 ours = name == "aioqless"
                 panel.barh(row + place, value, height, color=OURS if ours else OTHERS, alpha=alpha)
                 text = f" {value:,.0f}" if value >= 100 else f" {value:,.1f}"
-                panel.text(value, row + place, f"{text}  {label}" if ours else text, va="center", fontsize=7)
+                panel.text(
+                    value,
+                    row + place,
+                    f"{text}  {label}" if ours else text,
+                    va="center",
+                    fontsize=7,
+                )
     _finish(panel, title, names)
 
 
@@ -75,7 +105,13 @@ def _stack(panel: Any, title: str, names: list[str], table: Table) -> None:
         redis, worker = table[name].get("drain.redis_us", 0), table[name].get("drain.worker_us", 0)
         panel.barh(row, worker, 0.7, color=OURS if name == "aioqless" else OTHERS)
         panel.barh(row, redis, 0.7, left=worker, color=PALE)
-        panel.text(worker + redis, row, f" {worker:,.0f} worker + {redis:,.0f} Redis", va="center", fontsize=7)
+        panel.text(
+            worker + redis,
+            row,
+            f" {worker:,.0f} worker + {redis:,.0f} Redis",
+            va="center",
+            fontsize=7,
+        )
     _finish(panel, title, names)
 
 

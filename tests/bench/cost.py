@@ -1,4 +1,5 @@
-"""Where the time of one job goes: µs of Redis by command, µs of the worker by the file of its code, by samples of py-spy."""
+"""Where the time of one job goes: µs of Redis by command, µs of the worker by the file of its code,
+by samples of py-spy."""
 
 from __future__ import annotations
 
@@ -28,9 +29,14 @@ def run_cost(jobs: int) -> Figures:
         stand = Stand(PEERS[0], started, Path(folder))
         figures = phases.drain(stand, "noop", jobs)
         started.empty()
-        shares = _sampled(stand, started, Path(folder) / "samples", int(figures["rate"] * (SECONDS + 2)))
+        shares = _sampled(
+            stand, started, Path(folder) / "samples", int(figures["rate"] * (SECONDS + 2))
+        )
         return {
-            "redis": {command: commands[command]["100"]["redis_us"] for command in ("put", "pop", "complete")},
+            "redis": {
+                command: commands[command]["100"]["redis_us"]
+                for command in ("put", "pop", "complete")
+            },
             "worker": {place: share * figures["worker_us"] for place, share in shares.items()},
             "versions": started.version(),
         }
@@ -43,32 +49,54 @@ def _sampled(stand: Stand, server: Server, file: Path, jobs: int) -> dict[str, f
     with stand.worker() as pid:
         while not server.script_seconds():  # it has not started yet
             time.sleep(0.05)
-        command = ["py-spy", "record", "--pid", str(pid), "-d", str(int(SECONDS)), "-r", str(RATE), "-f", "raw", "-o", str(file)]
+        command = [
+            "py-spy",
+            "record",
+            "--pid",
+            str(pid),
+            "-d",
+            str(int(SECONDS)),
+            "-r",
+            str(RATE),
+            "-f",
+            "raw",
+            "-o",
+            str(file),
+        ]
         program = str(Path(sys.executable).with_name(command[0]))
         ended = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
         if ended.returncode:
-            raise RuntimeError(f"py-spy could not look into the worker (it may need root): {ended.stderr.strip()[-500:]}")
+            raise RuntimeError(
+                f"py-spy could not look into the worker (it may need root): {ended.stderr.strip()[-500:]}"
+            )
     counts: Counter[str] = Counter()
     for line in file.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
-        if "(threading.py" not in stack:  # the heart's thread, which waits and is taken for busy now and then
+        if (
+            "(threading.py" not in stack
+        ):  # the heart's thread, which waits and is taken for busy now and then
             counts[_place(stack)] += int(count)
     return _shares(counts)
 
 
 def _place(stack: str) -> str:
-    """The file that the innermost frame of ours is in: what it calls in libraries is on its account."""
+    """The file that the innermost frame of ours is in: what it calls in libraries is on its
+    account."""
     for frame in reversed(stack.split(";")):
         path = frame.rpartition("(")[2]
         if "tests/bench/" in path:
             return "the handler"
         if PACKAGE in path or path.startswith("aioqless/"):
             place = path.partition("aioqless/")[2].partition(":")[0].partition(")")[0]
-            return LOOP if place.startswith("cli/") else place  # what the command line calls is the loop
+            return (
+                LOOP if place.startswith("cli/") else place
+            )  # what the command line calls is the loop
     return LOOP
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:
     total = sum(counts.values()) or 1
-    large = {place: count / total for place, count in counts.most_common() if count / total >= SMALL}
+    large = {
+        place: count / total for place, count in counts.most_common() if count / total >= SMALL
+    }
     return large | {"others": 1 - sum(large.values())}

@@ -1,4 +1,5 @@
-"""What a driver does for the bench, and the client's side of the measurements. Standard library alone, but for uvloop.
+"""What a driver does for the bench, and the client's side of the measurements. Standard library
+alone, but for uvloop.
 
 A driver is run in its peer's environment as `python -m tests.bench.drivers.NAME`:
 
@@ -8,9 +9,9 @@ A driver is run in its peer's environment as `python -m tests.bench.drivers.NAME
     many JOB N          put N jobs by the peer's call for many
     paced JOB N         put a job, whose argument is the time of the call, now and then
 
-All but `work` print {jobs, seconds, cpu} as JSON. There are four jobs: `noop`; `sleep`, 10 ms; `pick_up`, which notes how long ago its
-argument was; `hang`, which notes when it started and doesn't end.
-"""
+All but `work` print {jobs, seconds, cpu} as JSON. There are four jobs: `noop`; `sleep`, 10 ms;
+`pick_up`, which notes how long ago its argument was; `hang`, which notes when it started and
+doesn't end."""
 
 from __future__ import annotations
 
@@ -89,7 +90,11 @@ async def _put(driver: Driver, what: str, job: str, count: int) -> dict[str, flo
                 await asyncio.sleep(PACE)
         case _:
             raise ValueError(f"unknown way to put: {what}")
-    figures = {"jobs": count, "seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+    figures = {
+        "jobs": count,
+        "seconds": time.perf_counter() - began,
+        "cpu": time.process_time() - cpu,
+    }
     await driver.close()
     return figures
 

@@ -12,16 +12,27 @@ from tests.bench.peers import Figures, Peer, Stand, installed
 from tests.bench.server import server
 
 PATIENCE = 660.0  # seconds within which all come back that ever do, by their defaults
-OTHERS = 30.0  # seconds between other jobs that arrive meanwhile: some peers look for lost ones only as they read new ones
+# seconds between other jobs that arrive meanwhile: some peers look for lost ones only as they read
+# new ones
+OTHERS = 30.0
 
 
 def run_kill(peers: Sequence[Peer], patience: float) -> Figures:
-    """Try all peers at the same time, each with a Redis of its own; returns {peer: {back_after} or {error}}, None for a job that did
-    not come back within `patience` seconds."""
+    """Try all peers at the same time, each with a Redis of its own; returns {peer: {back_after} or
+    {error}}, None for a job that did not come back within `patience` seconds."""
     present, _ = installed(peers)
-    print(f"each worker is killed with one job running; waiting up to {patience:.0f} s for these to start again", flush=True)
+    print(
+        f"each worker is killed with one job running; waiting up to {patience:.0f} s for these to start again",
+        flush=True,
+    )
     with ThreadPoolExecutor(len(present)) as pool:
-        outcomes = dict(zip((peer.name for peer in present), pool.map(lambda peer: _try(peer, patience), present), strict=True))
+        outcomes = dict(
+            zip(
+                (peer.name for peer in present),
+                pool.map(lambda peer: _try(peer, patience), present),
+                strict=True,
+            )
+        )
     return {"patience": patience, "outcomes": outcomes}
 
 
@@ -48,7 +59,10 @@ def _kill_one(peer: Peer, patience: float) -> Figures:
                 except TimeoutError:
                     stand.put("one", "noop", 1)
                 else:
-                    print(f"{peer.name}: started again {notes[1] - killed:.0f} s after the kill", flush=True)
+                    print(
+                        f"{peer.name}: started again {notes[1] - killed:.0f} s after the kill",
+                        flush=True,
+                    )
                     return {"back_after": notes[1] - killed}
     print(f"{peer.name}: not started again within {patience:.0f} s", flush=True)
     return {"back_after": None}

@@ -1,4 +1,5 @@
-"""What is read where the work is done: in a job, in the client around its puts, and of the processes from outside.
+"""What is read where the work is done: in a job, in the client around its puts, and of the
+processes from outside.
 
 Python's standard library alone: this runs in every peer's own environment.
 """
@@ -24,10 +25,11 @@ def out() -> Path:
 
 
 class Tally:
-    """Counts the jobs of one worker process; writes the moments of the first start and of the last end, when all have ended.
+    """Counts the jobs of one worker process; writes the moments of the first start and of the last
+    end, when all have ended.
 
-    A moment is {time, cpu}: by the wall's clock, and the processor time of the worker's whole session, both in seconds.
-    """
+    A moment is {time, cpu}: by the wall's clock, and the processor time of the worker's whole
+    session, both in seconds."""
 
     def __init__(self, jobs: int, path: Path) -> None:
         self._jobs = jobs
@@ -45,7 +47,9 @@ class Tally:
         self._ended += 1
         if self._ended == self._jobs:
             draft = self._path.with_suffix(".draft")
-            draft.write_text(json.dumps({"first": self._first, "last": moment(), "pid": os.getpid()}))
+            draft.write_text(
+                json.dumps({"first": self._first, "last": moment(), "pid": os.getpid()})
+            )
             draft.replace(self._path)
 
 
@@ -60,8 +64,12 @@ def moment() -> dict[str, float]:
 
 
 def session_cpu(session: int) -> float:
-    """The processor seconds, user and system, that the processes of a session used, with those of their ended children."""
-    return sum(sum(map(int, stat[11:15])) for stat in _stats().values() if int(stat[3]) == session) / TICK
+    """The processor seconds, user and system, that the processes of a session used, with those of
+    their ended children."""
+    return (
+        sum(sum(map(int, stat[11:15])) for stat in _stats().values() if int(stat[3]) == session)
+        / TICK
+    )
 
 
 def session_pids(session: int) -> list[int]:

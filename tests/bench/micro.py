@@ -1,14 +1,15 @@
-"""What each command costs Redis, one at a time and in batches: its own processor time, which is free of the client's and of waiting."""
+"""What each command costs Redis, one at a time and in batches: its own processor time, which is
+free of the client's and of waiting."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from aioqless.connection import Connection
-from aioqless.jobs.record import record_of_row
-from aioqless.scripts import Scripts
-from aioqless.scripts.calls import Call
+from aioqless.client.job.record import record_of_row
+from aioqless.redis.connection import Connection
+from aioqless.store import Scripts
+from aioqless.store.invocation import Call
 from tests.bench.driver import run
 from tests.bench.peers import Figures
 from tests.bench.server import Server, server
@@ -19,19 +20,24 @@ DATA = '{"id":12345,"email":"someone@example.com"}'
 
 
 def run_micro(jobs: int) -> Figures:
-    """Returns {command: {batch: {redis_us, script_us}}}, µs a job: all that Redis does, and what it does within scripts."""
+    """Returns {command: {batch: {redis_us, script_us}}}, µs a job: all that Redis does, and what it
+    does within scripts."""
     with server() as started:
         figures: Figures = {"jobs": jobs, "redis": started.version(), "commands": {}}
         for batch in BATCHES:
             started.empty()
             for name, cost in run(Micro(started, batch, jobs).measure()).items():
                 figures["commands"].setdefault(name, {})[str(batch)] = cost
-                print(f"{name:10} by {batch:3}: {cost['redis_us']:6.1f} µs of Redis a job, {cost['script_us']:6.1f} in scripts", flush=True)
+                print(
+                    f"{name:10} by {batch:3}: {cost['redis_us']:6.1f} µs of Redis a job, {cost['script_us']:6.1f} in scripts",
+                    flush=True,
+                )
         return figures
 
 
 class Micro:
-    """One batch size: a batch of several is one call of the command for many, where there is one, else one write of calls."""
+    """One batch size: a batch of several is one call of the command for many, where there is one,
+    else one write of calls."""
 
     def __init__(self, server: Server, batch: int, jobs: int) -> None:
         self._server = server
@@ -44,7 +50,9 @@ class Micro:
         self._scripts = Scripts(connection)
         await self._load()
         steps = (self.put, self.pop, self.heartbeat, self.retry, self.pop, self.complete)
-        figures = {step.__name__: await self._cost(step) for step in steps}  # a pop after a retry counts as any: the last is kept
+        figures = {
+            step.__name__: await self._cost(step) for step in steps
+        }  # a pop after a retry counts as any: the last is kept
         await self.put()
         await self.pop()
         figures["fail"] = await self._cost(self.fail)
@@ -53,7 +61,10 @@ class Micro:
 
     async def put(self) -> None:
         for start in range(0, self._jobs, self._batch):
-            jobs = [{"jid": f"{number:032d}", "klass": "noop", "data": DATA, "delay": 0} for number in range(start, start + self._batch)]
+            jobs = [
+                {"jid": f"{number:032d}", "klass": "noop", "data": DATA, "delay": 0}
+                for number in range(start, start + self._batch)
+            ]
             if self._batch == 1:
                 await self._scripts("put", queue="default", **jobs[0])
             else:
@@ -63,7 +74,13 @@ class Micro:
         """As the worker does it."""
         self._held.clear()
         while True:
-            rows, *_ = await self._scripts("pop_many", worker=WORKER, count=self._batch, order="ordered", batch=[{"queue": "default"}])
+            rows, *_ = await self._scripts(
+                "pop_many",
+                worker=WORKER,
+                count=self._batch,
+                order="ordered",
+                batch=[{"queue": "default"}],
+            )
             if not rows:
                 return
             self._held += [record_of_row(row) for row in rows]
@@ -77,9 +94,15 @@ class Micro:
     async def heartbeat(self) -> None:
         for held in self._portions():
             if self._batch == 1:
-                await self._scripts("heartbeat", worker=WORKER, jid=held[0]["jid"], fence=held[0]["fence"])
+                await self._scripts(
+                    "heartbeat", worker=WORKER, jid=held[0]["jid"], fence=held[0]["fence"]
+                )
             else:
-                await self._scripts("heartbeat_many", worker=WORKER, batch=[{"jid": job["jid"], "fence": job["fence"]} for job in held])
+                await self._scripts(
+                    "heartbeat_many",
+                    worker=WORKER,
+                    batch=[{"jid": job["jid"], "fence": job["fence"]} for job in held],
+                )
 
     async def retry(self) -> None:
         await self._each("retry", queue="default", delay=0)
@@ -93,10 +116,15 @@ class Micro:
             await self._scripts.pipeline([self._call(command, job, **arguments) for job in held])
 
     def _call(self, command: str, job: dict[str, Any], **arguments: Any) -> Call:
-        return self._scripts.prepare(command, worker=WORKER, jid=job["jid"], fence=job["fence"], **arguments)
+        return self._scripts.prepare(
+            command, worker=WORKER, jid=job["jid"], fence=job["fence"], **arguments
+        )
 
     def _portions(self) -> Sequence[list[dict[str, Any]]]:
-        return [self._held[start : start + self._batch] for start in range(0, len(self._held), self._batch)]
+        return [
+            self._held[start : start + self._batch]
+            for start in range(0, len(self._held), self._batch)
+        ]
 
     async def _cost(self, step: Callable[[], Awaitable[None]]) -> dict[str, float]:
         cpu, within = self._server.cpu(), self._server.script_seconds()
@@ -107,6 +135,16 @@ class Micro:
     async def _load(self) -> None:
         """Run every command once, so that Redis knows its script."""
         everything, self._jobs = self._jobs, self._batch
-        for step in (self.put, self.pop, self.heartbeat, self.retry, self.pop, self.complete, self.put, self.pop, self.fail):
+        for step in (
+            self.put,
+            self.pop,
+            self.heartbeat,
+            self.retry,
+            self.pop,
+            self.complete,
+            self.put,
+            self.pop,
+            self.fail,
+        ):
             await step()
         self._jobs = everything

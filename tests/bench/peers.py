@@ -31,7 +31,8 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Peer:
-    """One queue system. `packages` are installed by pip, or npm for `node`; the first of them is the system itself."""
+    """One queue system. `packages` are installed by pip, or npm for `node`; the first of them is
+    the system itself."""
 
     name: str
     packages: tuple[str, ...] = ()
@@ -45,7 +46,10 @@ class Peer:
     def program(self) -> list[str]:
         """What runs its driver."""
         if self.node:
-            return [shutil.which("node") or "node", str(ROOT / "tests/bench/drivers" / f"{self.name}.cjs")]
+            return [
+                shutil.which("node") or "node",
+                str(ROOT / "tests/bench/drivers" / f"{self.name}.cjs"),
+            ]
         python = str(self._home / "bin/python") if self.packages else sys.executable
         return [python, "-m", f"tests.bench.drivers.{self.name}"]
 
@@ -58,30 +62,62 @@ class Peer:
         if self.node and not (shutil.which("node") and shutil.which("npm")):
             raise Missing("there is no node with npm on this machine")
         done = self._home / "installed.json"
-        if not self.packages or (done.exists() and json.loads(done.read_text()) == list(self.packages)):
+        if not self.packages or (
+            done.exists() and json.loads(done.read_text()) == list(self.packages)
+        ):
             return
         self._home.mkdir(parents=True, exist_ok=True)
         print(f"installing {self.name} in {self._home}", flush=True)
         if self.node:
-            commands = [["npm", "install", "--no-audit", "--no-fund", "--prefix", str(self._home), *self.packages]]
+            commands = [
+                [
+                    "npm",
+                    "install",
+                    "--no-audit",
+                    "--no-fund",
+                    "--prefix",
+                    str(self._home),
+                    *self.packages,
+                ]
+            ]
         else:
             python = str(self._home / "bin/python")
-            commands = [[sys.executable, "-m", "venv", str(self._home)], [python, "-m", "pip", "install", "-q", *self.packages]]
+            commands = [
+                [sys.executable, "-m", "venv", str(self._home)],
+                [python, "-m", "pip", "install", "-q", *self.packages],
+            ]
         for command in commands:
-            ended = subprocess.run(command, cwd=self._home, capture_output=True, text=True, check=False)
+            ended = subprocess.run(
+                command, cwd=self._home, capture_output=True, text=True, check=False
+            )
             if ended.returncode:
-                raise Missing(f"`{' '.join(command[-len(self.packages) - 2 :])}` failed: {_last_line(ended.stderr)}")
+                raise Missing(
+                    f"`{' '.join(command[-len(self.packages) - 2 :])}` failed: {_last_line(ended.stderr)}"
+                )
         done.write_text(json.dumps(self.packages))
 
     def versions(self) -> str:
         """The versions of what was installed, and of what runs it."""
         if self.node:
-            node = subprocess.run([self.program[0], "--version"], capture_output=True, text=True, check=True).stdout.strip()
-            found = {name: _version_of_npm(self._home / "node_modules" / name) for name in self.packages}
-            return ", ".join([*(f"{name} {version}" for name, version in found.items()), f"Node {node}"])
-        names = [package.partition("[")[0] for package in self.packages] or ["aioqless", "redis", "hiredis", "uvloop"]
+            node = subprocess.run(
+                [self.program[0], "--version"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            found = {
+                name: _version_of_npm(self._home / "node_modules" / name) for name in self.packages
+            }
+            return ", ".join(
+                [*(f"{name} {version}" for name, version in found.items()), f"Node {node}"]
+            )
+        names = [package.partition("[")[0] for package in self.packages] or [
+            "aioqless",
+            "redis",
+            "hiredis",
+            "uvloop",
+        ]
         code = "import sys; from importlib.metadata import version; print(', '.join(f'{name} {version(name)}' for name in sys.argv[1:]))"
-        return subprocess.run([self.program[0], "-c", code, *names], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            [self.program[0], "-c", code, *names], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     @property
     def _home(self) -> Path:
@@ -130,7 +166,14 @@ class Stand:
     def put(self, how: str, job: str, count: int) -> Figures:
         """Put jobs in one of the driver's ways; returns {jobs, seconds, cpu}."""
         command = [*self.peer.program, how, job, str(count)]
-        ended = subprocess.run(command, env=self._environment(), cwd=self._folder, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            command,
+            env=self._environment(),
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if ended.returncode:
             raise RuntimeError(f"{self.peer.name} could not put: {_last_line(ended.stderr)}")
         figures: Figures = json.loads(ended.stdout.splitlines()[-1])
@@ -138,7 +181,8 @@ class Stand:
 
     @contextmanager
     def worker(self, jobs: int = 0, *, fresh: bool = True) -> Iterator[int]:
-        """A worker that reports when it has ended so many jobs; yields its pid, which is that of its session too. It ends by -9."""
+        """A worker that reports when it has ended so many jobs; yields its pid, which is that of
+        its session too. It ends by -9."""
         if fresh:
             self._out.unlink(missing_ok=True)
         with self._log.open("w") as log:
@@ -168,13 +212,19 @@ class Stand:
         return self._notes()
 
     def _notes(self) -> list[float]:
-        return [float(line) for line in self._out.read_text().splitlines()] if self._out.exists() else []
+        return (
+            [float(line) for line in self._out.read_text().splitlines()]
+            if self._out.exists()
+            else []
+        )
 
     def _await(self, ready: Callable[[], bool], pid: int, patience: float) -> None:
         deadline = time.monotonic() + patience
         while not ready():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.peer.name} was not done within {patience:.0f} s; its log ends: {self._said()}")
+                raise TimeoutError(
+                    f"{self.peer.name} was not done within {patience:.0f} s; its log ends: {self._said()}"
+                )
             if not session_pids(pid):
                 raise RuntimeError(f"{self.peer.name}'s worker ended: {self._said()}")
             time.sleep(0.05)

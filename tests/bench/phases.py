@@ -28,16 +28,25 @@ UNCOUNTED = 10  # the first pick-ups, which also load and connect what is done o
 
 
 def run_peers(peers: Sequence[Peer], phases: Sequence[str], rounds: int, jobs: int) -> Figures:
-    """Measure peers in turn, several rounds of it, each beginning with another; returns {versions, left_out, rounds, redis}."""
+    """Measure peers in turn, several rounds of it, each beginning with another; returns {versions,
+    left_out, rounds, redis}."""
     present, left_out = installed(peers)
     measured: list[Figures] = []
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         for number in range(rounds):
             first = number * len(present) // rounds
             for peer in present[first:] + present[:first]:
-                measured.append(_measure(Stand(peer, started, Path(folder)), phases, jobs, number + 1))
+                measured.append(
+                    _measure(Stand(peer, started, Path(folder)), phases, jobs, number + 1)
+                )
         versions = {peer.name: peer.versions() for peer in present}
-        return {"jobs": jobs, "redis": started.version(), "versions": versions, "left_out": left_out, "rounds": measured}
+        return {
+            "jobs": jobs,
+            "redis": started.version(),
+            "versions": versions,
+            "left_out": left_out,
+            "rounds": measured,
+        }
 
 
 def _measure(stand: Stand, phases: Sequence[str], jobs: int, number: int) -> Figures:
@@ -67,7 +76,11 @@ def _measure(stand: Stand, phases: Sequence[str], jobs: int, number: int) -> Fig
             figures[phase] = {"error": str(error)}
             print(f"  {phase}: {error}", file=sys.stderr)
         else:
-            print(f"  {phase:9}" + "".join(f"  {name} {value:,.1f}" for name, value in figures[phase].items()), flush=True)
+            print(
+                f"  {phase:9}"
+                + "".join(f"  {name} {value:,.1f}" for name, value in figures[phase].items()),
+                flush=True,
+            )
     print(f"  took {time.monotonic() - began:.0f} s", flush=True)
     return figures
 
@@ -85,11 +98,14 @@ def put(stand: Stand, how: str, count: int) -> Figures:
 
 
 def drain(stand: Stand, job: str, count: int) -> Figures:
-    """Work off jobs that were there before the worker: from the start of the first to the end of the last, as the worker has it.
+    """Work off jobs that were there before the worker: from the start of the first to the end of
+    the last, as the worker has it.
 
-    Processor time is that of the worker's whole session between these moments, and Redis' until the last acknowledgements are through.
-    """
-    stand.put("many" if stand.peer.many else "together" if stand.peer.at_once else "one", job, count)
+    Processor time is that of the worker's whole session between these moments, and Redis' until the
+    last acknowledgements are through."""
+    stand.put(
+        "many" if stand.peer.many else "together" if stand.peer.at_once else "one", job, count
+    )
     before = stand.server.cpu()
     with stand.worker(count) as pid:
         report = stand.report(pid, patience=60 + count / 20)

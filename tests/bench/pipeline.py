@@ -1,4 +1,5 @@
-"""Rows a second and processor time a row of jobs read, events archived and rows put: Spark beside a plain loop of one process."""
+"""Rows a second and processor time a row of jobs read, events archived and rows put: Spark beside a
+plain loop of one process."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from redis import Redis
 
 from aioqless import Client, NewJob
-from aioqless.archive import parse
+from aioqless.client.archive import parse
 from tests.bench.meters import TICK
 from tests.bench.peers import Figures
 from tests.bench.server import Server, server
@@ -30,7 +31,8 @@ MASTER = f"local[{min(2, os.cpu_count() or 1)}]"
 
 
 def run_pipeline(number: int) -> Figures:
-    """Of `number` rows, and of ten times as many: {"read": {"20000": {"loop": {rows, seconds, cpu}, "spark": {...}}}, ...}."""
+    """Of `number` rows, and of ten times as many: {"read": {"20000": {"loop": {rows, seconds, cpu},
+    "spark": {...}}}, ...}."""
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         url, sizes = started.url, (number, 10 * number)
         for size in sizes:
@@ -39,7 +41,7 @@ def run_pipeline(number: int) -> Figures:
         if ready := os.environ.get("BENCH_READY"):  # a file that others make when all is quiet
             Path(ready).touch()
         wait_until_idle()
-        from aioqless.pipeline.session import session
+        from aioqless.contrib.lake.session import session
 
         found: Figures = {work: {} for work in ("read", "archive", "put")}
         spark = session("bench", master=MASTER)
@@ -49,7 +51,9 @@ def run_pipeline(number: int) -> Figures:
                 loop, by_spark = getattr(bench, f"loop_{work}"), getattr(bench, f"spark_{work}")
                 by_spark("warm")
                 ways = {"loop": loop, "spark": partial(by_spark, "measured")}
-                found[work][str(size)] = {name: measured(act, size, started) for name, act in ways.items()}
+                found[work][str(size)] = {
+                    name: measured(act, size, started) for name, act in ways.items()
+                }
                 print(work, size, found[work][str(size)], flush=True)
         finally:
             spark.stop()
@@ -68,24 +72,31 @@ def wait_until_idle() -> None:
 
 def busy() -> float:
     """Seconds that the machine's cores were busy since it started."""
-    user, nice, system, _idle, _wait, irq, soft, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
+    user, nice, system, _idle, _wait, irq, soft, *_ = map(
+        int, Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    )
     return (user + nice + system + irq + soft) / TICK
 
 
 def measured(act: Callable[[], Any], rows: int, server: Server) -> dict[str, float]:
-    """{rows a second, seconds, µs of processor time a row}: of this process and all that it started, but the server."""
+    """{rows a second, seconds, µs of processor time a row}: of this process and all that it
+    started, but the server."""
     before, began = server.cpu(), time.perf_counter()
     with Meter() as meter:
         act()
     seconds = time.perf_counter() - began
-    return {"rate": rows / seconds, "seconds": seconds, "cpu": (meter.spent - (server.cpu() - before)) / rows * 1e6}
+    return {
+        "rate": rows / seconds,
+        "seconds": seconds,
+        "cpu": (meter.spent - (server.cpu() - before)) / rows * 1e6,
+    }
 
 
 class Meter:
     """Seconds of processor time of this process and its descendants within a block.
 
-    Spark's daemon has the kernel bury its workers, which counts them nowhere: so they are looked at while they live, all the time.
-    """
+    Spark's daemon has the kernel bury its workers, which counts them nowhere: so they are looked at
+    while they live, all the time."""
 
     def __enter__(self) -> Meter:
         self.spent = 0.0
@@ -105,7 +116,10 @@ class Meter:
         self._over.set()
         self._thread.join()
         self._last |= times_of_all()
-        self.spent = sum(seconds - self._before.get(pid, 0.0) for pid, seconds in self._last.items()) - self._own
+        self.spent = (
+            sum(seconds - self._before.get(pid, 0.0) for pid, seconds in self._last.items())
+            - self._own
+        )
 
 
 def times_of_all() -> dict[int, float]:
@@ -138,10 +152,17 @@ def rows_file(folder: Path, size: int) -> Path:
 async def fill(url: str, size: int) -> None:
     """So many completed jobs, with their ends in the archive."""
     async with Client(url, namespace=namespace(size)) as client:
-        for name, value in (("archive", "on"), ("archive-length", 10_000_000), ("jobs-history-count", 10_000_000)):
+        for name, value in (
+            ("archive", "on"),
+            ("archive-length", 10_000_000),
+            ("jobs-history-count", 10_000_000),
+        ):
             await client.config.set(name, value)
         queue = client.queue("work")
-        await queue.put_many(NewJob("bench.job", {"n": n, "text": "x" * 40}, tags=["a"] if n % 3 else None) for n in range(size))
+        await queue.put_many(
+            NewJob("bench.job", {"n": n, "text": "x" * 40}, tags=["a"] if n % 3 else None)
+            for n in range(size)
+        )
         while jobs := await queue.pop(100):
             await asyncio.gather(*(job.complete() for job in jobs))
 
@@ -150,7 +171,13 @@ def write_rows(path: Path, size: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({"n": range(size), "text": ["x" * 40] * size, "priority": [float(n % 3) for n in range(size)]})
+    table = pa.table(
+        {
+            "n": range(size),
+            "text": ["x" * 40] * size,
+            "priority": [float(n % 3) for n in range(size)],
+        }
+    )
     pq.write_table(table, path, row_group_size=max(1_000, size // 4))
 
 
@@ -165,7 +192,9 @@ class Bench:
 
     def loop_read(self) -> None:
         redis, count = Redis.from_url(self.url, decode_responses=True), 0
-        for keys in pages(redis.scan_iter(f"{namespace(self.size)}:j:*", count=2_000, _type="hash")):
+        for keys in pages(
+            redis.scan_iter(f"{namespace(self.size)}:j:*", count=2_000, _type="hash")
+        ):
             pipe = redis.pipeline(transaction=False)
             for key in keys:
                 pipe.hmget(key, FIELDS)
@@ -173,32 +202,59 @@ class Bench:
         assert count == self.size
 
     def spark_read(self, run: str) -> None:
-        jobs = self.spark.read.format("aioqless").option("url", self.url).option("namespace", namespace(self.size))
+        jobs = (
+            self.spark.read.format("aioqless")
+            .option("url", self.url)
+            .option("namespace", namespace(self.size))
+        )
         jobs.schema(COLUMNS).load("jobs").write.format("noop").mode("overwrite").save()
 
     def loop_archive(self) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from aioqless.pipeline.source.event_columns import SCHEMA
+        from aioqless.contrib.lake.source.event_columns import SCHEMA
 
-        schema = pa.schema([field for field in SCHEMA if field.name not in ("ordinal", "problem", "raw")])
+        schema = pa.schema(
+            [field for field in SCHEMA if field.name not in ("ordinal", "problem", "raw")]
+        )
         redis, after, rows, number = Redis.from_url(self.url, decode_responses=True), "-", [], 0
         while entries := redis.xrange(f"{namespace(self.size)}:x:archive", after, "+", PAGE):
             for sid, fields in entries:
                 event = parse(sid, fields)
-                rows.append({name: getattr(event, name) for name in schema.names} | {"runs": [as_dict(run) for run in event.runs]})
+                rows.append(
+                    {name: getattr(event, name) for name in schema.names}
+                    | {"runs": [as_dict(run) for run in event.runs]}
+                )
             after = f"({entries[-1][0]}"
             if len(rows) >= 100_000:
-                pq.write_table(pa.Table.from_pylist(rows, schema=schema), self.folder / f"loop-{self.size}-{number}.parquet")
+                pq.write_table(
+                    pa.Table.from_pylist(rows, schema=schema),
+                    self.folder / f"loop-{self.size}-{number}.parquet",
+                )
                 rows, number = [], number + 1
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), self.folder / f"loop-{self.size}-{number}.parquet")
+        pq.write_table(
+            pa.Table.from_pylist(rows, schema=schema),
+            self.folder / f"loop-{self.size}-{number}.parquet",
+        )
 
     def spark_archive(self, run: str) -> None:
-        lake, checkpoint = self.folder / f"lake-{run}-{self.size}", self.folder / f"checkpoint-{run}-{self.size}"
-        events = self.spark.readStream.format("aioqless").option("url", self.url).option("namespace", namespace(self.size)).load("events")
-        query = events.writeStream.foreachBatch(lambda batch, n: batch.write.mode("overwrite").parquet(str(lake / f"batch={n}")))
-        query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+        lake, checkpoint = (
+            self.folder / f"lake-{run}-{self.size}",
+            self.folder / f"checkpoint-{run}-{self.size}",
+        )
+        events = (
+            self.spark.readStream.format("aioqless")
+            .option("url", self.url)
+            .option("namespace", namespace(self.size))
+            .load("events")
+        )
+        query = events.writeStream.foreachBatch(
+            lambda batch, n: batch.write.mode("overwrite").parquet(str(lake / f"batch={n}"))
+        )
+        query.option("checkpointLocation", str(checkpoint)).trigger(
+            availableNow=True
+        ).start().awaitTermination()
         shutil.rmtree(checkpoint)
 
     def loop_put(self) -> None:
@@ -210,16 +266,39 @@ class Bench:
         async with Client(self.url, namespace=f"loop{self.size}") as client:
             for batch in pq.ParquetFile(rows_file(self.folder, self.size)).iter_batches(10_000):
                 rows = batch.to_pylist()
-                jobs = [NewJob("bench.job", {"n": row["n"], "text": row["text"]}, priority=row["priority"]) for row in rows]
+                jobs = [
+                    NewJob(
+                        "bench.job", {"n": row["n"], "text": row["text"]}, priority=row["priority"]
+                    )
+                    for row in rows
+                ]
                 await client.queue("work").put_many(jobs)
 
     def spark_put(self, run: str) -> None:
         rows = self.spark.read.parquet(str(rows_file(self.folder, self.size))).repartition(2)
-        options = {"url": self.url, "namespace": f"spark{self.size}{run}", "queue": "work", "klass": "bench.job"}
+        options = {
+            "url": self.url,
+            "namespace": f"spark{self.size}{run}",
+            "queue": "work",
+            "klass": "bench.job",
+        }
         rows.write.format("aioqless").mode("append").options(**options).save()
 
 
-FIELDS = ["jid", "klass", "queue", "state", "priority", "tags", "data", "worker", "retries", "remaining", "expires", "time"]
+FIELDS = [
+    "jid",
+    "klass",
+    "queue",
+    "state",
+    "priority",
+    "tags",
+    "data",
+    "worker",
+    "retries",
+    "remaining",
+    "expires",
+    "time",
+]
 COLUMNS = (
     "jid string, klass string, queue string, state string, priority double, tags array<string>, data string, worker string, "
     "retries bigint, remaining bigint, expires timestamp, time timestamp"
@@ -242,7 +321,13 @@ def typed(row: list[Any]) -> dict[str, Any]:
 
     job = dict(zip(FIELDS, row, strict=True))
     job["tags"] = json.loads(job["tags"])
-    for name, kind in (("priority", float), ("retries", int), ("remaining", int), ("expires", float), ("time", float)):
+    for name, kind in (
+        ("priority", float),
+        ("retries", int),
+        ("remaining", int),
+        ("expires", float),
+        ("time", float),
+    ):
         job[name] = kind(job[name] or 0)
     return job
 

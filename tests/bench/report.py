@@ -17,7 +17,11 @@ from typing import Any
 from tests.bench.kill import PATIENCE
 from tests.bench.peers import PEERS, ROOT, Figures
 
-PAGES = ("README.md", "docs/performance.md", "docs/pipeline.md")  # whichever has the markers of a part gets it
+PAGES = (
+    "README.md",
+    "docs/performance.md",
+    "docs/lake.md",
+)  # whichever has the markers of a part gets it
 LOST = "**lost**"
 NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
 WHY = {  # what the documentation or the code of each says of a job whose worker is gone
@@ -69,7 +73,8 @@ def write_pages(known: Figures, root: Path = ROOT) -> None:
 
 
 def _filled(page: str, part: str, text: str) -> str:
-    """The page with the text between the markers of a part; without such markers, the page as it is."""
+    """The page with the text between the markers of a part; without such markers, the page as it
+    is."""
     head, opening, rest = page.partition(f"<!-- bench:{part} -->\n")
     _, closing, tail = rest.partition(f"<!-- /bench:{part} -->")
     return f"{head}{opening}{text}\n{closing}{tail}" if opening and closing else page
@@ -85,7 +90,10 @@ def medians(figures: Figures) -> dict[str, dict[str, float]]:
                 for key, value in values.items():
                     if key != "error":
                         peer.setdefault(f"{phase}.{key}", []).append(value)
-    table = {name: {key: statistics.median(values) for key, values in peer.items()} for name, peer in found.items()}
+    table = {
+        name: {key: statistics.median(values) for key, values in peer.items()}
+        for name, peer in found.items()
+    }
     return dict(sorted(table.items(), key=lambda item: -item[1].get("drain.rate", 0)))
 
 
@@ -131,8 +139,14 @@ def _peers(known: Figures) -> str:
         Column("worker's MiB", "drain.rss_mib", 0, min),
     ]
     versions = figures["versions"]
-    setups = [f"- **{shown(peer.name)}**: {versions[peer.name]}. {peer.setup}." for peer in PEERS if peer.name in versions]
-    left_out = [f"- **{shown(name)}** was left out: {why}." for name, why in figures["left_out"].items()]
+    setups = [
+        f"- **{shown(peer.name)}**: {versions[peer.name]}. {peer.setup}."
+        for peer in PEERS
+        if peer.name in versions
+    ]
+    left_out = [
+        f"- **{shown(name)}** was left out: {why}." for name, why in figures["left_out"].items()
+    ]
     return "\n".join([
         _measured(figures),
         "",
@@ -168,9 +182,16 @@ def _scale(known: Figures) -> str:
         return f"| {what} | {rate:,.0f} | {rate / (usual or 1):.0%} |"
 
     calls = figures["calls"]
-    longest = ", ".join(f"{name} {ms:.1f}" for name, ms in list(calls["longest_ms"].items())[:6]) or "none over 1 ms"
+    longest = (
+        ", ".join(f"{name} {ms:.1f}" for name, ms in list(calls["longest_ms"].items())[:6])
+        or "none over 1 ms"
+    )
     million, workers, start = figures["million"], figures["workers"], figures["start"]
-    smaller = [] if figures["size"] == 1 else [f"All numbers of jobs times {figures['size']}: these figures mean nothing.", ""]
+    smaller = (
+        []
+        if figures["size"] == 1
+        else [f"All numbers of jobs times {figures['size']}: these figures mean nothing.", ""]
+    )
     return "\n".join([
         _measured(figures),
         "",
@@ -205,19 +226,34 @@ def _micro(known: Figures) -> str:
     head = ["µs of Redis a job (within scripts)", *(f"by {batch}" for batch in batches)]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, costs in figures["commands"].items():
-        lines.append(f"| {name} | " + " | ".join(f"{costs[b]['redis_us']:.1f} ({costs[b]['script_us']:.1f})" for b in batches) + " |")
+        lines.append(
+            f"| {name} | "
+            + " | ".join(
+                f"{costs[b]['redis_us']:.1f} ({costs[b]['script_us']:.1f})" for b in batches
+            )
+            + " |"
+        )
     return "\n".join([_measured(figures), "", *lines])
 
 
 def _cost(known: Figures) -> str:
     figures = known["cost"]
-    lines = [f"| {where}: {what} | {us:.1f} |" for where in ("redis", "worker") for what, us in figures[where].items()]
-    return "\n".join([_measured(figures), "", "| one job of a busy worker | µs |", "|---|---|", *lines])
+    lines = [
+        f"| {where}: {what} | {us:.1f} |"
+        for where in ("redis", "worker")
+        for what, us in figures[where].items()
+    ]
+    return "\n".join(
+        [_measured(figures), "", "| one job of a busy worker | µs |", "|---|---|", *lines]
+    )
 
 
 def _pipeline(known: Figures) -> str:
     figures = known["pipeline"]
-    lines = ["| | rows | a loop, rows/s | Spark, rows/s | a loop, µs of CPU a row | Spark | |", "|---" * 7 + "|"]
+    lines = [
+        "| | rows | a loop, rows/s | Spark, rows/s | a loop, µs of CPU a row | Spark | |",
+        "|---" * 7 + "|",
+    ]
     for work, sizes in ((work, figures[work]) for work in ("read", "archive", "put")):
         for size, by in sizes.items():
             loop, spark = by["loop"], by["spark"]
@@ -240,12 +276,23 @@ PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
 def _table(known: Figures, columns: list[Column], *, killed: bool = False) -> str:
     """Peers by rows; the best of each column is bold."""
     table = medians(known["peers"])
-    best = {column.key: column.best([row[column.key] for row in table.values() if column.key in row] or [0]) for column in columns}
-    head = ["", *(column.title for column in columns), *(["a killed worker's job"] if killed else [])]
+    best = {
+        column.key: column.best(
+            [row[column.key] for row in table.values() if column.key in row] or [0]
+        )
+        for column in columns
+    }
+    head = [
+        "",
+        *(column.title for column in columns),
+        *(["a killed worker's job"] if killed else []),
+    ]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, row in table.items():
         cells = [_cell(row.get(column.key), column.digits, best[column.key]) for column in columns]
-        lines.append(f"| {' | '.join([shown(name), *cells, *([fate(known, name)] if killed else [])])} |")
+        lines.append(
+            f"| {' | '.join([shown(name), *cells, *([fate(known, name)] if killed else [])])} |"
+        )
     return "\n".join(lines)
 
 

@@ -1,4 +1,5 @@
-"""What a million jobs, many states and several workers do to the rates; the longest script call, memory, and starting."""
+"""What a million jobs, many states and several workers do to the rates; the longest script call,
+memory, and starting."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ LIMIT = 5.0  # ms that a script call may take
 
 
 def run_scale(size: float) -> Figures:
-    """All of it; `size` scales every number of jobs, 1 for the numbers of the report, which are for a quiet machine alone."""
+    """All of it; `size` scales every number of jobs, 1 for the numbers of the report, which are for
+    a quiet machine alone."""
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         scale = Scale(Stand(PEERS[0], started, Path(folder)), size)
         steps: dict[str, Callable[[], Any]] = {
@@ -54,7 +56,9 @@ class Scale:
         self._stand = stand
         self._server: Server = stand.server
         self._size = size
-        self._window = self._jobs(8_000)  # jobs over which one rate is taken; a tenth of them go before
+        self._window = self._jobs(
+            8_000
+        )  # jobs over which one rate is taken; a tenth of them go before
 
     def rates_among_few(self) -> list[float]:
         """The rates with 10,000 waiting."""
@@ -68,12 +72,14 @@ class Scale:
         return rates
 
     def rates_beside_other_states(self) -> list[float]:
-        """The rates with 10,000 waiting among 100,000 scheduled, 100,000 held, 50,000 completed, and 1,000 queues."""
+        """The rates with 10,000 waiting among 100,000 scheduled, 100,000 held, 50,000 completed,
+        and 1,000 queues."""
         run(self._build_beside(ARGUMENT))
         return self.rates_among_few()
 
     def million(self) -> Figures:
-        """The rates with 1,000,000 waiting, the bytes that each takes, and the worker's memory as it drains them all."""
+        """The rates with 1,000,000 waiting, the bytes that each takes, and the worker's memory as
+        it drains them all."""
         with self._warm_worker() as pid:
             with self._paused():
                 before = self._server.memory()
@@ -83,10 +89,16 @@ class Scale:
             self._until_waiting(count * 9 // 10)
             early = rss(pid)
             self._until_waiting(0)
-            return {"rates": rates, "bytes": size, "rss_mib_after_a_tenth": early, "rss_mib_after_all": rss(pid)}
+            return {
+                "rates": rates,
+                "bytes": size,
+                "rss_mib_after_a_tenth": early,
+                "rss_mib_after_all": rss(pid),
+            }
 
     def workers(self, count: int) -> Figures:
-        """What so many worker processes drain together, and how much of a processor each of them and Redis uses."""
+        """What so many worker processes drain together, and how much of a processor each of them
+        and Redis uses."""
         with ExitStack() as stack:
             pids = [stack.enter_context(self._warm_worker()) for _ in range(count)]
             with self._paused():
@@ -95,8 +107,8 @@ class Scale:
         return {name: statistics.median(window[name] for window in windows) for name in windows[0]}
 
     def longest_calls(self) -> Figures:
-        """The longest calls of scripts, in ms, with 1,000,000 waiting and all the other states beside, data of 1 KiB: as jobs are put,
-        worked off, set free, listed and checked."""
+        """The longest calls of scripts, in ms, with 1,000,000 waiting and all the other states
+        beside, data of 1 KiB: as jobs are put, worked off, set free, listed and checked."""
         self._server.watch_slow(1000)
         run(self._build_beside(KIBIBYTE))
         self._fill(self._jobs(1_000_000), KIBIBYTE)
@@ -105,13 +117,16 @@ class Scale:
         run(self._look_at_everything())
         slow = self._server.slow_calls()
         return {
-            "longest_ms": {name: times[0] for name, times in sorted(slow.items(), key=lambda item: -item[1][0])},
+            "longest_ms": {
+                name: times[0] for name, times in sorted(slow.items(), key=lambda item: -item[1][0])
+            },
             "over_limit": sum(each > LIMIT for times in slow.values() for each in times),
             "latency_ms": self._server.latest_latency(),
         }
 
     def start(self) -> Figures:
-        """Seconds from the start of a worker to the first line of its first job, and of the import alone."""
+        """Seconds from the start of a worker to the first line of its first job, and of the import
+        alone."""
         starts: list[float] = []
         for _ in range(6):
             self._server.empty()
@@ -120,8 +135,18 @@ class Scale:
             with self._stand.worker() as pid:
                 starts.append(self._stand.notes(1, pid, patience=30)[0] - began)
         code = "import time; began = time.perf_counter(); import aioqless; print(time.perf_counter() - began)"
-        imports = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT).stdout) for _ in range(6)]
-        return {"first_job": statistics.median(starts[1:]), "import": statistics.median(imports[1:])}  # the first compiled the files
+        imports = [
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT
+                ).stdout
+            )
+            for _ in range(6)
+        ]
+        return {
+            "first_job": statistics.median(starts[1:]),
+            "import": statistics.median(imports[1:]),
+        }  # the first compiled the files
 
     def _jobs(self, count: int) -> int:
         return int(count * self._size)
@@ -143,12 +168,18 @@ class Scale:
 
     def _watch(self, waiting: int, windows: int, pids: Sequence[int] = ()) -> Iterator[Figures]:
         """Rates over so many windows, from when the first of the waiting jobs are gone."""
-        marks = [waiting - self._window // 10 - self._window * number for number in range(windows + 1)]
+        marks = [
+            waiting - self._window // 10 - self._window * number for number in range(windows + 1)
+        ]
         before = self._reading(marks[0], pids)
         for mark in marks[1:]:
             now = self._reading(mark, pids)
             seconds = now["time"] - before["time"]
-            used = {name: (now[name] - before[name]) / seconds for name in now if name not in ("time", "waiting")}
+            used = {
+                name: (now[name] - before[name]) / seconds
+                for name in now
+                if name not in ("time", "waiting")
+            }
             yield {"rate": (before["waiting"] - now["waiting"]) / seconds, **used}
             before = now
 
@@ -156,7 +187,12 @@ class Scale:
         """The clocks, once no more than `mark` jobs wait."""
         waiting = self._until_waiting(mark)
         used = {f"worker {number} cpu": session_cpu(pid) for number, pid in enumerate(pids, 1)}
-        return {"time": time.monotonic(), "waiting": waiting, "redis cpu": self._server.cpu(), **used}
+        return {
+            "time": time.monotonic(),
+            "waiting": waiting,
+            "redis cpu": self._server.cpu(),
+            **used,
+        }
 
     def _until_waiting(self, mark: int) -> int:
         """Wait until no more than so many jobs wait; returns how many do."""
@@ -195,7 +231,9 @@ class Scale:
         await self._put(gates, "gates")
         await self._put([NewJob("noop", data, delay=86_400)] * self._jobs(100_000))
         held = self._jobs(100_000)
-        await self._put([NewJob("noop", data, depends=[f"gate-{number % 100}"]) for number in range(held)])
+        await self._put(
+            [NewJob("noop", data, depends=[f"gate-{number % 100}"]) for number in range(held)]
+        )
         async with Client(self._server.url) as client:
             for number in range(self._jobs(1_000)):
                 await client.queue(f"q{number}").put("noop", data)
@@ -209,7 +247,8 @@ class Scale:
                 await client.scripts("complete_many", worker=client.name, batch=batch)
 
     async def _look_at_everything(self) -> None:
-        """What a dashboard asks for, with the default counts; the first steps of a check; and 100 gates that open."""
+        """What a dashboard asks for, with the default counts; the first steps of a check; and 100
+        gates that open."""
         async with Client(self._server.url) as client:
             queue = client.queue("default")
             for _ in range(20):

@@ -14,9 +14,9 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
 
-from aioqless.embedded.program import find_program
-from aioqless.scripts.compose import compose
-from aioqless.scripts.header import command_names
+from aioqless.contrib.private_redis.server_binary import find_program
+from aioqless.store.composer import compose
+from aioqless.store.header import command_names
 
 
 class Server:
@@ -47,7 +47,8 @@ class Server:
         return float(self._info("commandstats").get("cmdstat_evalsha", {}).get("usec", 0)) / 1e6
 
     def sent(self, seconds: float) -> int:
-        """How many commands clients send in the next so many seconds, by MONITOR; what scripts call inside is not counted."""
+        """How many commands clients send in the next so many seconds, by MONITOR; what scripts call
+        inside is not counted."""
         count = 0
         end = time.monotonic() + seconds
         with self.redis.monitor() as monitor:
@@ -66,9 +67,14 @@ class Server:
 
     def slow_calls(self) -> dict[str, list[float]]:
         """The noted calls of our scripts: their times in ms, the longest first, by command."""
-        names = {hashlib.sha1(compose(name, "ql").text.encode()).hexdigest(): name for name in command_names()}
+        names = {
+            hashlib.sha1(compose(name, "ql").text.encode()).hexdigest(): name
+            for name in command_names()
+        }
         calls: dict[str, list[float]] = {}
-        for entry in self.redis.slowlog_get(-1):  # what scripts call inside is noted too, and all calls within their script's
+        for entry in self.redis.slowlog_get(
+            -1
+        ):  # what scripts call inside is noted too, and all calls within their script's
             word, _, rest = entry["command"].decode(errors="replace").partition(" ")
             name = "a script's first call" if word == "EVAL" else names.get(rest.partition(" ")[0])
             if name:
@@ -78,7 +84,14 @@ class Server:
     def latest_latency(self) -> float:
         """The longest that commands held it up since they are watched, in ms, as LATENCY has it."""
         events = self.redis.execute_command("LATENCY LATEST")
-        return max((float(longest) for event, _, _, longest, *_ in events if event in (b"command", b"fast-command")), default=0)
+        return max(
+            (
+                float(longest)
+                for event, _, _, longest, *_ in events
+                if event in (b"command", b"fast-command")
+            ),
+            default=0,
+        )
 
     def version(self) -> str:
         known = self._info("server")
@@ -90,10 +103,22 @@ class Server:
 
 @contextmanager
 def server() -> Iterator[Server]:
-    """Start the system's server, else the wheel's, on a free port of the loopback, for as long as the block lasts."""
+    """Start the system's server, else the wheel's, on a free port of the loopback, for as long as
+    the block lasts."""
     with tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         port = _free_port()
-        options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", folder]
+        options = [
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            folder,
+        ]
         process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
         try:
             started = Server(port, process.pid)

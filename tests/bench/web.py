@@ -1,8 +1,9 @@
 """python -m tests.bench.web: how long each page of the dashboard takes with a million jobs.
 
-1,000 queues, 500 workers, 200 failure groups. The dashboard is a process of its own; times are a request's over loopback, and beside them
-what of it the dashboard and Redis had a processor: the rest is waiting for one, which on an idle machine there is none of.
-Pages that show all queues or workers are asked for so slowly that each answer takes a new look at everything, as a person's does.
+1,000 queues, 500 workers, 200 failure groups. The dashboard is a process of its own; times are a
+request's over loopback, and beside them what of it the dashboard and Redis had a processor: the
+rest is waiting for one, which on an idle machine there is none of. Pages that show all queues or
+workers are asked for so slowly that each answer takes a new look at everything, as a person's does.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from pathlib import Path
 import httpx
 
 from aioqless import Client
+from aioqless.contrib.dashboard.sampler import FRESH
 from aioqless.testing import server
-from aioqless.web.sampler import FRESH
 
 QUEUES, WORKERS, GROUPS = 1_000, 500, 200
 TOKEN = "what lets a measurement in"
@@ -77,7 +78,9 @@ async def main(jobs: int, rounds: int) -> None:
             for first in range(1, jobs + 1, PORTION):
                 await fill(keys=["ql"], args=[first, min(first + PORTION - 1, jobs), now, jobs])
             jid = (await client.jobs.failed_jids("queue-7-ValueError"))[0]
-            held = await client.queue("queue-1").put("shop.report", {}, depends=(await client.queue("queue-1").jobs("waiting", count=30)))
+            held = await client.queue("queue-1").put(
+                "shop.report", {}, depends=(await client.queue("queue-1").jobs("waiting", count=30))
+            )
             redis = int((await client.redis.info("server"))["process_id"])
             print(f"{jobs:,} jobs, {len(await client.queues())} queues, {len(await client.workers.counts())} workers,"
                   f" {len(await client.jobs.failed())} groups\n\n"
@@ -131,9 +134,14 @@ async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int)
                     assert answer.status_code == 200, (address, answer.text[:500])
                     size = len(answer.content)
                 figures = [
-                    each for some in (times[1:], works[1:]) for each in (statistics.median(some), statistics.quantiles(some, n=20)[-1])
+                    each
+                    for some in (times[1:], works[1:])
+                    for each in (statistics.median(some), statistics.quantiles(some, n=20)[-1])
                 ]
-                print(f"| {name} | {' | '.join(f'{each:.0f}' for each in figures)} | {size / 1024:.0f} |", flush=True)
+                print(
+                    f"| {name} | {' | '.join(f'{each:.0f}' for each in figures)} | {size / 1024:.0f} |",
+                    flush=True,
+                )
     finally:
         dashboard.terminate()
         dashboard.wait(60)

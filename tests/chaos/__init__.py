@@ -1,4 +1,5 @@
-"""Faults strike while jobs flow, and a ledger outside of Redis says what was lost: `nox -s chaos`, and a short form of it as tests.
+"""Faults strike while jobs flow, and a ledger outside of Redis says what was lost: `nox -s chaos`,
+and a short form of it as tests.
 
 ledger.py    what processes saw, a line at a time
 jobs.py      the handlers of the workers under fire

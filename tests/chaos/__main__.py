@@ -1,4 +1,5 @@
-"""The command line: `python -m tests.chaos [--only kill-worker] [options]`, which `nox -s chaos` runs."""
+"""The command line: `python -m tests.chaos [--only kill-worker] [options]`, which `nox -s chaos`
+runs."""
 
 from __future__ import annotations
 
@@ -15,15 +16,20 @@ from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.trial import Plan, faketime, run_trial
 from tests.chaos.verdict import Verdict
 
-CLOCKS = "fail-over-clocks"  # no kind that strikes again and again: fail-overs to replicas with other clocks
+# no kind that strikes again and again: fail-overs to replicas with other clocks
+CLOCKS = "fail-over-clocks"
 
 
 def main() -> None:
     options = _options()
     plan = replace(Plan(), strikes=options.strikes, rate=options.rate, jobs=options.jobs)
     kinds = [kind for kind in (*KINDS, TOGETHER) if not options.only or kind.name in options.only]
-    if (any(kind.clocks for kind in kinds) or CLOCKS in (options.only or [CLOCKS])) and not faketime():
-        sys.exit("what sets clocks needs libfaketime: install Debian's faketime, or leave it out by --only")
+    if (
+        any(kind.clocks for kind in kinds) or CLOCKS in (options.only or [CLOCKS])
+    ) and not faketime():
+        sys.exit(
+            "what sets clocks needs libfaketime: install Debian's faketime, or leave it out by --only"
+        )
     wrong = 0
     for kind in kinds:
         began = time.monotonic()
@@ -37,22 +43,37 @@ def main() -> None:
 
 
 def _say(kind: Kind, verdict: Verdict, seconds: float) -> None:
-    figures = ", ".join(f"{name} {value}" for name, value in vars(verdict).items() if name not in ("wrong", "recovery"))
-    print(f"{kind.name} ({seconds:.0f} s): {figures}, recovery {verdict.recovery:.1f} s", flush=True)
+    figures = ", ".join(
+        f"{name} {value}"
+        for name, value in vars(verdict).items()
+        if name not in ("wrong", "recovery")
+    )
+    print(
+        f"{kind.name} ({seconds:.0f} s): {figures}, recovery {verdict.recovery:.1f} s", flush=True
+    )
     for line in verdict.wrong[:20]:
         print(f"    {line}", flush=True)
 
 
 def _options() -> argparse.Namespace:
     names = [*(kind.name for kind in (*KINDS, TOGETHER)), CLOCKS]
-    parser = argparse.ArgumentParser(prog="nox -s chaos --", description="Faults strike while jobs flow; nothing may be lost.")
+    parser = argparse.ArgumentParser(
+        prog="nox -s chaos --", description="Faults strike while jobs flow; nothing may be lost."
+    )
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"of {','.join(names)}")
     parser.add_argument("--strikes", type=int, default=Plan.strikes, help="of each kind")
     parser.add_argument("--jobs", type=int, default=Plan.jobs, help="at least, for each kind")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs put a second")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=report.DOCS, help="where faults.json goes; with docs/, the page is filled")
-    parser.add_argument("--keep", action="store_true", help="what the processes wrote, also if nothing is wrong")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=report.DOCS,
+        help="where faults.json goes; with docs/, the page is filled",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="what the processes wrote, also if nothing is wrong"
+    )
     options = parser.parse_args()
     if unknown := set(options.only or ()) - set(names):
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(names)}")

@@ -1,4 +1,5 @@
-"""A fail-over to a replica whose clock is another: what becomes of locks, of jobs that wait for their time, and of who finishes late."""
+"""A fail-over to a replica whose clock is another: what becomes of locks, of jobs that wait for
+their time, and of who finishes late."""
 
 from __future__ import annotations
 
@@ -21,34 +22,61 @@ from redis.exceptions import RedisError
 from aioqless import Client, Job, LockLost, Settings, Worker, job
 from tests.chaos.trial import faketime
 from tests.client.proxy import Proxy
-from tests.servers.running import wheel  # Debian's Redis can't run under libfaketime: its jemalloc clashes with it
+from tests.servers.running import (
+    wheel,
+)  # Debian's Redis can't run under libfaketime: its jemalloc clashes with it
 
-HEARTBEAT, GRACE, DELAY = 12.0, 2.0, 6.0  # a renewal is due after 4 s: later than the grace, as it is by default
+HEARTBEAT, GRACE, DELAY = (
+    12.0,
+    2.0,
+    6.0,
+)  # a renewal is due after 4 s: later than the grace, as it is by default
 LIVE = 10
 OFFSETS = (-600.0, -30.0, 0.0, 30.0, 600.0)
 
 
 @dataclass(eq=False)
 class Taken:
-    """What a fail-over to a clock `offset` seconds ahead came to; times are from the moment that the replica took over."""
+    """What a fail-over to a clock `offset` seconds ahead came to; times are from the moment that
+    the replica took over."""
 
     offset: float
     live_again: int = 0  # runs that lived through it and were begun a second time
     live_done: int = 0
-    dead_back: float | None = None  # when the job of a worker that was gone began again; None: not while it was watched
+    dead_back: float | None = (
+        None  # when the job of a worker that was gone began again; None: not while it was watched
+    )
     dead_due: float = 0.0  # when its lock ends, by the new clock
     delayed: float | None = None  # when a job began that was due `DELAY` seconds after it was put
     late_refused: bool = False  # whether the one that was gone came back and could not finish
 
 
 @asynccontextmanager
-async def _redis(folder: Path, *options: str, clock: float = 0) -> AsyncIterator[tuple[Redis, subprocess.Popen[bytes], str]]:
+async def _redis(
+    folder: Path, *options: str, clock: float = 0
+) -> AsyncIterator[tuple[Redis, subprocess.Popen[bytes], str]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     environment = dict(os.environ)
     if clock and (library := faketime()):
-        environment |= {"LD_PRELOAD": library, "FAKETIME": f"{clock:+}", "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    command = [str(wheel().path), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", *options]
+        environment |= {
+            "LD_PRELOAD": library,
+            "FAKETIME": f"{clock:+}",
+            "DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+    command = [
+        str(wheel().path),
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        str(folder),
+        "--save",
+        "",
+        *options,
+    ]
     with (folder / f"{port}.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log)  # noqa: ASYNC220  it doesn't wait for it
     try:
@@ -93,18 +121,29 @@ class Watched:
 
 
 async def measure(offset: float, watch: float = 9.0) -> Taken:
-    """Fail over to a replica whose clock is `offset` seconds ahead, and look for `watch` seconds at what happens."""
+    """Fail over to a replica whose clock is `offset` seconds ahead, and look for `watch` seconds at
+    what happens."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aioqless-clocks-")))
         master, process, port = await stack.enter_async_context(_redis(folder))
         replica, _, other = await stack.enter_async_context(
-            _redis(folder, "--dbfilename", "replica.rdb", "--replicaof", "127.0.0.1", port, clock=offset)
+            _redis(
+                folder,
+                "--dbfilename",
+                "replica.rdb",
+                "--replicaof",
+                "127.0.0.1",
+                port,
+                clock=offset,
+            )
         )
         await _until(lambda: _linked(replica))
         proxy = await stack.enter_async_context(Proxy(f"redis://127.0.0.1:{port}"))
         client = await stack.enter_async_context(Client(proxy.url))
         watched, gone = Watched(), await _prepare(client)
-        await stack.enter_async_context(Worker(client, *watched.handlers, settings=Settings(queues=("mail",), grace=5)))
+        await stack.enter_async_context(
+            Worker(client, *watched.handlers, settings=Settings(queues=("mail",), grace=5))
+        )
         await _until(lambda: _all_began(watched))
         await master.wait(1, 5000)
         process.kill()
@@ -149,12 +188,17 @@ async def _now(redis: Redis) -> float:
 
 
 async def _complete(client: Client) -> bool:
-    states = [found.state for found in await client.jobs.multiget(*(f"live-{number}" for number in range(LIVE)))]
+    states = [
+        found.state
+        for found in await client.jobs.multiget(*(f"live-{number}" for number in range(LIVE)))
+    ]
     return states == ["complete"] * LIVE
 
 
 async def _read(taken: Taken, watched: Watched, took_over: float) -> None:
-    taken.live_again = sum(len(times) - 1 for jid, times in watched.began.items() if jid.startswith("live"))
+    taken.live_again = sum(
+        len(times) - 1 for jid, times in watched.began.items() if jid.startswith("live")
+    )
     for jid, name in (("dead", "dead_back"), ("delayed", "delayed")):
         if times := watched.began.get(jid):
             setattr(taken, name, times[0] - took_over)

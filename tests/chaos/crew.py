@@ -14,7 +14,11 @@ from pathlib import Path
 from tests.chaos.producer import QUEUE
 
 GRACE = 1.0
-EXPECTED = (0, -signal.SIGKILL, -signal.SIGTERM)  # how a process may end here: as it was told, killed, or told before it had begun
+EXPECTED = (
+    0,
+    -signal.SIGKILL,
+    -signal.SIGTERM,
+)  # how a process may end here: as it was told, killed, or told before it had begun
 SECOND = "second"
 
 
@@ -37,7 +41,8 @@ class Member:
 
 @dataclass(eq=False)
 class Crew:
-    """Owns the processes. `keep` starts another where one has ended, as whatever supervises them in production would."""
+    """Owns the processes. `keep` starts another where one has ended, as whatever supervises them in
+    production would."""
 
     folder: Path
     chance: random.Random
@@ -55,8 +60,19 @@ class Crew:
     def add_worker(self, url: str, faketime: str | None, name: str | None = None) -> None:
         queues = ["-q", QUEUE, "-q", SECOND]
         level = "info" if self.piped else "warning"
-        options = ["--grace", str(GRACE), "--log-json", "--log-level", level, "--url", url, *(["--name", name] if name else [])]
-        self._add("worker", ["-m", "aioqless", "worker", "tests.chaos.jobs", *queues, *options], faketime)
+        options = [
+            "--grace",
+            str(GRACE),
+            "--log-json",
+            "--log-level",
+            level,
+            "--url",
+            url,
+            *(["--name", name] if name else []),
+        ]
+        self._add(
+            "worker", ["-m", "aioqless", "worker", "tests.chaos.jobs", *queues, *options], faketime
+        )
 
     def add_producer(self, url: str, rate: float, faketime: str | None) -> None:
         seed = str(self.chance.randrange(1 << 30))
@@ -66,9 +82,16 @@ class Crew:
         number = len(self.members)
         clock = self.folder / f"clock-{number}"
         clock.write_text("+0")
-        environment = os.environ | {"CHAOS_LEDGER": str(self.folder), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment = os.environ | {
+            "CHAOS_LEDGER": str(self.folder),
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
         if faketime:
-            environment |= {"LD_PRELOAD": faketime, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_CACHE_DURATION": "1"}
+            environment |= {
+                "LD_PRELOAD": faketime,
+                "FAKETIME_TIMESTAMP_FILE": str(clock),
+                "FAKETIME_CACHE_DURATION": "1",
+            }
             environment |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
         member = Member(role, number, [sys.executable, *arguments], environment, clock)
         self.members.append(member)
@@ -77,8 +100,16 @@ class Crew:
     def _start(self, member: Member) -> None:
         if self.piped and member.role == "worker":
             self.read_log(member)
-        with (self._pipe(member) if member.reader else self._log(member)).open("wb" if member.reader else "ab") as log:
-            member.process = subprocess.Popen(member.command, env=member.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        with (self._pipe(member) if member.reader else self._log(member)).open(
+            "wb" if member.reader else "ab"
+        ) as log:
+            member.process = subprocess.Popen(
+                member.command,
+                env=member.environment,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
 
     def _log(self, member: Member) -> Path:
         return self.folder / f"{member.role}-{member.number}.log"
@@ -98,7 +129,11 @@ class Crew:
         """Look after the places until cancelled."""
         while True:
             for member in self.members:
-                if member.role not in self.leaving and member.process is not None and (code := member.process.poll()) is not None:
+                if (
+                    member.role not in self.leaving
+                    and member.process is not None
+                    and (code := member.process.poll()) is not None
+                ):
                     self._note_end(member, code)
                     self._start(member)
             await asyncio.sleep(0.03)

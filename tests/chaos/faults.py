@@ -50,7 +50,9 @@ class Stage:
         self.put += count
         self.ledger.note("offer", jids)
         with contextlib.suppress(RedisError):
-            await self.client.queue(QUEUE).put_many(NewJob("chaos.act", {"how": how, "seconds": seconds}, jid=jid) for jid in jids)
+            await self.client.queue(QUEUE).put_many(
+                NewJob("chaos.act", {"how": how, "seconds": seconds}, jid=jid) for jid in jids
+            )
             self.ledger.note("put", jids)
 
     async def heal(self) -> None:
@@ -70,7 +72,8 @@ Strike: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault. It strikes about every `pause` seconds, at random; `through`: whoever connects to Redis does so by a proxy."""
+    """A kind of fault. It strikes about every `pause` seconds, at random; `through`: whoever
+    connects to Redis does so by a proxy."""
 
     name: str
     what: str
@@ -130,7 +133,9 @@ async def kill_clients(stage: Stage) -> None:
 
 async def pause_clients(stage: Stage) -> None:
     seconds = stage.chance.uniform(0.5, 1.5 * stage.lapse)
-    await stage.server.ask("CLIENT", "PAUSE", int(seconds * 1000), stage.chance.choice(("ALL", "WRITE")))
+    await stage.server.ask(
+        "CLIENT", "PAUSE", int(seconds * 1000), stage.chance.choice(("ALL", "WRITE"))
+    )
     await asyncio.sleep(seconds)
 
 
@@ -163,7 +168,9 @@ async def silence_line(stage: Stage) -> None:
 
 async def fill_clients(stage: Stage) -> None:
     try:
-        async with Redis.from_url(stage.server.url) as only:  # it keeps its place, and lets others in again
+        async with Redis.from_url(
+            stage.server.url
+        ) as only:  # it keeps its place, and lets others in again
             await only.config_set("maxclients", 1)
             await only.execute_command("CLIENT", "KILL", "SKIPME", "yes")  # type: ignore[no-untyped-call]
             await asyncio.sleep(stage.chance.uniform(0.3, stage.lapse))
@@ -193,7 +200,8 @@ async def fill_memory(stage: Stage) -> None:
 
 
 async def fill_disk(stage: Stage) -> None:
-    """With `always` the server ends itself when it can't write; with `everysec` it refuses to write until it can again."""
+    """With `always` the server ends itself when it can't write; with `everysec` it refuses to write
+    until it can again."""
     ends = stage.chance.random() < 0.5
     await stage.server.ask("CONFIG", "SET", "appendfsync", "always" if ends else "everysec")
     stage.server.fill_disk(True)
@@ -222,22 +230,77 @@ async def withdraw_permissions(stage: Stage) -> None:
 KINDS = (
     Kind("nothing", "no fault, for comparison", nothing, 1.0),
     Kind("kill-worker", "`kill -9` of a worker", kill_worker),
-    Kind("kill-named", "the same, of workers that have a stable name and are started again", kill_worker, named=True),
-    Kind("stop-worker", "SIGSTOP of a worker for twice the heartbeat and the grace, then SIGCONT", stop_worker, 1.0),
-    Kind("end-worker", "SIGTERM of a worker, which hands back what takes longer than 1 s", end_worker),
-    Kind("poison", "a job that kills its worker, until it has lost three locks (`max-lost` 2)", poison, 4.0, max_lost=2),
-    Kind("block-loop", "a handler that blocks its worker's loop for twice as long as an unkept lock lasts", block_loop, 2.5),
+    Kind(
+        "kill-named",
+        "the same, of workers that have a stable name and are started again",
+        kill_worker,
+        named=True,
+    ),
+    Kind(
+        "stop-worker",
+        "SIGSTOP of a worker for twice the heartbeat and the grace, then SIGCONT",
+        stop_worker,
+        1.0,
+    ),
+    Kind(
+        "end-worker", "SIGTERM of a worker, which hands back what takes longer than 1 s", end_worker
+    ),
+    Kind(
+        "poison",
+        "a job that kills its worker, until it has lost three locks (`max-lost` 2)",
+        poison,
+        4.0,
+        max_lost=2,
+    ),
+    Kind(
+        "block-loop",
+        "a handler that blocks its worker's loop for twice as long as an unkept lock lasts",
+        block_loop,
+        2.5,
+    ),
     Kind("kill-producer", "`kill -9` of a producer, in mid-batch too", kill_producer, 1.5),
-    Kind("kill-redis", "`kill -9` of Redis; started again within 1.5 s from its AOF (`appendfsync always`)", kill_redis),
-    Kind("stall-redis", "`DEBUG SLEEP`, or SIGSTOP of Redis, for up to 1.5 times as long as an unkept lock lasts", stall_redis),
+    Kind(
+        "kill-redis",
+        "`kill -9` of Redis; started again within 1.5 s from its AOF (`appendfsync always`)",
+        kill_redis,
+    ),
+    Kind(
+        "stall-redis",
+        "`DEBUG SLEEP`, or SIGSTOP of Redis, for up to 1.5 times as long as an unkept lock lasts",
+        stall_redis,
+    ),
     Kind("kill-clients", "`CLIENT KILL` of every connection", kill_clients, 1.0),
-    Kind("pause-clients", "`CLIENT PAUSE`, of all or of writes, for as long as a stall", pause_clients),
+    Kind(
+        "pause-clients",
+        "`CLIENT PAUSE`, of all or of writes, for as long as a stall",
+        pause_clients,
+    ),
     Kind("flush-scripts", "`SCRIPT FLUSH`, ten in a row", flush_scripts, 1.0),
-    Kind("cut-line", "connections cut: all at once, before a request, in the middle of one", cut_line, 1.0, through=True),
-    Kind("drop-replies", "up to 5 replies dropped: the requests got through, the answers did not", drop_replies, 1.0, through=True),
+    Kind(
+        "cut-line",
+        "connections cut: all at once, before a request, in the middle of one",
+        cut_line,
+        1.0,
+        through=True,
+    ),
+    Kind(
+        "drop-replies",
+        "up to 5 replies dropped: the requests got through, the answers did not",
+        drop_replies,
+        1.0,
+        through=True,
+    ),
     Kind("delay-replies", "up to 5 replies delayed by 1.5 s", delay_replies, 1.5, through=True),
-    Kind("split-bytes", "requests and replies arrive in small pieces", split_bytes, 1.0, through=True),
-    Kind("silence-line", "a proxy accepts connections and stays silent, for as long as a stall", silence_line, 1.5, through=True),
+    Kind(
+        "split-bytes", "requests and replies arrive in small pieces", split_bytes, 1.0, through=True
+    ),
+    Kind(
+        "silence-line",
+        "a proxy accepts connections and stays silent, for as long as a stall",
+        silence_line,
+        1.5,
+        through=True,
+    ),
     Kind("fill-clients", "`maxclients` reached, all connections ended", fill_clients),
     Kind(
         "set-clocks",
@@ -247,8 +310,19 @@ KINDS = (
         clocks=True,
     ),
     Kind("fill-memory", "`maxmemory` reached", fill_memory),
-    Kind("fill-disk", "the AOF can't grow, as on a full disk; `always` and `everysec` in turn", fill_disk, 2.5),
-    Kind("lose-log", "the reader of a worker's log is killed, and replaced within 1.5 s", lose_log, 1.0, piped=True),
+    Kind(
+        "fill-disk",
+        "the AOF can't grow, as on a full disk; `always` and `everysec` in turn",
+        fill_disk,
+        2.5,
+    ),
+    Kind(
+        "lose-log",
+        "the reader of a worker's log is killed, and replaced within 1.5 s",
+        lose_log,
+        1.0,
+        piped=True,
+    ),
     Kind(
         "withdraw-permissions",
         "Redis' user may run no scripts, write nothing or reach no keys, for as long as a stall",
@@ -257,5 +331,12 @@ KINDS = (
     ),
 )
 TOGETHER = Kind(
-    "together", "all of these at random, several at a time", kill_worker, 1.0, through=True, clocks=True, piped=True, max_lost=20
+    "together",
+    "all of these at random, several at a time",
+    kill_worker,
+    1.0,
+    through=True,
+    clocks=True,
+    piped=True,
+    max_lost=20,
 )

@@ -1,4 +1,5 @@
-"""The handlers of the workers under fire. Each run is noted as it begins, as it ends, and when Redis knows of it."""
+"""The handlers of the workers under fire. Each run is noted as it begins, as it ends, and when
+Redis knows of it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import aioqless
-from aioqless.handlers.surround import ENDS
+from aioqless.handlers.middleware import ENDS
 from tests.chaos.ledger import Ledger
 
 FIRST, SECOND, WANTED = "first", "second", "wanted"

@@ -1,4 +1,5 @@
-"""The ledger: what processes saw, written outside of Redis, a line at a time into a file of each."""
+"""The ledger: what processes saw, written outside of Redis, a line at a time into a file of
+each."""
 
 from __future__ import annotations
 
@@ -11,19 +12,18 @@ from typing import Any
 
 import msgspec
 
-# What is noted, with its values:
-#   offer    jids            a producer is about to put these, in one step
-#   put      jids            Redis acknowledged them
-#   refused  jids            Redis had no memory for them
-#   unknown  jids            no answer came
-#   start    jid fence worker expires wall pid  a handler begins; `expires` by Redis' clock, `wall` by the process' own
-#   end      jid fence how expires              it has ended; how, see jobs.py
-#   told     jid fence end                      the worker's hook: Redis knows how the run ended
+# What is noted, with its values: offer    jids            a producer is about to put these, in one
+# step put      jids            Redis acknowledged them refused  jids            Redis had no memory
+# for them unknown  jids            no answer came start    jid fence worker expires wall pid  a
+# handler begins; `expires` by Redis' clock, `wall` by the process' own end      jid fence how
+# expires              it has ended; how, see jobs.py told     jid fence end
+# the worker's hook: Redis knows how the run ended
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One line. `at` is by the clock that all processes of a machine share and that nobody can set (CLOCK_MONOTONIC)."""
+    """One line. `at` is by the clock that all processes of a machine share and that nobody can set
+    (CLOCK_MONOTONIC)."""
 
     at: float
     what: str
@@ -31,10 +31,13 @@ class Note:
 
 
 class Ledger:
-    """One process' file. A line is in the kernel's hands when `note` returns: it outlives the process, whatever ends it."""
+    """One process' file. A line is in the kernel's hands when `note` returns: it outlives the
+    process, whatever ends it."""
 
     def __init__(self, folder: Path, role: str) -> None:
-        self._file = os.open(folder / f"{role}-{os.getpid()}.ledger", os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+        self._file = os.open(
+            folder / f"{role}-{os.getpid()}.ledger", os.O_APPEND | os.O_CREAT | os.O_WRONLY
+        )
 
     def note(self, what: str, *values: Any) -> None:
         os.write(self._file, msgspec.json.encode([time.monotonic(), what, *values]) + b"\n")

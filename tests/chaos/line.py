@@ -1,4 +1,5 @@
-"""The line between everybody and Redis, as a process of its own: it says its port, then does what it reads, a word and a number a line."""
+"""The line between everybody and Redis, as a process of its own: it says its port, then does what
+it reads, a word and a number a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A process that puts jobs, one, many and whole flows at a time, and notes what it offers before and what is acknowledged after."""
+"""A process that puts jobs, one, many and whole flows at a time, and notes what it offers before
+and what is acknowledged after."""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ from aioqless import Client, NewJob, QueueFull, chain, group
 from tests.chaos.ledger import Ledger
 
 QUEUE = "first"
-MIX = {"quick": 65, "slow": 3, "thread": 5, "later": 5, "next": 7, "retry": 5, "fail": 5, "limited": 5}
+MIX = {
+    "quick": 65,
+    "slow": 3,
+    "thread": 5,
+    "later": 5,
+    "next": 7,
+    "retry": 5,
+    "fail": 5,
+    "limited": 5,
+}
 MANY = 20
 
 
@@ -39,7 +49,9 @@ class Producer:
         due = clock()
         while not self.stopping.is_set():
             count = await self._some()
-            due = max(due + count / self._rate, clock() - 1)  # what was missed in a stall isn't made up for in a burst
+            due = max(
+                due + count / self._rate, clock() - 1
+            )  # what was missed in a stall isn't made up for in a burst
             await asyncio.sleep(max(0.0, due - clock()))
 
     async def _some(self) -> int:
@@ -61,7 +73,12 @@ class Producer:
         seconds = self._chance.uniform(0.3, 2.5) if how == "slow" else self._chance.uniform(0, 0.03)
         klass = "chaos.thread" if how == "thread" else "chaos.act"
         delay = self._chance.uniform(0.2, 2) if how == "later" else 0.0
-        job = NewJob(klass, {"how": how, "seconds": seconds}, jid=f"{os.getpid()}-{self._made}-{how}", delay=delay)
+        job = NewJob(
+            klass,
+            {"how": how, "seconds": seconds},
+            jid=f"{os.getpid()}-{self._made}-{how}",
+            delay=delay,
+        )
         return replace(job, limit_key="narrow", limit=5) if how == "limited" else job
 
     async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:

@@ -21,10 +21,20 @@ DOCS = Path(__file__).parents[2] / "docs"
 def store(out: Path, kind: Kind, verdict: Verdict, plan: Plan) -> None:
     """Keep one kind's figures beside those of the others, and fill the table of the page."""
     known = _known(out)
-    figures = {name: value for name, value in vars(verdict).items() if name != "wrong"} | {"wrong": len(verdict.wrong)}
-    figures |= {"recovery": round(verdict.recovery, 1), "astray": round(verdict.astray, 1), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    figures = {name: value for name, value in vars(verdict).items() if name != "wrong"} | {
+        "wrong": len(verdict.wrong)
+    }
+    figures |= {
+        "recovery": round(verdict.recovery, 1),
+        "astray": round(verdict.astray, 1),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
     known["kinds"][kind.name] = figures
-    known["about"] = {"heartbeat": plan.heartbeat, "grace": plan.grace, "machine": f"{os.cpu_count()} processors, {platform.system()}"}
+    known["about"] = {
+        "heartbeat": plan.heartbeat,
+        "grace": plan.grace,
+        "machine": f"{os.cpu_count()} processors, {platform.system()}",
+    }
     _keep(out, known)
 
 
@@ -46,7 +56,10 @@ def _keep(out: Path, known: dict[str, Any]) -> None:
     page = out / "faults.md"
     if page.exists():
         text = page.read_text()
-        for part, filled in {"chaos": table(known["kinds"]), "clocks": clocks_table(known.get("clocks", []))}.items():
+        for part, filled in {
+            "chaos": table(known["kinds"]),
+            "clocks": clocks_table(known.get("clocks", [])),
+        }.items():
             head, opening, rest = text.partition(f"<!-- {part} -->\n")
             _, closing, tail = rest.partition(f"<!-- /{part} -->")
             text = f"{head}{opening}{filled}{closing}{tail}"
@@ -55,26 +68,54 @@ def _keep(out: Path, known: dict[str, Any]) -> None:
 
 def table(known: dict[str, Any]) -> str:
     kinds = [kind for kind in (*KINDS, TOGETHER) if kind.name in known]
-    lines = ["| fault | | times | jobs | lost | run again | given up | longest recovery |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| fault | | times | jobs | lost | run again | given up | longest recovery |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for kind in kinds:
         figures = known[kind.name]
         numbers = (figures[name] for name in ("struck", "jobs", "lost", "reruns", "given_up"))
-        cells = [f"`{kind.name}`", kind.what, *(f"{number:,}" for number in numbers), f"{figures['recovery']:.1f} s"]
+        cells = [
+            f"`{kind.name}`",
+            kind.what,
+            *(f"{number:,}" for number in numbers),
+            f"{figures['recovery']:.1f} s",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
-    total = {name: sum(known[kind.name][name] for kind in kinds) for name in ("struck", "jobs", "lost", "reruns", "given_up", "wrong")}
-    sums = " | ".join(f"{total[name]:,}" for name in ("struck", "jobs", "lost", "reruns", "given_up"))
+    total = {
+        name: sum(known[kind.name][name] for kind in kinds)
+        for name in ("struck", "jobs", "lost", "reruns", "given_up", "wrong")
+    }
+    sums = " | ".join(
+        f"{total[name]:,}" for name in ("struck", "jobs", "lost", "reruns", "given_up")
+    )
     lines.append(f"| in all | {total['wrong']} of the rules above broken | {sums} | |")
     return "\n".join(lines) + "\n"
 
 
 def clocks_table(rows: Sequence[dict[str, Any]]) -> str:
-    lines = ["| the new clock | ten jobs that run | a dead worker's job | a job due in 6 s |", "|---|---|---|---|"]
+    lines = [
+        "| the new clock | ten jobs that run | a dead worker's job | a job due in 6 s |",
+        "|---|---|---|---|",
+    ]
     for row in rows:
         offset = row["offset"]
-        clock = "the same" if not offset else f"{abs(offset):.0f} s {'ahead' if offset > 0 else 'behind'}"
+        clock = (
+            "the same"
+            if not offset
+            else f"{abs(offset):.0f} s {'ahead' if offset > 0 else 'behind'}"
+        )
         live = f"{row['live_done']} done, {row['live_again']} of them run twice"
         dead, delayed = row["dead_back"], row["delayed"]
-        back = f"back after {dead:.1f} s" if dead is not None else f"its lock ends in {row['dead_due']:.0f} s"
-        begun = f"began after {delayed:.1f} s" if delayed is not None else "not begun while it was watched"
+        back = (
+            f"back after {dead:.1f} s"
+            if dead is not None
+            else f"its lock ends in {row['dead_due']:.0f} s"
+        )
+        begun = (
+            f"began after {delayed:.1f} s"
+            if delayed is not None
+            else "not begun while it was watched"
+        )
         lines.append(f"| {clock} | {live} | {back} | {begun} |")
     return "\n".join(lines) + "\n"

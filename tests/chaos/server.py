@@ -1,4 +1,5 @@
-"""The Redis under fire: it writes everything down before it answers, and is killed, stalled and starved."""
+"""The Redis under fire: it writes everything down before it answers, and is killed, stalled and
+starved."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from aioqless.embedded.program import find_program
+from aioqless.contrib.private_redis.server_binary import find_program
 
 PATIENCE = 30.0
 
@@ -33,10 +34,29 @@ class Server:
 
     async def start(self) -> None:
         """Start it on what it wrote down; returns when it answers."""
-        command = [str(find_program().path), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self._folder), "--save", ""]
-        command += ["--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes", *self._options]
+        command = [
+            str(find_program().path),
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--dir",
+            str(self._folder),
+            "--save",
+            "",
+        ]
+        command += [
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+            "--enable-debug-command",
+            "yes",
+            *self._options,
+        ]
         with (self._folder / "log").open("ab") as log:
-            # Python ignores SIGXFSZ, and so does what it starts here: a file that can't grow is an error to a server, as a full disk.
+            # Python ignores SIGXFSZ, and so does what it starts here: a file that can't grow is an
+            # error to a server, as a full disk.
             self._process = subprocess.Popen(  # noqa: ASYNC220  it doesn't wait for it
                 command, stdout=log, stderr=log, restore_signals=False
             )
@@ -71,7 +91,8 @@ class Server:
             os.kill(self._process.pid, number)
 
     def fill_disk(self, full: bool) -> None:
-        """Let its files grow no further than they are, or as they like: a write fails as it does on a full disk."""
+        """Let its files grow no further than they are, or as they like: a write fails as it does on
+        a full disk."""
         assert self._process is not None
         largest = max(file.stat().st_size for file in self._folder.rglob("*.aof"))
         most = largest if full else resource.RLIM_INFINITY

@@ -1,4 +1,5 @@
-"""The short form of `nox -s chaos`: each kind of fault strikes among some hundred jobs, and nothing is lost."""
+"""The short form of `nox -s chaos`: each kind of fault strikes among some hundred jobs, and nothing
+is lost."""
 
 from __future__ import annotations
 
@@ -30,11 +31,15 @@ async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
         async with slots:
             return await run_trial(kind, BRIEF, seed=1)
 
-    return dict(zip([kind.name for kind in kinds], await asyncio.gather(*map(tried, kinds)), strict=True))
+    return dict(
+        zip([kind.name for kind in kinds], await asyncio.gather(*map(tried, kinds)), strict=True)
+    )
 
 
 @pytest.mark.parametrize("kind", [*KINDS, TOGETHER], ids=lambda kind: kind.name)
-def test_nothing_is_lost_nor_done_twice_when_it_strikes(verdicts: dict[str, Verdict], kind: Kind) -> None:
+def test_nothing_is_lost_nor_done_twice_when_it_strikes(
+    verdicts: dict[str, Verdict], kind: Kind
+) -> None:
     if kind.name not in verdicts:
         pytest.skip("libfaketime isn't installed")
     verdict = verdicts[kind.name]
@@ -57,7 +62,9 @@ def run(fence: int, popped: float, until: float, how: str) -> list[Note]:
         (run(1, 100, 180, "killed"), 1),
     ],
 )
-def test_a_lock_that_was_given_away_before_its_time_is_found(former: list[Note], holders: int) -> None:
+def test_a_lock_that_was_given_away_before_its_time_is_found(
+    former: list[Note], holders: int
+) -> None:
     verdict = Verdict()
     judge_runs(Seen.of([*former, *run(2, 170, 230, "done")]), {}, 60, verdict)
     assert verdict.holders == holders

@@ -1,4 +1,5 @@
-"""A fail-over to a replica with another clock: who is at work goes on, and who was gone can't finish what others took over."""
+"""A fail-over to a replica with another clock: who is at work goes on, and who was gone can't
+finish what others took over."""
 
 from __future__ import annotations
 

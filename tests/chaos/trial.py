@@ -1,4 +1,5 @@
-"""One trial: jobs flow, one kind of fault strikes again and again, what is left is worked off, and the ledger is held against Redis."""
+"""One trial: jobs flow, one kind of fault strikes again and again, what is left is worked off, and
+the ledger is held against Redis."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ LIBFAKETIME = "*/faketime/libfaketime.so.1"  # as Debian's faketime has it
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of it: `strikes` of each kind while `rate` jobs a second are put, `jobs` at least. Locks last `heartbeat` seconds and
-    `grace` more."""
+    """How much of it: `strikes` of each kind while `rate` jobs a second are put, `jobs` at least.
+    Locks last `heartbeat` seconds and `grace` more."""
 
     strikes: int = 21
     rate: float = 240.0
@@ -49,7 +50,8 @@ def faketime() -> str | None:
 
 
 async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) -> Verdict:
-    """What became of it. What the processes wrote is kept when anything was wrong, or `keep` says so."""
+    """What became of it. What the processes wrote is kept when anything was wrong, or `keep` says
+    so."""
     folder = Path(tempfile.mkdtemp(prefix=f"aioqless-chaos-{kind.name}-"))
     async with _stage(kind, plan, folder, random.Random(f"{seed} {kind.name}")) as stage:
         struck = await _strike(kind, plan, stage)
@@ -64,7 +66,9 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
         verdict.wrong.append("no log says that lines of it were dropped")
     if kind.clocks and kind is not TOGETHER and verdict.astray < 60:
         verdict.wrong.append(f"no two clocks differed by more than {verdict.astray:.0f} s")
-    verdict.wrong += stage.crew.ends + ([f"not worked off within {plan.patience:.0f} s: {left}"] if left else [])
+    verdict.wrong += stage.crew.ends + (
+        [f"not worked off within {plan.patience:.0f} s: {left}"] if left else []
+    )
     if verdict.wrong or keep:
         print(f"{kind.name}: what the processes wrote is in {folder}", file=sys.stderr)
     else:
@@ -73,7 +77,9 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
 
 
 @asynccontextmanager
-async def _stage(kind: Kind, plan: Plan, folder: Path, chance: random.Random) -> AsyncIterator[Stage]:
+async def _stage(
+    kind: Kind, plan: Plan, folder: Path, chance: random.Random
+) -> AsyncIterator[Stage]:
     server = Server(folder / "redis")
     await server.start()
     crew = Crew(folder, chance, piped=kind.piped)
@@ -81,7 +87,11 @@ async def _stage(kind: Kind, plan: Plan, folder: Path, chance: random.Random) ->
     keeper = asyncio.create_task(crew.keep())
     try:
         async with Client(server.url) as client:
-            for option, value in {"heartbeat": plan.heartbeat, "grace-period": plan.grace, "max-lost": kind.max_lost}.items():
+            for option, value in {
+                "heartbeat": plan.heartbeat,
+                "grace-period": plan.grace,
+                "max-lost": kind.max_lost,
+            }.items():
                 await client.config.set(option, value)
             await client.config.set("jobs-history-count", 10_000_000)
             fake = faketime() if kind.clocks else None
@@ -91,7 +101,16 @@ async def _stage(kind: Kind, plan: Plan, folder: Path, chance: random.Random) ->
             for _ in range(2):
                 crew.add_producer(url, plan.rate / 2, fake)
             ledger = Ledger(folder, "stage")
-            yield Stage(server, crew, client, ledger, chance, plan.heartbeat, plan.grace, line.to if line else None)
+            yield Stage(
+                server,
+                crew,
+                client,
+                ledger,
+                chance,
+                plan.heartbeat,
+                plan.grace,
+                line.to if line else None,
+            )
     finally:
         keeper.cancel()
         crew.kill_all()
@@ -143,29 +162,39 @@ def _dropped_lines_are_logged(folder: Path) -> bool:
 async def _any_of_all(stage: Stage) -> None:
     """Two kinds at once. What the one does may keep the other from happening."""
     kinds = stage.chance.sample([kind for kind in KINDS if not kind.alone], 2)
-    for answer in await asyncio.gather(*(each.strike(stage) for each in kinds), return_exceptions=True):
+    for answer in await asyncio.gather(
+        *(each.strike(stage) for each in kinds), return_exceptions=True
+    ):
         if isinstance(answer, BaseException) and not isinstance(answer, RedisError | OSError):
             raise answer
 
 
 async def _roll_call(stage: Stage, folder: Path) -> list[str]:
-    """Put so much work that all workers are needed, until all have taken some; those that never do are there and don't work."""
+    """Put so much work that all workers are needed, until all have taken some; those that never do
+    are there and don't work."""
     since = time.monotonic()
     absent: list[str] = []
     for _ in range(ROLL_CALLS):
         await stage.add("slow", 0.3, count=40 * len(stage.crew.of("worker")))
         await _worked_off(stage.client, 30)
-        at_work = {note.values[5] for note in read(folder) if note.what == "start" and note.at > since}
+        at_work = {
+            note.values[5] for note in read(folder) if note.what == "start" and note.at > since
+        }
         members = [member for member in stage.crew.of("worker") if member.process]
-        absent = [f"worker {member.number}" for member in members if member.process and member.process.pid not in at_work]
+        absent = [
+            f"worker {member.number}"
+            for member in members
+            if member.process and member.process.pid not in at_work
+        ]
         if not absent:
             break
     return absent
 
 
 async def _worked_off(client: Client, patience: float) -> list[str]:
-    """Wait until nothing waits or runs; what is left when patience ends. What depends on others is let go in the step in which the last
-    of them ends; what depends on one that was given up stays."""
+    """Wait until nothing waits or runs; what is left when patience ends. What depends on others is
+    let go in the step in which the last of them ends; what depends on one that was given up
+    stays."""
     left: list[str] = []
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -173,7 +202,11 @@ async def _worked_off(client: Client, patience: float) -> list[str]:
             queues = await client.queues()
         except (RedisError, AioqlessError):
             queues = [{"name": "?", "waiting": 1}]
-        left = [f"{queue['name']}: {queue}" for queue in queues if any(queue.get(state) for state in STATES)]
+        left = [
+            f"{queue['name']}: {queue}"
+            for queue in queues
+            if any(queue.get(state) for state in STATES)
+        ]
         if not left:
             break
         await asyncio.sleep(0.2)

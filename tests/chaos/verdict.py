@@ -85,10 +85,20 @@ def how_of(jid: str) -> str:
     return jid.rpartition("-")[2]
 
 
-async def judge(client: Client, notes: Sequence[Note], struck: Sequence[float], heartbeat: float, *, named: bool = False) -> Verdict:
-    """Find what is wrong. With `named` workers, the lock of one that was killed may end before its time."""
+async def judge(
+    client: Client,
+    notes: Sequence[Note],
+    struck: Sequence[float],
+    heartbeat: float,
+    *,
+    named: bool = False,
+) -> Verdict:
+    """Find what is wrong. With `named` workers, the lock of one that was killed may end before its
+    time."""
     seen = Seen.of(notes)
-    jobs = {job.jid: job for job in await _jobs(client, [jid for jids in seen.offered for jid in jids])}
+    jobs = {
+        job.jid: job for job in await _jobs(client, [jid for jids in seen.offered for jid in jids])
+    }
     verdict = Verdict(jobs=len(jobs), struck=len(struck))
     _judge_puts(seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
@@ -102,7 +112,11 @@ async def judge(client: Client, notes: Sequence[Note], struck: Sequence[float], 
 
 
 async def _jobs(client: Client, jids: list[str]) -> list[Job]:
-    return [job for start in range(0, len(jids), PAGE) for job in await client.jobs.multiget(*jids[start : start + PAGE])]
+    return [
+        job
+        for start in range(0, len(jids), PAGE)
+        for job in await client.jobs.multiget(*jids[start : start + PAGE])
+    ]
 
 
 def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
@@ -112,7 +126,9 @@ def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
     verdict.wrong += [f"{jid} was refused and is there" for jid in seen.refused & jobs.keys()]
     for batch in seen.offered:
         if 0 < len(there := [jid for jid in batch if jid in jobs]) < len(batch):
-            verdict.wrong.append(f"of {len(batch)} jobs that were put in one step {len(there)} are there: {batch[0]} …")
+            verdict.wrong.append(
+                f"of {len(batch)} jobs that were put in one step {len(there)} are there: {batch[0]} …"
+            )
     for jid, job in jobs.items():
         puts = sum(event["what"] == "put" for event in job.events)
         if puts > 1 + (how_of(jid) == "next"):
@@ -122,7 +138,9 @@ def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
 def _judge_ends(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
     for jid, job in jobs.items():
         how, group = how_of(jid), _group(job)
-        if job.state == "depends" and any(_is_given_up(_group(jobs[other])) for other in job.dependencies):
+        if job.state == "depends" and any(
+            _is_given_up(_group(jobs[other])) for other in job.dependencies
+        ):
             verdict.given_up += 1
         elif job.state not in ENDED:
             verdict.stuck += 1
@@ -147,17 +165,23 @@ def _is_given_up(group: str) -> bool:
     return any(part in group for part in GIVEN_UP)
 
 
-def judge_runs(seen: Seen, jobs: dict[str, Job], heartbeat: float, verdict: Verdict, *, named: bool = False) -> None:
+def judge_runs(
+    seen: Seen, jobs: dict[str, Job], heartbeat: float, verdict: Verdict, *, named: bool = False
+) -> None:
     for jid, runs in seen.runs.items():
         runs.sort(key=lambda run: run.fence)
         verdict.reruns += max(0, len(runs) - (2 if how_of(jid) in ("next", "retry") else 1))
         if len({run.fence for run in runs}) < len(runs):
             verdict.wrong.append(f"{jid}: two runs have one fence")
         for former, run in pairwise(runs):
-            if run.locked - heartbeat < former.expires - 0.001 and not (former.how in HANDED_OVER or (named and not former.told)):
+            if run.locked - heartbeat < former.expires - 0.001 and not (
+                former.how in HANDED_OVER or (named and not former.told)
+            ):
                 verdict.holders += 1
                 early = former.expires - (run.locked - heartbeat)
-                verdict.wrong.append(f"{jid}: {run.worker} had it {early:.3f} s before the lock of {former.worker} ended ({former.how})")
+                verdict.wrong.append(
+                    f"{jid}: {run.worker} had it {early:.3f} s before the lock of {former.worker} ended ({former.how})"
+                )
         job, last = jobs.get(jid), runs[-1]
         if job is None:
             verdict.wrong.append(f"{jid} ran and is not there")
@@ -172,25 +196,47 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
     for queue in await client.queues():
         for date in {now // 86400, (now - 3600) // 86400}:
             stats = await client.queue(queue["name"]).stats(date * 86400)
-            counted += {"popped": stats["wait"]["count"], "done": stats["run"]["count"], "failed": stats["failed"]}
-        counted["left"] += sum(queue[state] for state in ("waiting", "running", "stalled", "scheduled", "depends"))
+            counted += {
+                "popped": stats["wait"]["count"],
+                "done": stats["run"]["count"],
+                "failed": stats["failed"],
+            }
+        counted["left"] += sum(
+            queue[state] for state in ("waiting", "running", "stalled", "scheduled", "depends")
+        )
     events = Counter(event["what"] for job in jobs.values() for event in job.events)
     states = Counter(job.state for job in jobs.values())
-    expected = {"popped": events["popped"], "done": events["done"], "failed": states["failed"], "left": states["depends"]}
-    verdict.wrong += [f"{name} is counted {counted[name]}, and was {is_}" for name, is_ in expected.items() if counted[name] != is_]
+    expected = {
+        "popped": events["popped"],
+        "done": events["done"],
+        "failed": states["failed"],
+        "left": states["depends"],
+    }
+    verdict.wrong += [
+        f"{name} is counted {counted[name]}, and was {is_}"
+        for name, is_ in expected.items()
+        if counted[name] != is_
+    ]
     failed = sum((await client.jobs.failed()).values())
     complete = await client.redis.zcard(f"{client.namespace}:completed")
     if (failed, complete) != (states["failed"], states["complete"]):
-        verdict.wrong.append(f"{failed} failed and {complete} complete are listed; {dict(states)} are known to the ledger")
+        verdict.wrong.append(
+            f"{failed} failed and {complete} complete are listed; {dict(states)} are known to the ledger"
+        )
     for worker in await client.workers.counts():
         if worker["jobs"] or worker["stalled"]:
             verdict.wrong.append(f"worker {worker['name']} still holds {worker}")
 
 
 def _recovery(seen: Seen, at: float) -> float:
-    """For how long after a strike the last of the jobs that were there waited for the run that ended it to begin."""
+    """For how long after a strike the last of the jobs that were there waited for the run that
+    ended it to begin."""
     waited = 0.0
     for jid, put in seen.put.items():
-        if put < at and how_of(jid) in ("quick", "slow", "thread", "fail") and (runs := seen.runs.get(jid)):
+        if (
+            put < at
+            and how_of(jid) in ("quick", "slow", "thread", "fail")
+            and (runs := seen.runs.get(jid))
+        ):
             waited = max(waited, max(run.at for run in runs) - at)
     return waited

@@ -9,7 +9,14 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,12 +25,13 @@ import pytest
 import structlog
 
 from aioqless import Client
-from aioqless.cli import main
+from aioqless.cli.main import main
 from aioqless.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds: much here waits for processes that start, of which a busy machine has several at once
+# seconds: much here waits for processes that start, of which a busy machine has several at once
+PATIENCE = 60.0
 MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
 
 JOBS = """
@@ -151,7 +159,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(redis_url: str) -> dict[str, str]:
-    """A worker finds its modules in the directory it is started in; only the package itself is told."""
+    """A worker finds its modules in the directory it is started in; only the package itself is
+    told."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "AIOQLESS_URL": redis_url}
 
 
@@ -172,11 +181,14 @@ def aioqless(folder: Path, environment: dict[str, str], namespace: str) -> Aioql
 
 @pytest.fixture
 def here(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aioqless]:
-    """Run one command to its end within the tests' own process, which takes a fraction of the time."""
+    """Run one command to its end within the tests' own process, which takes a fraction of the
+    time."""
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
 
     async def run(*arguments: str, in_namespace: bool = True) -> Ended:
-        return await asyncio.to_thread(run_main, *arguments, *(["--namespace", namespace] if in_namespace else []))
+        return await asyncio.to_thread(
+            run_main, *arguments, *(["--namespace", namespace] if in_namespace else [])
+        )
 
     with a_process():
         yield run
@@ -191,12 +203,17 @@ def a_process() -> Iterator[None]:
     finally:
         sys.path[:], sys.argv = path, argv
         structlog.reset_defaults()
-        vars(log._lines).pop("bind", None)  # a command line's logger keeps its shape for good; the tests that follow have another
+        vars(log._lines).pop(
+            "bind", None
+        )  # a command line's logger keeps its shape for good; the tests that follow have another
 
 
 def run_main(*arguments: str) -> Ended:
     """Run one command; what it prints must be text that a terminal takes."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors, write_through=True) for errors in ("strict", "backslashreplace"))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8", errors, write_through=True)
+        for errors in ("strict", "backslashreplace")
+    )
     sys.argv = ["aioqless", *arguments]
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
         main()
@@ -206,7 +223,8 @@ def run_main(*arguments: str) -> Ended:
 
 @pytest.fixture
 def start(folder: Path, environment: dict[str, str], client: Client, until: Until) -> Start:
-    """`async with start("-q", "mail") as worker`: a worker's process, from when it works; killed if the test leaves it running."""
+    """`async with start("-q", "mail") as worker`: a worker's process, from when it works; killed if
+    the test leaves it running."""
 
     @asynccontextmanager
     async def start(*options: str, begun: str = "worker.started") -> AsyncIterator[Running]:
@@ -224,7 +242,11 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
                 process.kill()
             await process.wait()
             await asyncio.wait([reading], timeout=MOST_TO_END)
-            left = {} if reading.done() else {line["process"]: line["pid"] for line in running.logged("process.started")}
+            left = (
+                {}
+                if reading.done()
+                else {line["process"]: line["pid"] for line in running.logged("process.started")}
+            )
             for pid in left.values():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""python -m tests.cli.pictures: make the pictures of the terminal that the docs show, out of what the commands print on one."""
+"""python -m tests.cli.pictures: make the pictures of the terminal that the docs show, out of what
+the commands print on one."""
 
 from __future__ import annotations
 
@@ -15,10 +16,9 @@ from rich.style import Style
 from rich.text import Text
 
 from aioqless import Client, Job
-from aioqless.puts import NewJob
+from aioqless.client.put import NewJob
 from aioqless.testing import server
-
-from .terminal import Terminal, terminal
+from tests.cli.terminal import Terminal, terminal
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZE = (124, 26)
@@ -29,7 +29,9 @@ async def main() -> None:
     with server() as url:
         async with Client(url) as client:
             business = asyncio.create_task(_business(client))
-            async with terminal("top", "--url", url, "--namespace", client.namespace, size=SIZE) as screen:
+            async with terminal(
+                "top", "--url", url, "--namespace", client.namespace, size=SIZE
+            ) as screen:
                 await screen.shows("mail-SMTPError", "worker")
                 for _ in range(A_WHILE * 10):
                     screen.look()
@@ -42,7 +44,9 @@ async def main() -> None:
                 await screen.ended()
             business.cancel()
         await _days_work(url)
-        async with terminal("stats", "mail", "--url", url, "--namespace", "day", size=SIZE) as screen:
+        async with terminal(
+            "stats", "mail", "--url", url, "--namespace", "day", size=SIZE
+        ) as screen:
             await screen.ended()
             _save(screen, "stats", "aioqless stats mail")
 
@@ -70,13 +74,18 @@ async def _business(client: Client) -> None:
     while True:
         for job in held:
             if dice.random() < 0.03:
-                await job.fail(f"{job.queue}-{dice.choice(('SMTPError', 'TimeoutError'))}", "SMTPError: 450 no such mailbox")
+                await job.fail(
+                    f"{job.queue}-{dice.choice(('SMTPError', 'TimeoutError'))}",
+                    "SMTPError: 450 no such mailbox",
+                )
             else:
                 await job.complete()
         held.clear()
         for name, most in queues.items():
             queue = client.queue(name)
-            await queue.put_many(NewJob("app.jobs.work", {"n": n}) for n in range(dice.randint(0, most)))
+            await queue.put_many(
+                NewJob("app.jobs.work", {"n": n}) for n in range(dice.randint(0, most))
+            )
             held += await queue.pop(max(1, most // 2), worker=f"web-{dice.randint(1, 2)}-4711")
             if dice.random() < 0.1:
                 await queue.put("app.jobs.work", delay=600)
@@ -88,9 +97,13 @@ def _save(screen: Terminal, name: str, title: str) -> None:
     lines = screen.lines
     while lines and not "".join(cell.data for cell in lines[-1]).strip():
         lines.pop()
-    recording = Console(record=True, width=SIZE[0], file=io.StringIO(), force_terminal=True, legacy_windows=False)
+    recording = Console(
+        record=True, width=SIZE[0], file=io.StringIO(), force_terminal=True, legacy_windows=False
+    )
     for line in lines:
-        recording.print(Text.assemble(*((cell.data, _style(cell)) for cell in line)), no_wrap=True, crop=True)
+        recording.print(
+            Text.assemble(*((cell.data, _style(cell)) for cell in line)), no_wrap=True, crop=True
+        )
     recording.save_svg(str(DOCS / f"{name}.svg"), title=title)
 
 
@@ -99,9 +112,19 @@ def _style(cell: pyte.screens.Char) -> Style:
         if name == "default":
             return None
         named = {"brown": "yellow"}.get(name, name)
-        return Color.parse(f"#{name}" if len(name) == 6 and all(each in "0123456789abcdef" for each in name) else named)
+        return Color.parse(
+            f"#{name}"
+            if len(name) == 6 and all(each in "0123456789abcdef" for each in name)
+            else named
+        )
 
-    return Style(color=colour(cell.fg), bgcolor=colour(cell.bg), bold=cell.bold, underline=cell.underscore, reverse=cell.reverse)
+    return Style(
+        color=colour(cell.fg),
+        bgcolor=colour(cell.bg),
+        bold=cell.bold,
+        underline=cell.underscore,
+        reverse=cell.reverse,
+    )
 
 
 if __name__ == "__main__":

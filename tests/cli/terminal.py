@@ -20,7 +20,13 @@ PATIENCE = 60.0  # seconds, on a busy machine
 class Terminal:
     """A process on a terminal of so many columns and lines. `text` is what one would see now."""
 
-    def __init__(self, arguments: list[str], environment: Mapping[str, str], folder: Path, size: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        size: tuple[int, int],
+    ) -> None:
         columns, lines = size
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
@@ -28,7 +34,14 @@ class Terminal:
         env: Any = {**environment, "TERM": "xterm-256color"}
         for name in ("COLUMNS", "LINES", "NO_COLOR"):
             env.pop(name, None)
-        self._process = pexpect.spawn(sys.executable, arguments, env=env, cwd=str(folder), dimensions=(lines, columns), timeout=None)
+        self._process = pexpect.spawn(
+            sys.executable,
+            arguments,
+            env=env,
+            cwd=str(folder),
+            dimensions=(lines, columns),
+            timeout=None,
+        )
 
     @property
     def text(self) -> str:
@@ -37,7 +50,10 @@ class Terminal:
     @property
     def lines(self) -> list[list[pyte.screens.Char]]:
         """What is seen, with its colours."""
-        return [[self._screen.buffer[line][column] for column in range(self._screen.columns)] for line in range(self._screen.lines)]
+        return [
+            [self._screen.buffer[line][column] for column in range(self._screen.columns)]
+            for line in range(self._screen.lines)
+        ]
 
     def press(self, keys: str) -> None:
         self._process.send(keys)
@@ -84,7 +100,9 @@ class Terminal:
                     self.look()
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"it has not ended in {patience} s; it shows\n{self.text}") from None
+            raise AssertionError(
+                f"it has not ended in {patience} s; it shows\n{self.text}"
+            ) from None
         self.look()
         code, number = self._process.exitstatus, self._process.signalstatus
         return 128 + number if number else code or 0
@@ -98,9 +116,13 @@ class Terminal:
 
 @asynccontextmanager
 async def terminal(
-    *arguments: str, environment: Mapping[str, str] = os.environ, folder: Path | None = None, size: tuple[int, int] = (130, 40)
+    *arguments: str,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+    size: tuple[int, int] = (130, 40),
 ) -> AsyncIterator[Terminal]:
-    """`async with terminal("top") as screen: await screen.shows("waiting")`; a process that is left running is killed."""
+    """`async with terminal("top") as screen: await screen.shows("waiting")`; a process that is left
+    running is killed."""
     screen = Terminal(["-m", "aioqless", *arguments], environment, folder or Path.cwd(), size)
     try:
         yield screen

@@ -1,4 +1,5 @@
-"""Any words at all on the command line: they are done, or refused by a message and the exit code that docs/command-line.md says."""
+"""Any words at all on the command line: they are done, or refused by a message and the exit code
+that docs/command-line.md says."""
 
 from __future__ import annotations
 
@@ -14,19 +15,44 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aioqless import Client, cli
-from aioqless.cli import load
 from aioqless.cli.app import app
-
-from .conftest import a_process, run_main
+from aioqless.cli.main import load
+from tests.cli.conftest import a_process, run_main
 
 EXAMPLES = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "300"))
 DONE_REFUSED_UNREADABLE = {0, 1, 2}
-SERVES = {"intake", "outbox", "pipeline", "redis", "tail", "top", "web", "web-user", "worker"}  # until told to stop, or beside Redis
+SERVES = {
+    "intake",
+    "outbox",
+    "pipeline",
+    "redis",
+    "tail",
+    "top",
+    "web",
+    "web-user",
+    "worker",
+}  # until told to stop, or beside Redis
 WAITS = {"--wait", "--help", "--url", "--namespace"}
 NO_OPTION = "--no-such-option"
 
 TEXTS = [
-    *("mail", "a", "b", "c", "typo", "mail-typo", "r", "x", "heartbeat", "Greet", "waiting", "failed", "worker", "put", "producer"),
+    *(
+        "mail",
+        "a",
+        "b",
+        "c",
+        "typo",
+        "mail-typo",
+        "r",
+        "x",
+        "heartbeat",
+        "Greet",
+        "waiting",
+        "failed",
+        "worker",
+        "put",
+        "producer",
+    ),
     *(
         "",
         " ",
@@ -47,10 +73,37 @@ TEXTS = [
         '"',
         "'",
     ),
-    *("0", "-1", "1", "1.5", "1e309", "nan", "inf", "0x10", "123456789012345678901234567890", "x" * 600, "[" * 1200, "*", "../..", "%s"),
-    *("2026-02-30", "@every 5m", "* * * * *", "61 * * * *", "Europe/Paris", "all", "a-history", '{"a": [1e999]}', "ql:q:mail"),
+    *(
+        "0",
+        "-1",
+        "1",
+        "1.5",
+        "1e309",
+        "nan",
+        "inf",
+        "0x10",
+        "123456789012345678901234567890",
+        "x" * 600,
+        "[" * 1200,
+        "*",
+        "../..",
+        "%s",
+    ),
+    *(
+        "2026-02-30",
+        "@every 5m",
+        "* * * * *",
+        "61 * * * *",
+        "Europe/Paris",
+        "all",
+        "a-history",
+        '{"a": [1e999]}',
+        "ql:q:mail",
+    ),
 ]
-texts = st.sampled_from(TEXTS) | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
+texts = st.sampled_from(TEXTS) | st.text(
+    st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6
+)
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -69,15 +122,25 @@ OFTEN = [path for path in sorted(COMMANDS) for _ in range(1 if path[0] in SERVES
 
 @st.composite
 def command_lines(draw: st.DrawFn) -> list[str]:
-    """A command with what it takes, or with too much or too little. One that would serve is given what none takes."""
+    """A command with what it takes, or with too much or too little. One that would serve is given
+    what none takes."""
     path = draw(st.sampled_from(OFTEN))
     words: list[str] = []
     for taken in COMMANDS[path].params:
         if taken.param_type_name == "argument":
             least = 1 if taken.required and draw(st.integers(0, 9)) else 0
-            words += draw(st.lists(texts, min_size=least, max_size=3 if taken.nargs < 0 else max(least, draw(st.integers(0, 1)))))
+            words += draw(
+                st.lists(
+                    texts,
+                    min_size=least,
+                    max_size=3 if taken.nargs < 0 else max(least, draw(st.integers(0, 1))),
+                )
+            )
         elif not WAITS & set(taken.opts) and not draw(st.integers(0, 2)):
-            words += [draw(st.sampled_from([*taken.opts, *taken.secondary_opts])), *([] if taken.is_flag else [draw(texts)])]
+            words += [
+                draw(st.sampled_from([*taken.opts, *taken.secondary_opts])),
+                *([] if taken.is_flag else [draw(texts)]),
+            ]
     if path[0] in SERVES:
         words.append(NO_OPTION)
     return [*path, *(draw(st.permutations(words)) if not draw(st.integers(0, 4)) else words)]
@@ -88,14 +151,22 @@ async def test_any_words_are_done_or_refused_with_the_exit_code_for_it(
 ) -> None:
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
     monkeypatch.setenv("AIOQLESS_NAMESPACE", namespace)
-    monkeypatch.setattr(cli, "app", TREE)  # which is made anew for each call else, and takes longer than most of them
+    monkeypatch.setattr(
+        cli, "app", TREE
+    )  # which is made anew for each call else, and takes longer than most of them
     monkeypatch.setenv("EDITOR", "true")
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     await client.queue("mail").put("Greet", {"n": 1}, jid="a", tags=["x"])
     await client.queue("mail").put("Greet", jid="b", depends=["a"])
     await client.queue("mail").recur("Greet", every=60, jid="r")
 
-    @settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(command_lines())
     def holds(words: list[str]) -> None:
         with a_process():

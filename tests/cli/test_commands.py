@@ -12,10 +12,9 @@ import pytest
 from typer.main import get_command
 
 from aioqless import Client
-from aioqless.cli import load
 from aioqless.cli.app import app
-
-from .conftest import Aioqless
+from aioqless.cli.main import load
+from tests.cli.conftest import Aioqless
 
 
 async def test_a_job_is_put_and_its_jid_printed(client: Client, aioqless: Aioqless) -> None:
@@ -25,7 +24,11 @@ async def test_a_job_is_put_and_its_jid_printed(client: Client, aioqless: Aioqle
     )  # fmt: skip
     assert (ended.code, ended.out, ended.err) == (0, "a\n", "")
     found = await client.jobs.get("a")
-    assert found and (found.klass, found.raw_data, found.state) == ("Greet", '{ "name": "Ada" }', "scheduled")
+    assert found and (found.klass, found.raw_data, found.state) == (
+        "Greet",
+        '{ "name": "Ada" }',
+        "scheduled",
+    )
     assert (found.priority, found.tags, found.retries) == (-3, ["x", "y"], 2)
 
 
@@ -39,7 +42,12 @@ async def test_a_job_is_shown_as_json(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Grüße", {"name": "Ada", "number": 12345678901234567}, jid="a")
     ended = await here("get", "a", "--json")
     shown = json.loads(ended.out)
-    assert (ended.code, shown["jid"], shown["klass"], shown["state"]) == (0, "a", "Grüße", "waiting")
+    assert (ended.code, shown["jid"], shown["klass"], shown["state"]) == (
+        0,
+        "a",
+        "Grüße",
+        "waiting",
+    )
     assert shown["data"] == {"name": "Ada", "number": 12345678901234567}
 
 
@@ -72,14 +80,28 @@ async def test_failures_are_shown_by_group_and_run_again(client: Client, here: A
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
         (running,) = await client.queue("mail").pop()
         await running.fail("typo", f"no such word: {jid}")
-    assert (await here("failed")).out.split()[:7] == ["count", "group", "latest", "what", "happened", "2", "typo"]
+    assert (await here("failed")).out.split()[:7] == [
+        "count",
+        "group",
+        "latest",
+        "what",
+        "happened",
+        "2",
+        "typo",
+    ]
     assert "no such word: b" in (await here("failed")).out
     misspelt = await here("failed", "tyop")
-    assert (misspelt.code, misspelt.err) == (1, "aioqless: nothing has failed in tyop; is it typo that you mean?\n")
+    assert (misspelt.code, misspelt.err) == (
+        1,
+        "aioqless: nothing has failed in tyop; is it typo that you mean?\n",
+    )
     shown = (await here("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
     assert (await here("unfail", "mail", "typo", "--count", "1")).out == "1\n"
-    assert (await client.jobs.failed(), await client.queue("mail").jobs("waiting")) == ({"typo": 1}, ["a"])
+    assert (await client.jobs.failed(), await client.queue("mail").jobs("waiting")) == (
+        {"typo": 1},
+        ["a"],
+    )
 
 
 async def test_a_namespace_is_checked_and_mended(client: Client, here: Aioqless) -> None:
@@ -88,13 +110,19 @@ async def test_a_namespace_is_checked_and_mended(client: Client, here: Aioqless)
     assert (sound.code, sound.out, sound.err) == (0, "", "0 problems\n")
     await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
     found = await here("check", "--json")
-    assert (found.code, json.loads(found.out)["problem"], found.err) == (1, "nowhere", "1 problem, 0 mended\n")
+    assert (found.code, json.loads(found.out)["problem"], found.err) == (
+        1,
+        "nowhere",
+        "1 problem, 0 mended\n",
+    )
     mended = await here("check", "--resolve")
     assert (mended.code, mended.err) == (0, "1 problem, 1 mended\n")
     assert await client.queue("mail").jobs("waiting") == ["a"]
 
 
-async def test_a_script_is_printed_to_be_called_from_elsewhere(client: Client, here: Aioqless) -> None:
+async def test_a_script_is_printed_to_be_called_from_elsewhere(
+    client: Client, here: Aioqless
+) -> None:
     await client.queue("mail").put("Greet", jid="a")
     ended = await here("lua", "get")
     assert json.loads(await client.redis.eval(ended.out.removesuffix("\n"), 0, "a"))["jid"] == "a"
@@ -112,36 +140,61 @@ async def test_a_script_is_printed_to_be_called_from_elsewhere(client: Client, h
         (["get", "nobody"], 1, "there is no job 'nobody'"),
         (["lua", "fly"], 1, "there is no command 'fly'; there are answer"),
         (["fly"], 2, "No such command"),
-        (["get", "a", "--url", "redis://127.0.0.1:1"], 3, "can't connect to Redis at redis://127.0.0.1:1"),
+        (
+            ["get", "a", "--url", "redis://127.0.0.1:1"],
+            3,
+            "can't connect to Redis at redis://127.0.0.1:1",
+        ),
         (["get", "a", "--url", "nonsense"], 1, "the URL of Redis must begin with redis://"),
     ],
 )
-async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(here: Aioqless, arguments: list[str], code: int, why: str) -> None:
+async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(
+    here: Aioqless, arguments: list[str], code: int, why: str
+) -> None:
     ended = await here(*arguments)
     assert (ended.code, ended.out) == (code, "")
     assert why in " ".join(ended.err.split()) and "Traceback" not in ended.err
-    assert code == 2 or (ended.err.startswith("aioqless: ") and ended.err.count("\n") == 1), ended.err
+    assert code == 2 or (ended.err.startswith("aioqless: ") and ended.err.count("\n") == 1), (
+        ended.err
+    )
 
 
 async def test_a_process_exits_with_what_went_wrong(aioqless: Aioqless) -> None:
     ended = await aioqless("get", "nobody")
-    assert (ended.code, ended.out, ended.err) == (1, "", "aioqless: there is no job 'nobody', and none that failed lately begins so\n")
+    assert (ended.code, ended.out, ended.err) == (
+        1,
+        "",
+        "aioqless: there is no job 'nobody', and none that failed lately begins so\n",
+    )
 
 
-def test_a_result_that_cannot_be_written_is_an_error_with_a_reason(folder: Path, environment: dict[str, str]) -> None:
+def test_a_result_that_cannot_be_written_is_an_error_with_a_reason(
+    folder: Path, environment: dict[str, str]
+) -> None:
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "aioqless", "lua", "get"]
-        ended = subprocess.run(command, cwd=folder, env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (ended.returncode, ended.stderr) == (1, b"aioqless: the output can't be written: No space left on device\n")
+        ended = subprocess.run(
+            command, cwd=folder, env=environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        b"aioqless: the output can't be written: No space left on device\n",
+    )
 
 
 async def test_a_namespace_that_cannot_be_is_refused(here: Aioqless) -> None:
     ended = await here("queues", "--namespace", "a:b", in_namespace=False)
-    assert ended.code == 1 and ended.err.startswith("aioqless: namespace 'a:b' must be a printable name")
+    assert ended.code == 1 and ended.err.startswith(
+        "aioqless: namespace 'a:b' must be a printable name"
+    )
 
 
 async def test_without_a_command_help_is_shown(here: Aioqless) -> None:
     ended = await here(in_namespace=False)
-    told = {line.split()[0] for line in (ended.out + ended.err).splitlines() if line.startswith("  ")}
+    told = {
+        line.split()[0] for line in (ended.out + ended.err).splitlines() if line.startswith("  ")
+    }
     load()
-    assert ended.code == 2 and told >= {each.name for each in get_command(app).commands.values() if not each.hidden}  # type: ignore[attr-defined]
+    assert ended.code == 2 and told >= {
+        each.name for each in get_command(app).commands.values() if not each.hidden
+    }  # type: ignore[attr-defined]

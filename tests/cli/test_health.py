@@ -7,14 +7,15 @@ import signal
 
 import pytest
 
+from tests.cli.conftest import Aioqless, Running, Start
 from tests.conftest import Until
-
-from .conftest import Aioqless, Running, Start
 
 
 async def asked(worker: Running, path: str) -> int:
     """The status that a path is answered with."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", worker.logged("health.told")[0]["port"])
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", worker.logged("health.told")[0]["port"]
+    )
     writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     answer = await reader.read()
     writer.close()
@@ -22,7 +23,9 @@ async def asked(worker: Running, path: str) -> int:
 
 
 @pytest.mark.parametrize("processes", [[], ["-w", "1"]])
-async def test_it_is_ready_while_it_takes_jobs(start: Start, until: Until, processes: list[str]) -> None:
+async def test_it_is_ready_while_it_takes_jobs(
+    start: Start, until: Until, processes: list[str]
+) -> None:
     async with start("--health", "127.0.0.1:0", *processes) as worker:
 
         async def ready() -> bool:

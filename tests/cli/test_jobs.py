@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client
-
-from .conftest import Aioqless
+from tests.cli.conftest import Aioqless
 
 
 async def failing(client: Client, *jids: str, queue: str = "mail", group: str = "typo") -> None:
@@ -25,7 +24,9 @@ async def states(client: Client, *jids: str) -> dict[str, str]:
     return {job.jid: f"{job.state} {job.queue}" for job in await client.jobs.multiget(*jids)}
 
 
-async def test_a_failed_job_is_shown_with_why_its_data_its_history_and_who_waits_for_it(client: Client, here: Aioqless) -> None:
+async def test_a_failed_job_is_shown_with_why_its_data_its_history_and_who_waits_for_it(
+    client: Client, here: Aioqless
+) -> None:
     await failing(client, "a")
     await client.queue("post").put("Report", jid="b", depends=["a"])
     out = (await here("get", "a")).out
@@ -42,23 +43,37 @@ async def test_a_failed_job_is_shown_with_why_its_data_its_history_and_who_waits
     ):
         assert text in out
     history = out[out.index("History") :].splitlines()[1:]
-    assert [line.split()[2 if index == 0 else 4] for index, line in enumerate(history)] == ["put", "popped", "failed"]
+    assert [line.split()[2 if index == 0 else 4] for index, line in enumerate(history)] == [
+        "put",
+        "popped",
+        "failed",
+    ]
     assert "a  failed" in (await here("get", "b")).out
 
 
 async def test_what_a_job_holds_can_not_draw_on_the_screen(client: Client, here: Aioqless) -> None:
     evil = "\x1b[2J\x1b]0;title\x07\u202e[bold red]x[/]"
-    await client.queue("mail").put(f"Klass[link=x]{evil[-12:]}", {"text": evil}, jid="a", tags=["[blink]tag"])
+    await client.queue("mail").put(
+        f"Klass[link=x]{evil[-12:]}", {"text": evil}, jid="a", tags=["[blink]tag"]
+    )
     (job,) = await client.queue("mail").pop()
     await job.fail("[red]group", evil)
-    for command in (["get", "a"], ["failed"], ["failed", "[red]group"], ["jobs", "--group", "[red]group"], ["jobs", "--tag", "[blink]tag"]):
+    for command in (
+        ["get", "a"],
+        ["failed"],
+        ["failed", "[red]group"],
+        ["jobs", "--group", "[red]group"],
+        ["jobs", "--tag", "[blink]tag"],
+    ):
         ended = await here(*command)
         assert ended.code == 0 and not set("\x1b\x07\u202e") & set(ended.out), command
         assert "[red]group" in ended.out or command != ["failed"]
     assert "\\x1b[2J" in (await here("get", "a")).out
 
 
-async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(client: Client, here: Aioqless) -> None:
+async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(
+    client: Client, here: Aioqless
+) -> None:
     async def listed(*arguments: str) -> list[str]:
         return [job["jid"] for job in json.loads((await here("jobs", *arguments, "--json")).out)]
 
@@ -70,7 +85,10 @@ async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(cli
     await client.queue("mail").pop()
     assert await listed() == ["a", "b", "c", "later", "p"]
     assert await listed("mail", "--state", "waiting") == ["b", "c"]
-    assert (await listed("--count", "2"), await listed("--count", "2", "--offset", "2")) == (["a", "b"], ["c", "later"])
+    assert (await listed("--count", "2"), await listed("--count", "2", "--offset", "2")) == (
+        ["a", "b"],
+        ["c", "later"],
+    )
     assert await listed("--offset", "4") == ["p"]
     assert await listed("--group", "typo") == ["f"]
     assert sorted(await listed("--tag", "news")) == ["f", "p"]
@@ -79,7 +97,9 @@ async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(cli
     assert (await here("jobs", "mail", "--tag", "x")).code == 2
 
 
-async def test_a_job_is_retried_where_it_failed_or_elsewhere(client: Client, here: Aioqless) -> None:
+async def test_a_job_is_retried_where_it_failed_or_elsewhere(
+    client: Client, here: Aioqless
+) -> None:
     await failing(client, "a", "b")
     assert (await here("retry", "a", "--dry-run")).out == "a would run again in mail\n"
     assert await states(client, "a") == {"a": "failed mail"}
@@ -94,21 +114,37 @@ async def test_groups_are_retried_each_job_where_it_failed(client: Client, here:
     await failing(client, "a", "b")
     await failing(client, "c", queue="post")
     await failing(client, "d", group="other")
-    assert (await here("retry", "--group", "typo", "--dry-run")).out == "3 jobs of typo would run again\n"
-    assert (await here("retry", "--group", "typo", "--count", "2")).out == "2 jobs of typo run again\n"
-    assert await states(client, "a", "b", "c") == {"a": "waiting mail", "b": "waiting mail", "c": "failed post"}
+    assert (
+        await here("retry", "--group", "typo", "--dry-run")
+    ).out == "3 jobs of typo would run again\n"
+    assert (
+        await here("retry", "--group", "typo", "--count", "2")
+    ).out == "2 jobs of typo run again\n"
+    assert await states(client, "a", "b", "c") == {
+        "a": "waiting mail",
+        "b": "waiting mail",
+        "c": "failed post",
+    }
     assert (await here("retry", "--all")).code == 0
     assert await client.jobs.failed() == {}
     assert (await here("retry")).code == 2
 
 
-async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(client: Client, here: Aioqless) -> None:
+async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(
+    client: Client, here: Aioqless
+) -> None:
     await failing(client, "a")
     ended = await here("edit", "a", "--data", '{"to": 12345678901234567}')
     assert (ended.code, ended.out) == (0, "a runs again in mail, with the new data\n")
     job = await client.jobs.get("a")
-    assert job and (job.state, job.raw_data, job.tags) == ("waiting", '{"to": 12345678901234567}', ["news"])
-    assert (await here("edit", "a", "--data", "1")).err == "aioqless: job 'a' has not failed: it is waiting\n"
+    assert job and (job.state, job.raw_data, job.tags) == (
+        "waiting",
+        '{"to": 12345678901234567}',
+        ["news"],
+    )
+    assert (
+        await here("edit", "a", "--data", "1")
+    ).err == "aioqless: job 'a' has not failed: it is waiting\n"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +157,13 @@ async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(client: Cl
     ],
 )
 async def test_an_editor_changes_the_data(
-    client: Client, here: Aioqless, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, code: int, why: str
+    client: Client,
+    here: Aioqless,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    script: str,
+    code: int,
+    why: str,
 ) -> None:
     await failing(client, "a")
     editor = tmp_path / "editor.py"
@@ -131,7 +173,11 @@ async def test_an_editor_changes_the_data(
     ended = await here("edit", "a")
     assert ended.code == code and why in ended.err
     job = await client.jobs.get("a")
-    assert job and job.data == {"to": "ada" if code == 0 else "a"} and (job.state == "waiting") == (code == 0)
+    assert (
+        job
+        and job.data == {"to": "ada" if code == 0 else "a"}
+        and (job.state == "waiting") == (code == 0)
+    )
 
 
 async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
@@ -139,7 +185,9 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
 ) -> None:
     await failing(client, "a")
     change = f"redis.Redis.from_url({client.url!r}).hset('{client.namespace}:j:a', 'data', '{{}}')"
-    (tmp_path / "editor.py").write_text(f"import redis, sys\n{change}\nopen(sys.argv[1], 'w').write('[1]')\n")
+    (tmp_path / "editor.py").write_text(
+        f"import redis, sys\n{change}\nopen(sys.argv[1], 'w').write('[1]')\n"
+    )
     monkeypatch.setenv("VISUAL", f"{sys.executable} {tmp_path / 'editor.py'}")
     ended = await here("edit", "a")
     assert ended.code == 1 and "its data were changed meanwhile, by somebody else" in ended.err
@@ -147,15 +195,22 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
     assert job and (job.state, job.data) == ("failed", {})
 
 
-async def test_the_beginning_of_a_jid_does_for_what_failed_lately(client: Client, here: Aioqless) -> None:
+async def test_the_beginning_of_a_jid_does_for_what_failed_lately(
+    client: Client, here: Aioqless
+) -> None:
     await failing(client, "4f2a01", "4f2a02", "5e11aa")
     assert "5e11aa  Greet  failed" in (await here("get", "5e11")).out
     assert "several jobs begin with '4f2a': 4f2a0" in (await here("get", "4f2a")).err
     assert "there is no job '5e1'" in (await here("get", "5e1")).err
-    assert (await here("edit", "5e11", "--data", "7")).out == "5e11aa runs again in mail, with the new data\n"
+    assert (
+        await here("edit", "5e11", "--data", "7")
+    ).out == "5e11aa runs again in mail, with the new data\n"
     assert (await here("retry", "4f2a01")).out == "4f2a01 runs again in mail\n"
     assert (await here("cancel", "4f2a0", "--yes")).out == "1 job deleted\n"
-    assert await states(client, "4f2a01", "5e11aa") == {"4f2a01": "waiting mail", "5e11aa": "waiting mail"}
+    assert await states(client, "4f2a01", "5e11aa") == {
+        "4f2a01": "waiting mail",
+        "5e11aa": "waiting mail",
+    }
 
 
 async def test_jobs_are_deleted_only_after_a_yes(client: Client, here: Aioqless) -> None:
@@ -172,12 +227,20 @@ async def test_jobs_are_deleted_only_after_a_yes(client: Client, here: Aioqless)
     assert "depends on it" in (await here("cancel", "c", "--yes")).err
 
 
-async def test_many_are_deleted_in_steps_but_for_those_that_others_wait_for(client: Client, here: Aioqless) -> None:
+async def test_many_are_deleted_in_steps_but_for_those_that_others_wait_for(
+    client: Client, here: Aioqless
+) -> None:
     await client.queue("mail").put_many(_news(count) for count in range(450))
     await client.queue("mail").put("Greet", jid="waits", depends=["n7"])
     ended = await here("cancel", "--tag", "news", "--yes")
-    assert (ended.code, ended.out) == (1, "449 jobs deleted\n") and "1 job stayed, since others depend on them" in ended.err
-    assert sorted(job.jid for job in await client.jobs.multiget("n7", "n8", "waits")) == ["n7", "waits"]
+    assert (ended.code, ended.out) == (
+        1,
+        "449 jobs deleted\n",
+    ) and "1 job stayed, since others depend on them" in ended.err
+    assert sorted(job.jid for job in await client.jobs.multiget("n7", "n8", "waits")) == [
+        "n7",
+        "waits",
+    ]
 
 
 def _news(count: int) -> Any:
@@ -188,10 +251,17 @@ def _news(count: int) -> Any:
 
 async def test_a_job_is_moved_tagged_and_tracked(client: Client, here: Aioqless) -> None:
     await failing(client, "a")
-    assert (await here("move", "a", "post", "--priority", "-3")).out == "a moved from mail to post\n"
+    assert (
+        await here("move", "a", "post", "--priority", "-3")
+    ).out == "a moved from mail to post\n"
     job = await client.jobs.get("a")
     assert job and (job.queue, job.state, job.priority) == ("post", "waiting", -3)
-    assert (await here("tag", "a", "urgent", "--json")).out.split() == ["[", '"news",', '"urgent"', "]"]
+    assert (await here("tag", "a", "urgent", "--json")).out.split() == [
+        "[",
+        '"news",',
+        '"urgent"',
+        "]",
+    ]
     assert (await here("tag", "a", "news", "--remove")).out == "urgent\n"
     assert (await here("track", "a")).out == "a is tracked\n"
     assert json.loads((await here("track", "--json")).out)["jobs"][0]["jid"] == "a"
@@ -200,7 +270,9 @@ async def test_a_job_is_moved_tagged_and_tracked(client: Client, here: Aioqless)
     assert "which will lose it" in (await here("move", "a", "mail")).err
 
 
-async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(client: Client, here: Aioqless, tmp_path: Path) -> None:
+async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(
+    client: Client, here: Aioqless, tmp_path: Path
+) -> None:
     (tmp_path / "data.json").write_text('{"big": 1}')
     jid = (await here("put", "mail", "Greet", f"@{tmp_path}/data.json")).out.strip()
     job = await client.jobs.get(jid)
@@ -210,7 +282,9 @@ async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(client: C
     assert refused.code == 1 and "the data is not JSON" in refused.err
 
 
-async def test_a_queue_is_emptied_after_a_yes_and_running_jobs_stay(client: Client, here: Aioqless) -> None:
+async def test_a_queue_is_emptied_after_a_yes_and_running_jobs_stay(
+    client: Client, here: Aioqless
+) -> None:
     await client.queue("mail").put("Greet", jid="running")
     await client.queue("mail").pop(worker="ann")
     await failing_in_post(client)
@@ -218,12 +292,23 @@ async def test_a_queue_is_emptied_after_a_yes_and_running_jobs_stay(client: Clie
         await client.queue("mail").put("Greet", jid=jid, delay=delay)
     assert (await here("clear", "mail", "--dry-run")).out == "3 jobs of mail would be deleted\n"
     refused = await here("clear", "mail")
-    assert refused.code == 1 and "Delete 3 jobs of mail (waiting, scheduled, depends)?" in refused.err and "say --yes" in refused.err
-    assert (await here("clear", "mail", "--state", "scheduled", "--yes")).out == "1 job of mail deleted\n"
+    assert (
+        refused.code == 1
+        and "Delete 3 jobs of mail (waiting, scheduled, depends)?" in refused.err
+        and "say --yes" in refused.err
+    )
+    assert (
+        await here("clear", "mail", "--state", "scheduled", "--yes")
+    ).out == "1 job of mail deleted\n"
     shown = json.loads((await here("clear", "mail", "--yes", "--json")).out)
     assert shown == {"queue": "mail", "dry_run": False, "canceled": 2, "kept": 0, "kept_for": {}}
-    assert (await here("clear", "mail")).out == "0 jobs of mail deleted\n", "there is nothing to ask for"
-    assert await states(client, "running", "a", "b", "later", "bad") == {"running": "running mail", "bad": "failed post"}
+    assert (await here("clear", "mail")).out == "0 jobs of mail deleted\n", (
+        "there is nothing to ask for"
+    )
+    assert await states(client, "running", "a", "b", "later", "bad") == {
+        "running": "running mail",
+        "bad": "failed post",
+    }
     assert (await here("clear", "post", "--yes")).out == "0 jobs of post deleted\n"
     assert (await here("clear", "post", "--state", "all", "--yes")).out == "1 job of post deleted\n"
 
@@ -232,13 +317,24 @@ async def failing_in_post(client: Client) -> None:
     await failing(client, "bad", queue="post")
 
 
-async def test_clearing_reports_jobs_that_stay_for_others_and_names_that_do_not_exist(client: Client, here: Aioqless) -> None:
+async def test_clearing_reports_jobs_that_stay_for_others_and_names_that_do_not_exist(
+    client: Client, here: Aioqless
+) -> None:
     await client.queue("mail").put_many(_news(count) for count in range(3))
     await client.queue("post").put("Greet", jid="waits", depends=["n1"])
-    for option, verb, some in (("--dry-run", "would stay", "2 jobs of mail would be"), ("--yes", "stayed", "2 jobs of mail")):
+    for option, verb, some in (
+        ("--dry-run", "would stay", "2 jobs of mail would be"),
+        ("--yes", "stayed", "2 jobs of mail"),
+    ):
         ended = await here("clear", "mail", option)
         assert (ended.code, ended.out) == (1, f"{some} deleted\n")
-        assert ended.err == f"aioqless: 1 job {verb}, since jobs that aren't deleted depend on them: waits on n1\n"
+        assert (
+            ended.err
+            == f"aioqless: 1 job {verb}, since jobs that aren't deleted depend on them: waits on n1\n"
+        )
     ended = await here("clear", "mial")
-    assert (ended.code, ended.err) == (1, "aioqless: no job was ever put in mial; is it mail that you mean?\n")
+    assert (ended.code, ended.err) == (
+        1,
+        "aioqless: no job was ever put in mial; is it mail that you mean?\n",
+    )
     assert (await here("clear", "mail", "--state", "running")).code == 2

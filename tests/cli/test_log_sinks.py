@@ -1,4 +1,5 @@
-"""A worker whose log can't be written: its reader is gone or stalled, the disk is full, the descriptors are closed."""
+"""A worker whose log can't be written: its reader is gone or stalled, the disk is full, the
+descriptors are closed."""
 
 from __future__ import annotations
 
@@ -15,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import PATIENCE
 from tests.conftest import Until
-
-from .conftest import PATIENCE
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -27,12 +27,22 @@ CLOSED = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"]
 
 @pytest.fixture
 def spawn(folder: Path, environment: dict[str, str], namespace: str) -> Iterator[Spawn]:
-    """Start a worker whose output goes to a descriptor, in a group of its own; the group is killed when the test is over."""
+    """Start a worker whose output goes to a descriptor, in a group of its own; the group is killed
+    when the test is over."""
     started = []
 
-    def spawn(output: int | None, *options: str, prefix: list[str] | None = None) -> subprocess.Popen[bytes]:
+    def spawn(
+        output: int | None, *options: str, prefix: list[str] | None = None
+    ) -> subprocess.Popen[bytes]:
         command = [*(prefix or []), *COMMAND, "--namespace", namespace, *options]
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
         started.append(process)
         return process
 
@@ -43,13 +53,19 @@ def spawn(folder: Path, environment: dict[str, str], namespace: str) -> Iterator
         process.wait()
 
 
-@pytest.fixture(params=["a reader that goes away", "a reader that stalls", "a full disk", "closed descriptors"])
-def unwritable(request: pytest.FixtureRequest, spawn: Spawn) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+@pytest.fixture(
+    params=["a reader that goes away", "a reader that stalls", "a full disk", "closed descriptors"]
+)
+def unwritable(
+    request: pytest.FixtureRequest, spawn: Spawn
+) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start a worker whose log can't be written from its first line on."""
     if request.param == "closed descriptors":
         yield lambda *options: spawn(None, *options, prefix=CLOSED)
         return
-    reader, writer = (0, os.open("/dev/full", os.O_WRONLY)) if request.param == "a full disk" else os.pipe()
+    reader, writer = (
+        (0, os.open("/dev/full", os.O_WRONLY)) if request.param == "a full disk" else os.pipe()
+    )
     if request.param == "a reader that goes away":
         os.close(reader)
     elif request.param == "a reader that stalls":
@@ -104,7 +120,9 @@ async def test_a_supervisor_rolls_and_its_processes_end_when_it_is_killed_while_
     await until(lambda: not _group_exists(supervisor.pid), PATIENCE)
 
 
-async def test_a_supervisor_obeys_sigterm_when_the_reader_of_its_log_is_gone(client: Client, spawn: Spawn, until: Until) -> None:
+async def test_a_supervisor_obeys_sigterm_when_the_reader_of_its_log_is_gone(
+    client: Client, spawn: Spawn, until: Until
+) -> None:
     reader, writer = os.pipe()
     supervisor = spawn(writer, "-w", "1", "--grace", "5")
     os.close(writer)
@@ -115,7 +133,9 @@ async def test_a_supervisor_obeys_sigterm_when_the_reader_of_its_log_is_gone(cli
     assert await exit_code(supervisor) == 0
 
 
-async def test_lines_that_were_dropped_are_counted_when_the_log_can_be_written_again(client: Client, spawn: Spawn, until: Until) -> None:
+async def test_lines_that_were_dropped_are_counted_when_the_log_can_be_written_again(
+    client: Client, spawn: Spawn, until: Until
+) -> None:
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     worker = spawn(writer)

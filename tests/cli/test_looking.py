@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
-from aioqless.cli import load
-from aioqless.cli.asking import progress
-from aioqless.cli.bars import BEGINS, bar, gathered, quantile, spark
-from aioqless.cli.words import ago, brief, plain, span
-from aioqless.embedded import ensure, stop
+from aioqless.cli.main import load
+from aioqless.cli.presentation.formatting import ago, brief, plain, span
+from aioqless.cli.presentation.histograms import BEGINS, bar, gathered, quantile, spark
+from aioqless.cli.presentation.prompts import progress
+from aioqless.contrib.private_redis import ensure, stop
+from tests.cli.conftest import ROOT, Aioqless
+from tests.cli.terminal import terminal
 
-from .conftest import ROOT, Aioqless
-from .terminal import terminal
-
-MAIN = [sys.executable, "-c", "from aioqless.cli import main; main()"]
+MAIN = [sys.executable, "-c", "from aioqless.cli.main import main; main()"]
 
 
 async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here: Aioqless) -> None:
@@ -39,20 +38,36 @@ async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here:
         await job.retry()
     assert "2 retries (2 explicit, 0 locks lost)" in (await here("stats", "retried")).out
     out = (await here("stats", "mail")).out
-    assert "1 failure, of which 1 are failed still; 0 retries" in out and "3 jobs  mean" in out and "2 jobs  mean" in out
-    assert sum(int(line.split()[-1]) for line in out.splitlines() if "█" in line) == 3 + 2  # in as many bars as their times differ
+    assert (
+        "1 failure, of which 1 are failed still; 0 retries" in out
+        and "3 jobs  mean" in out
+        and "2 jobs  mean" in out
+    )
+    assert (
+        sum(int(line.split()[-1]) for line in out.splitlines() if "█" in line) == 3 + 2
+    )  # in as many bars as their times differ
     told = json.loads((await here("stats", "mail", "--json")).out)
-    assert (told["queue"], told["failures"], told["wait"]["count"], told["wait"]["histogram"][0]) == ("mail", 1, 3, 3)
+    assert (
+        told["queue"],
+        told["failures"],
+        told["wait"]["count"],
+        told["wait"]["histogram"][0],
+    ) == ("mail", 1, 3, 3)
     assert len(told["run"]["histogram"]) == len(BEGINS) == 148
     (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("mail")]
     assert row.split()[1] == "3"
     (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("retried")]
     assert row.split()[-2:] == ["0", "2"]
-    assert json.loads((await here("stats", "mail", "--date", "2001-02-03", "--json")).out)["day"] == "2001-02-03"
+    assert (
+        json.loads((await here("stats", "mail", "--date", "2001-02-03", "--json")).out)["day"]
+        == "2001-02-03"
+    )
     assert (await here("stats", "mail", "--date", "yesterday")).code == 2
 
 
-async def test_times_below_a_second_are_shown_in_milliseconds(client: Client, here: Aioqless, redis_url: str) -> None:
+async def test_times_below_a_second_are_shown_in_milliseconds(
+    client: Client, here: Aioqless, redis_url: str
+) -> None:
     now = [int(time.time()) + 0.5]
     async with Client(redis_url, namespace=client.namespace, clock=lambda: now[0]) as timed:
         jid = await timed.queue("fast").put("Greet")
@@ -63,18 +78,30 @@ async def test_times_below_a_second_are_shown_in_milliseconds(client: Client, he
     out = (await here("get", jid)).out
     assert "+300 ms" in out and "+42 ms" in out
     out = (await here("stats", "fast")).out
-    assert "p50 < 500 ms" in out and "p50 < 50 ms" in out and "mean 300 ms" in out and "mean 42 ms" in out
+    assert (
+        "p50 < 500 ms" in out
+        and "p50 < 50 ms" in out
+        and "mean 300 ms" in out
+        and "mean 42 ms" in out
+    )
     told = json.loads((await here("stats", "fast", "--json")).out)
-    assert told["wait"]["milliseconds"] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] and told["run"]["milliseconds"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
+    assert told["wait"]["milliseconds"] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] and told["run"][
+        "milliseconds"
+    ] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
 
 
-async def test_a_job_held_back_by_a_limit_says_why_and_until_when(client: Client, here: Aioqless) -> None:
+async def test_a_job_held_back_by_a_limit_says_why_and_until_when(
+    client: Client, here: Aioqless
+) -> None:
     for jid in ("first", "second"):
         await client.queue("mail").put("Greet", jid=jid, limit_key="api", limit=1)
     (running,) = await client.queue("mail").pop(count=2)
     held = ({"first", "second"} - {running.jid}).pop()
     out = (await here("get", held)).out
-    assert "concurrency limit of key api: 1 at a time" in out and f"one of these ends: {running.jid}; looked at again" in out
+    assert (
+        "concurrency limit of key api: 1 at a time" in out
+        and f"one of these ends: {running.jid}; looked at again" in out
+    )
     told = json.loads((await here("get", held, "--json")).out)["held_back"]
     assert told["limit"] == 1 and told["running"] == [running.jid] and told["until"] > time.time()
     assert json.loads((await here("get", running.jid, "--json")).out)["held_back"] is None
@@ -83,12 +110,45 @@ async def test_a_job_held_back_by_a_limit_says_why_and_until_when(client: Client
 def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
     counts = [0] * 148
     counts[0], counts[3], counts[60], counts[147] = 90, 5, 4, 1  # below 1 s, 3 s, a minute, 6 days
-    assert [(label, count) for label, count in gathered(counts) if count] == [("< 1 s", 90), ("< 5 s", 5), ("< 2 min", 4), ("≥ 2 d", 1)]
-    assert (quantile(counts, 0.5), quantile(counts, 0.95), quantile(counts, 0.99), quantile(counts, 1)) == (1, 4, 120, 7 * 86400)
-    fine = [3, 0, 0, 0, 7, 0, 0, 0, 0, 0]  # 80 of another client's, of which only the second is known
-    assert gathered(counts, fine)[:2] == [("< 1 ms", 3), ("< 2 ms", 0)] and gathered(counts, fine)[9] == ("< 1 s", 80)
-    assert [quantile(counts, share, fine) for share in (0.02, 0.09, 0.5, 0.95)] == [0.001, 0.02, 1, 4]
-    assert (bar(0, 10, 8), bar(10, 10, 8), bar(1, 1000, 8), spark([0, 1, 2])) == ("", "█" * 8, "▏", "▁▄█")
+    assert [(label, count) for label, count in gathered(counts) if count] == [
+        ("< 1 s", 90),
+        ("< 5 s", 5),
+        ("< 2 min", 4),
+        ("≥ 2 d", 1),
+    ]
+    assert (
+        quantile(counts, 0.5),
+        quantile(counts, 0.95),
+        quantile(counts, 0.99),
+        quantile(counts, 1),
+    ) == (1, 4, 120, 7 * 86400)
+    fine = [
+        3,
+        0,
+        0,
+        0,
+        7,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]  # 80 of another client's, of which only the second is known
+    assert gathered(counts, fine)[:2] == [("< 1 ms", 3), ("< 2 ms", 0)] and gathered(counts, fine)[
+        9
+    ] == ("< 1 s", 80)
+    assert [quantile(counts, share, fine) for share in (0.02, 0.09, 0.5, 0.95)] == [
+        0.001,
+        0.02,
+        1,
+        4,
+    ]
+    assert (bar(0, 10, 8), bar(10, 10, 8), bar(1, 1000, 8), spark([0, 1, 2])) == (
+        "",
+        "█" * 8,
+        "▏",
+        "▁▄█",
+    )
 
 
 DURATIONS = {
@@ -111,7 +171,10 @@ def test_a_duration_is_said_in_two_units_at_most(seconds: float, words: str) -> 
 
 
 def test_texts_are_made_harmless_and_short() -> None:
-    assert plain("a\x1b[2J\u202eb\n") == "a\\x1b[2J\\u202eb\\n" and plain("ä\n\tb", lines=True) == "ä\n\tb"
+    assert (
+        plain("a\x1b[2J\u202eb\n") == "a\\x1b[2J\\u202eb\\n"
+        and plain("ä\n\tb", lines=True) == "ä\n\tb"
+    )
     assert (
         brief("a  \n b") == "a b"
         and brief("x" * 100, 10) == "x" * 9 + "…"
@@ -121,7 +184,9 @@ def test_texts_are_made_harmless_and_short() -> None:
 
 
 async def test_configuration_is_shown_set_and_unset(client: Client, here: Aioqless) -> None:
-    assert (await here("config", "heartbeat", "30", "--dry-run")).out == "heartbeat: 60 → 30 (not done)\n"
+    assert (
+        await here("config", "heartbeat", "30", "--dry-run")
+    ).out == "heartbeat: 60 → 30 (not done)\n"
     assert (await here("config", "heartbeat", "30")).out == "heartbeat: 60 → 30\n"
     assert json.loads((await here("config", "heartbeat", "--json")).out) == "30"
     assert json.loads((await here("config", "--json")).out)["heartbeat"] == "30"
@@ -132,7 +197,9 @@ async def test_configuration_is_shown_set_and_unset(client: Client, here: Aioqle
 
 async def test_queues_are_paused_together(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet")
-    assert (await here("pause", "mail", "nowhere")).out == "mail paused\nnowhere paused; no job was ever put in nowhere\n"
+    assert (
+        await here("pause", "mail", "nowhere")
+    ).out == "mail paused\nnowhere paused; no job was ever put in nowhere\n"
     assert (await client.queue("mail").counts())["paused"]
     assert (await here("unpause", "mail")).out == "mail unpaused\n"
 
@@ -140,25 +207,47 @@ async def test_queues_are_paused_together(client: Client, here: Aioqless) -> Non
 async def test_what_a_worker_does_is_shown(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.queue("mail").pop(worker="ann")
-    assert (await here("workers", "ann")).out.splitlines()[1].split()[:4] == ["a", "Greet", "mail", "running"]
+    assert (await here("workers", "ann")).out.splitlines()[1].split()[:4] == [
+        "a",
+        "Greet",
+        "mail",
+        "running",
+    ]
     told = json.loads((await here("workers", "ann", "--json")).out)
-    assert (told["jobs"], told["doing"][0]["jid"]) == (["a"], "a") and 0 <= time.time() - told["seen"] < 60
+    assert (told["jobs"], told["doing"][0]["jid"]) == (["a"], "a") and 0 <= time.time() - told[
+        "seen"
+    ] < 60
     (told,) = json.loads((await here("workers", "--json")).out)
-    assert (told["name"], told["jobs"], told["stalled"]) == ("ann", 1, 0) and 0 <= time.time() - told["seen"] < 60
+    assert (told["name"], told["jobs"], told["stalled"]) == (
+        "ann",
+        1,
+        0,
+    ) and 0 <= time.time() - told["seen"] < 60
     (doing,) = told["doing"]
-    assert (doing["jid"], doing["klass"], doing["queue"]) == ("a", "Greet", "mail") and doing["expires"] > time.time()
+    assert (doing["jid"], doing["klass"], doing["queue"]) == ("a", "Greet", "mail") and doing[
+        "expires"
+    ] > time.time()
 
 
 async def test_a_recurring_job_is_put_and_listed(client: Client, here: Aioqless) -> None:
-    assert (await here("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")).out == "digest\n"
+    assert (
+        await here("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")
+    ).out == "digest\n"
     (told,) = json.loads((await here("recur", "--json")).out)
-    assert (told["jid"], told["every"], told["klass"], told["paused"]) == ("digest", 60, "Digest", False)
+    assert (told["jid"], told["every"], told["klass"], told["paused"]) == (
+        "digest",
+        60,
+        "Digest",
+        False,
+    )
     assert (await here("recur", "put", "mail", "Digest")).code == 2
     assert (await here("recur", "put", "mail", "Digest", "--cron", "nonsense")).code == 1
     assert "say --yes" in (await here("recur", "cancel", "digest")).err
 
 
-async def test_the_report_of_a_check_says_how_many_of_each_kind(client: Client, here: Aioqless) -> None:
+async def test_the_report_of_a_check_says_how_many_of_each_kind(
+    client: Client, here: Aioqless
+) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
         await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
@@ -167,7 +256,9 @@ async def test_the_report_of_a_check_says_how_many_of_each_kind(client: Client, 
     assert found.err == "3 problems, 0 mended\naioqless check --resolve mends them, losing no job\n"
 
 
-async def test_a_check_tells_of_an_archive_that_nobody_reads(client: Client, here: Aioqless) -> None:
+async def test_a_check_tells_of_an_archive_that_nobody_reads(
+    client: Client, here: Aioqless
+) -> None:
     await client.redis.xadd(f"{client.namespace}:x:archive", {"v": "1"}, id="1000-0")  # long ago
     found = await here("check")
     assert found.code == 0 and "the archive: what ended waits to be archived, for" in found.err
@@ -183,26 +274,41 @@ async def test_events_are_told_as_lines_of_json(client: Client, here: Aioqless) 
     business = asyncio.create_task(busy())
     ended = await here("tail", "-q", "mail", "--json", "--count", "2")
     lines = [json.loads(line) for line in ended.out.splitlines()]
-    assert [(line["kind"], line["jid"], line["queue"]) for line in lines] == [("put", "a", "mail")] * 2
+    assert [(line["kind"], line["jid"], line["queue"]) for line in lines] == [
+        ("put", "a", "mail")
+    ] * 2
     assert abs(lines[0]["when"] - time.time()) < 10
     text = (await here("tail", "--kind", "put", "--jid", "a", "--count", "1")).out
     business.cancel()
     assert "put" in text and "a  queue=mail" in text
-    assert (await here("tail", "--kind", "putt")).err.startswith("aioqless: there are no events of the kind 'putt'; there are put,")
+    assert (await here("tail", "--kind", "putt")).err.startswith(
+        "aioqless: there are no events of the kind 'putt'; there are put,"
+    )
 
 
-async def test_the_private_redis_is_shown_started_stopped_and_copied(here: Aioqless, tmp_path: Path) -> None:
+async def test_the_private_redis_is_shown_started_stopped_and_copied(
+    here: Aioqless, tmp_path: Path
+) -> None:
     home, copy = ["--data", str(tmp_path / "home")], tmp_path / "copy"
     assert (await here("redis", *home, in_namespace=False)).code == 1
     started = await here("redis", "start", *home, in_namespace=False)
     assert "redis.sock" in started.out and started.code == 0
     try:
         url = json.loads((await here("redis", "--json", *home, in_namespace=False)).out)["url"]
-        await here("put", "mail", "Greet", '{"n": 1}', "--jid", "kept", "--url", url, in_namespace=False)
-        assert "bytes in" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).out
-        assert "is there already" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).err
+        await here(
+            "put", "mail", "Greet", '{"n": 1}', "--jid", "kept", "--url", url, in_namespace=False
+        )
+        assert (
+            "bytes in" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).out
+        )
+        assert (
+            "is there already"
+            in (await here("redis", "backup", str(copy), *home, in_namespace=False)).err
+        )
     finally:
-        assert (await here("redis", "stop", "--force", *home, in_namespace=False)).out == "stopped\n"
+        assert (
+            await here("redis", "stop", "--force", *home, in_namespace=False)
+        ).out == "stopped\n"
     try:
         async with Client(ensure(copy).url) as client:
             job = await client.jobs.get("kept")
@@ -211,7 +317,16 @@ async def test_the_private_redis_is_shown_started_stopped_and_copied(here: Aioql
         stop(copy, force=True)
     assert (
         "there are no data"
-        in (await here("redis", "backup", str(tmp_path / "x"), "--data", str(tmp_path / "none"), in_namespace=False)).err
+        in (
+            await here(
+                "redis",
+                "backup",
+                str(tmp_path / "x"),
+                "--data",
+                str(tmp_path / "none"),
+                in_namespace=False,
+            )
+        ).err
     )
 
 
@@ -241,7 +356,11 @@ async def test_bash_completes_commands_options_and_names(
     await client.queue("mail").put("Greet", jid="a")
     (job,) = await client.queue("mail").pop()
     await job.fail("typo", "x")
-    asked = {"_AIOQLESS_COMPLETE": "complete_bash", "COMP_WORDS": f"aioqless {words}", "COMP_CWORD": str(words.count(" ") + 1)}
+    asked = {
+        "_AIOQLESS_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"aioqless {words}",
+        "COMP_CWORD": str(words.count(" ") + 1),
+    }
     told = {**environment, **asked, "AIOQLESS_NAMESPACE": client.namespace}
     process = await asyncio.create_subprocess_exec(*MAIN, env=told, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
@@ -249,7 +368,9 @@ async def test_bash_completes_commands_options_and_names(
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-async def test_other_shells_are_offered_the_same_in_their_own_way(client: Client, environment: dict[str, str], shell: str) -> None:
+async def test_other_shells_are_offered_the_same_in_their_own_way(
+    client: Client, environment: dict[str, str], shell: str
+) -> None:
     for name in ("mail", "main street", "post"):
         await client.queue(name).put("Greet")
     asked = {
@@ -258,46 +379,64 @@ async def test_other_shells_are_offered_the_same_in_their_own_way(client: Client
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
         "AIOQLESS_NAMESPACE": client.namespace,
     }
-    process = await asyncio.create_subprocess_exec(*MAIN, env={**environment, **asked}, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *MAIN, env={**environment, **asked}, stdout=asyncio.subprocess.PIPE
+    )
     out, _ = await process.communicate()
     assert (
         out.decode().split("\n")
-        == {"zsh": ['_arguments \'*: :(("mail"', '"main street"))\'', ""], "fish": ["mail", "main street", ""]}[shell]
+        == {
+            "zsh": ['_arguments \'*: :(("mail"', '"main street"))\'', ""],
+            "fish": ["mail", "main street", ""],
+        }[shell]
     )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script_that_it_can_read(shell: str, environment: dict[str, str]) -> None:
     asked = {"_AIOQLESS_COMPLETE": f"source_{shell}"}
-    script = subprocess.run(MAIN, env={**environment, **asked}, capture_output=True, text=True, check=True).stdout
+    script = subprocess.run(
+        MAIN, env={**environment, **asked}, capture_output=True, text=True, check=True
+    ).stdout
     assert "_AIOQLESS_COMPLETE" in script and "aioqless" in script
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
 def test_a_command_that_is_called_imports_no_other(environment: dict[str, str]) -> None:
-    code = "import sys; from aioqless.cli import load; load('worker'); print(*sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
-    assert not {"aioqless.cli.top", "aioqless.cli.screen", "aioqless.cli.jobs", "aioqless.cli.stats"} & set(out.split())
+    code = "import sys; from aioqless.cli.main import load; load('worker'); print(*sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert not {
+        "aioqless.cli.commands.top",
+        "aioqless.cli.presentation.top",
+        "aioqless.cli.commands.jobs",
+        "aioqless.cli.commands.stats",
+    } & set(out.split())
 
 
 def test_every_command_is_loaded_by_its_name() -> None:
     import typer
 
-    from aioqless.cli import _HOMES
     from aioqless.cli.app import app
+    from aioqless.cli.main import modules
 
     load()
-    assert set(typer.main.get_command(app).commands) == {command for commands in _HOMES.values() for command in commands.split()}  # type: ignore[attr-defined]
+    assert set(typer.main.get_command(app).commands) == {
+        command for commands in modules().values() for command in commands.split()
+    }  # type: ignore[attr-defined]
 
 
-def test_what_takes_long_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_takes_long_shows_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("aioqless.cli.asking.PATIENCE", -1)
+    monkeypatch.setattr("aioqless.cli.presentation.prompts.PATIENCE", -1)
     with progress("retrying", 10) as step:
         step(4)
     assert "retrying" in capsys.readouterr().err
-    monkeypatch.setattr("aioqless.cli.asking.PATIENCE", 60)
+    monkeypatch.setattr("aioqless.cli.presentation.prompts.PATIENCE", 60)
     with progress("retrying", 10) as step:
         step(4)
     assert capsys.readouterr().err == ""
@@ -328,7 +467,14 @@ async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
     told = {**environment, **editor, "AIOQLESS_URL": client.url or "", "PYTHONPATH": str(ROOT)}
 
     def shell(*arguments: str) -> object:
-        return terminal(*arguments, "--namespace", client.namespace, environment=told, folder=tmp_path, size=(110, 50))
+        return terminal(
+            *arguments,
+            "--namespace",
+            client.namespace,
+            environment=told,
+            folder=tmp_path,
+            size=(110, 50),
+        )
 
     await client.queue("billing").put("Charge", {"amount": 0}, jid="c1")
     process = await asyncio.create_subprocess_exec(
@@ -338,10 +484,19 @@ async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
     try:
         await client.jobs.wait("c1", 20)
         for arguments, seen in (
-            (["failed"], ["billing-ZeroDivisionError", "aioqless failed billing-ZeroDivisionError"]),
-            (["failed", "billing-ZeroDivisionError"], ["ZeroDivisionError: integer division or modulo by zero", "aioqless get c1"]),
+            (
+                ["failed"],
+                ["billing-ZeroDivisionError", "aioqless failed billing-ZeroDivisionError"],
+            ),
+            (
+                ["failed", "billing-ZeroDivisionError"],
+                ["ZeroDivisionError: integer division or modulo by zero", "aioqless get c1"],
+            ),
             (["get", "c1"], ['"amount": 0', "integer division", "aioqless edit c1"]),
-            (["edit", "c1", "--wait"], ["c1 runs again in billing, with the new data", "completed", "c1  complete  after"]),
+            (
+                ["edit", "c1", "--wait"],
+                ["c1 runs again in billing, with the new data", "completed", "c1  complete  after"],
+            ),
             (["get", "c1"], ["c1  Charge  complete", '"amount": 5']),
         ):
             async with shell(*arguments) as screen:  # type: ignore[attr-defined]
@@ -352,9 +507,13 @@ async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
         await process.wait()
 
 
-def test_nothing_is_coloured_where_that_is_not_wanted(environment: dict[str, str], namespace: str) -> None:
+def test_nothing_is_coloured_where_that_is_not_wanted(
+    environment: dict[str, str], namespace: str
+) -> None:
     command = [sys.executable, "-m", "aioqless", "queues", "--namespace", namespace]
-    ended = subprocess.run(command, env={**environment, "NO_COLOR": "1"}, capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        command, env={**environment, "NO_COLOR": "1"}, capture_output=True, text=True, check=True
+    )
     assert ended.stdout == "No queues yet: the first put makes one.\n" and os.linesep == "\n"
 
 

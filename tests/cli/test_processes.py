@@ -1,4 +1,5 @@
-"""`aioqless worker -w`: several processes, of which the dead are replaced, and one that only looks after them."""
+"""`aioqless worker -w`: several processes, of which the dead are replaced, and one that only looks
+after them."""
 
 from __future__ import annotations
 
@@ -9,20 +10,25 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import Aioqless, Running, Start
+from tests.cli.test_worker import state_of
 from tests.conftest import Until
-
-from .conftest import Aioqless, Running, Start
-from .test_worker import state_of
 
 
 def pid_of(worker: Running, number: int) -> int:
     """The process that has a number now."""
-    return int([line["pid"] for line in worker.logged("process.started") if line["process"] == number][-1])
+    return int(
+        [line["pid"] for line in worker.logged("process.started") if line["process"] == number][-1]
+    )
 
 
-async def test_a_signal_lets_what_runs_in_every_process_finish(client: Client, start: Start, until: Until) -> None:
+async def test_a_signal_lets_what_runs_in_every_process_finish(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start("-w", "2", "-c", "1") as worker:
-        await until(lambda: len(worker.logged("process.ready")) == 2)  # else one of them may do both jobs
+        await until(
+            lambda: len(worker.logged("process.ready")) == 2
+        )  # else one of them may do both jobs
         for jid in "ab":
             await client.queue("mail").put("Slow", 0.5, jid=jid)
         await until(lambda: len(worker.logged("job.started")) == 2)
@@ -33,7 +39,9 @@ async def test_a_signal_lets_what_runs_in_every_process_finish(client: Client, s
     assert [line["code"] for line in worker.logged("process.ended")] == [0, 0]
 
 
-async def test_a_second_signal_kills_every_process(client: Client, start: Start, until: Until) -> None:
+async def test_a_second_signal_kills_every_process(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Block", jid="a")
     async with start("-w", "2") as worker:
         await until(lambda: worker.logged("job.started"))
@@ -44,7 +52,9 @@ async def test_a_second_signal_kills_every_process(client: Client, start: Start,
     assert await state_of(client, "a") == "running"
 
 
-async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(client: Client, start: Start, until: Until) -> None:
+async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Slow", 0.5, jid="a")
     async with start("-w", "1") as worker:
         await until(lambda: worker.logged("job.started"))
@@ -55,7 +65,9 @@ async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(client
     assert await state_of(client, "a") == "complete"
 
 
-async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(client: Client, start: Start, until: Until) -> None:
+async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)
     await client.queue("mail").put("Once", jid="a")
@@ -69,26 +81,42 @@ async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(clien
         assert await worker.ended() == 0
 
 
-async def test_a_process_that_dies_again_and_again_is_replaced_after_growing_pauses(client: Client, start: Start, until: Until) -> None:
+async def test_a_process_that_dies_again_and_again_is_replaced_after_growing_pauses(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start("-w", "1", "-c", "1") as worker:
         for number in range(3):
             await client.queue("mail").put("Die")
             await until(lambda number=number: len(worker.logged("process.died")) > number)
-        assert [(line["code"], line["pause"]) for line in worker.logged("process.died")] == [(7, 0.1), (7, 0.2), (7, 0.4)]
+        assert [(line["code"], line["pause"]) for line in worker.logged("process.died")] == [
+            (7, 0.1),
+            (7, 0.2),
+            (7, 0.4),
+        ]
 
 
-async def test_processes_are_told_apart_by_their_number_and_by_their_names(client: Client, start: Start, until: Until) -> None:
+async def test_processes_are_told_apart_by_their_number_and_by_their_names(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start("-w", "2", "--name", "mailer") as worker:
         await until(lambda: len(worker.logged("process.ready")) == 2)
 
         async def both_have_popped() -> bool:
-            return {each["name"] for each in await client.workers.counts()} == {"mailer-1", "mailer-2"}
+            return {each["name"] for each in await client.workers.counts()} == {
+                "mailer-1",
+                "mailer-2",
+            }
 
         await until(both_have_popped)
-        assert {(line["process"], line["worker"]) for line in worker.logged("worker.started")} == {(1, "mailer-1"), (2, "mailer-2")}
+        assert {(line["process"], line["worker"]) for line in worker.logged("worker.started")} == {
+            (1, "mailer-1"),
+            (2, "mailer-2"),
+        }
 
 
-async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run_once(client: Client, start: Start, until: Until) -> None:
+async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run_once(
+    client: Client, start: Start, until: Until
+) -> None:
     jids = []
 
     async def put_until_rolled() -> bool:
@@ -113,7 +141,9 @@ async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run
         assert works >= 2
 
 
-async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(folder: Path, client: Client, start: Start, until: Until) -> None:
+async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(
+    folder: Path, client: Client, start: Start, until: Until
+) -> None:
     async with start("-w", "1") as worker:
         await until(lambda: worker.logged("process.ready"))
         (folder / "jobs.py").write_text("import antimatter")
@@ -124,10 +154,14 @@ async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(folder: 
         assert worker.logged("job.completed")[0]["process"] == 1
 
 
-async def test_processes_finish_what_runs_when_their_supervisor_was_killed(client: Client, start: Start, until: Until) -> None:
+async def test_processes_finish_what_runs_when_their_supervisor_was_killed(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Slow", 0.5, jid="a")
     async with start("-w", "2") as worker:
-        await until(lambda: worker.logged("job.started") and len(worker.logged("process.ready")) == 2)
+        await until(
+            lambda: worker.logged("job.started") and len(worker.logged("process.ready")) == 2
+        )
         worker.process.kill()
         await until(lambda: len(worker.logged("worker.stopped")) == 2)
     assert len(worker.logged("worker.orphaned")) == 2 and await state_of(client, "a") == "complete"
@@ -150,7 +184,9 @@ async def test_what_no_process_can_start_with_ends_all_with_the_reason(
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
 
 
-async def test_a_process_that_has_had_its_jobs_is_replaced_at_once(client: Client, start: Start, until: Until) -> None:
+async def test_a_process_that_has_had_its_jobs_is_replaced_at_once(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start("-w", "1", "--max-jobs", "2") as worker:
         for _ in range(5):
             await client.queue("mail").put("Slow")
@@ -160,7 +196,9 @@ async def test_a_process_that_has_had_its_jobs_is_replaced_at_once(client: Clien
         assert await worker.ended() == 0
 
 
-async def test_a_burst_of_several_processes_ends_when_the_queue_is_empty(client: Client, aioqless: Aioqless) -> None:
+async def test_a_burst_of_several_processes_ends_when_the_queue_is_empty(
+    client: Client, aioqless: Aioqless
+) -> None:
     for _ in range(30):
         await client.queue("mail").put("Slow", 0.01)
     ended = await aioqless("worker", "jobs", "-q", "mail", "-w", "2", "-c", "1", "--burst")
@@ -172,9 +210,13 @@ async def test_changed_sources_are_taken_up_and_broken_ones_wait_for_the_next_ch
 ) -> None:
     async with start("--reload") as worker:
         await until(lambda: worker.logged("process.ready"))
-        (folder / "jobs.py").write_text("import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job")
+        (folder / "jobs.py").write_text(
+            "import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job"
+        )
         await until(lambda: worker.logged("supervisor.roll_failed"))
-        (folder / "jobs.py").write_text("import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job) -> None: ...")
+        (folder / "jobs.py").write_text(
+            "import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job) -> None: ..."
+        )
         await until(lambda: worker.logged("supervisor.rolled"))
         await client.queue("mail").put("New")
         await until(lambda: worker.logged("job.completed"))

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import Aioqless, Running, Start
 from tests.conftest import Until
 
-from .conftest import Aioqless, Running, Start
 
-
-async def test_recurring_jobs_are_listed_with_when_they_are_due(client: Client, here: Aioqless) -> None:
+async def test_recurring_jobs_are_listed_with_when_they_are_due(
+    client: Client, here: Aioqless
+) -> None:
     queue = client.queue("mail")
     await queue.recur("Digest", every=90, offset=600, jid="digest")
     await queue.recur("Report", cron="0 9 * * mon-fri", timezone="Asia/Tokyo", jid="report")
@@ -22,12 +23,17 @@ async def test_recurring_jobs_are_listed_with_when_they_are_due(client: Client, 
     ended = await here("recur")
     assert (ended.code, ended.err) == (0, "")
     _, report, sweep, digest = ended.out.splitlines()
-    assert report[11:].split()[:3] == ["00:00:00", "report", "mail"] and "0 9 * * mon-fri Asia/Tokyo" in report
+    assert (
+        report[11:].split()[:3] == ["00:00:00", "report", "mail"]
+        and "0 9 * * mon-fri Asia/Tokyo" in report
+    )
     assert sweep.split() == ["paused", "sweep", "mail", "every", "1", "min", "Sweep", "-"]
     assert digest.split()[2:] == ["digest", "mail", "every", "1", "min", "30", "s", "Digest", "-"]
 
 
-async def test_a_recurring_job_is_paused_resumed_run_and_cancelled(client: Client, here: Aioqless) -> None:
+async def test_a_recurring_job_is_paused_resumed_run_and_cancelled(
+    client: Client, here: Aioqless
+) -> None:
     recurring = await client.queue("mail").recur("Digest", cron="0 9 * * *", jid="digest")
     assert (await here("recur", "pause", "digest")).code == 0
     assert (await recurring.refresh()).paused
@@ -61,8 +67,14 @@ async def test_several_processes_make_one_instance_of_each_tick_and_one_that_is_
         assert made(third) == []
 
 
-async def test_a_declaration_that_can_never_come_is_refused_at_start_with_the_reason(folder: Path, aioqless: Aioqless) -> None:
-    (folder / "never.py").write_text("import aioqless\n@aioqless.job(cron='0 0 31 2 *')\nasync def never(job): ...\n")
+async def test_a_declaration_that_can_never_come_is_refused_at_start_with_the_reason(
+    folder: Path, aioqless: Aioqless
+) -> None:
+    (folder / "never.py").write_text(
+        "import aioqless\n@aioqless.job(cron='0 0 31 2 *')\nasync def never(job): ...\n"
+    )
     ended = await aioqless("worker", "never")
     assert ended.code == 1
-    assert re.fullmatch(r"aioqless: cron '0 0 31 2 \*' never comes: there is no such day\n", ended.err)
+    assert re.fullmatch(
+        r"aioqless: cron '0 0 31 2 \*' never comes: there is no such day\n", ended.err
+    )

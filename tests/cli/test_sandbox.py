@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from aioqless import Client
+from tests.cli.conftest import Aioqless, Start
 from tests.conftest import Until
-
-from .conftest import Aioqless, Start
 
 
 async def where(client: Client, until: Until) -> dict[str, str]:
@@ -26,17 +25,25 @@ def exists(path: str) -> bool:
     return Path(path).exists()
 
 
-async def test_each_process_works_in_a_directory_of_its_own(folder: Path, client: Client, start: Start, until: Until) -> None:
+async def test_each_process_works_in_a_directory_of_its_own(
+    folder: Path, client: Client, start: Start, until: Until
+) -> None:
     async with start("--sandbox", "boxes", "-w", "2") as worker:
         await until(lambda: len(worker.logged("process.ready")) == 2)
         boxes = {line["directory"] for line in worker.logged("worker.sandboxed")}
         assert boxes == {str(folder / "boxes" / name) for name in ("process-1", "process-2")}
         found = await where(client, until)
-        assert found["cwd"] in boxes and found["tmp"] == found["cwd"] + "/tmp" and found["scratch"].startswith(found["tmp"] + "/aioqless-")
+        assert (
+            found["cwd"] in boxes
+            and found["tmp"] == found["cwd"] + "/tmp"
+            and found["scratch"].startswith(found["tmp"] + "/aioqless-")
+        )
         assert not exists(found["scratch"])
 
 
-async def test_what_a_killed_process_left_is_gone_when_another_starts(folder: Path, client: Client, start: Start, until: Until) -> None:
+async def test_what_a_killed_process_left_is_gone_when_another_starts(
+    folder: Path, client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Litter")
     box = folder / "boxes" / "process-1"
     async with start("--sandbox", "boxes") as worker:
@@ -49,16 +56,22 @@ async def test_what_a_killed_process_left_is_gone_when_another_starts(folder: Pa
     assert (found["cwd"], found["files"]) == (str(box), ["tmp"])
 
 
-async def test_a_directory_in_which_somebody_works_is_left_alone(folder: Path, client: Client, start: Start, until: Until) -> None:
+async def test_a_directory_in_which_somebody_works_is_left_alone(
+    folder: Path, client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Litter")
     async with start("--sandbox", "boxes") as worker:
         await until(lambda: worker.logged("job.started"))
         async with start("--sandbox", "boxes") as other:
-            assert other.logged("worker.sandboxed")[0]["directory"] == str(folder / "boxes" / "process-2")
+            assert other.logged("worker.sandboxed")[0]["directory"] == str(
+                folder / "boxes" / "process-2"
+            )
             await until((folder / "boxes" / "process-1" / "litter").exists)
 
 
-async def test_without_a_sandbox_a_job_works_where_its_worker_was_started(folder: Path, client: Client, start: Start, until: Until) -> None:
+async def test_without_a_sandbox_a_job_works_where_its_worker_was_started(
+    folder: Path, client: Client, start: Start, until: Until
+) -> None:
     async with start():
         found = await where(client, until)
     assert found["cwd"] == str(folder) and not exists(found["scratch"])

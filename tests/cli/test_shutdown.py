@@ -8,16 +8,17 @@ import signal
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import PATIENCE, Start
+from tests.cli.test_processes import pid_of
+from tests.cli.test_worker import state_of
 from tests.conftest import Until
-
-from .conftest import PATIENCE, Start
-from .test_processes import pid_of
-from .test_worker import state_of
 
 SHORT = ("--grace", "0.5", "--kill-after", "0.1")
 
 
-async def test_a_thread_that_a_handler_left_does_not_keep_the_process(client: Client, start: Start, until: Until) -> None:
+async def test_a_thread_that_a_handler_left_does_not_keep_the_process(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Leave", jid="a")
     async with start(*SHORT) as worker:
         await until(lambda: worker.logged("job.completed"))
@@ -44,7 +45,9 @@ async def test_a_job_whose_code_does_not_stop_is_released_and_the_process_ends(
     assert back and (back.state, back.remaining, back.worker) == ("waiting", 5, "")
 
 
-async def test_a_blocked_loop_does_not_keep_the_process(client: Client, start: Start, until: Until) -> None:
+async def test_a_blocked_loop_does_not_keep_the_process(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Hold", 600, jid="a")
     async with start(*SHORT) as worker:
         await until(lambda: worker.logged("job.started"))
@@ -66,7 +69,9 @@ async def test_processes_of_a_killed_supervisor_end_whatever_their_handlers_do(
         await until(lambda: not _exists(pid), PATIENCE)
 
 
-async def test_a_roll_leaves_no_process_behind_whose_job_does_not_stop(client: Client, start: Start, until: Until) -> None:
+async def test_a_roll_leaves_no_process_behind_whose_job_does_not_stop(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Block", jid="a")
     async with start("-w", "1", *SHORT) as worker:
         await until(lambda: worker.logged("job.started"))

@@ -11,23 +11,29 @@ from typing import Any
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import PATIENCE, Start
+from tests.cli.test_processes import pid_of
 from tests.conftest import Until
-
-from .conftest import PATIENCE, Start
-from .test_processes import pid_of
 
 
 @pytest.mark.parametrize(
     ("klass", "where"),
-    [("Stay", "await asyncio.Event().wait()"), ("Block", "time.sleep(600)"), ("Hold", "time.sleep(job.data)")],
+    [
+        ("Stay", "await asyncio.Event().wait()"),
+        ("Block", "time.sleep(600)"),
+        ("Hold", "time.sleep(job.data)"),
+    ],
 )
-async def test_usr1_tells_the_line_that_every_job_has_come_to(client: Client, start: Start, until: Until, klass: str, where: str) -> None:
+async def test_usr1_tells_the_line_that_every_job_has_come_to(
+    client: Client, start: Start, until: Until, klass: str, where: str
+) -> None:
     await client.queue("mail").put(klass, 600, jid="a")
     async with start() as worker:
         await until(lambda: worker.logged("job.started"))
 
         async def asked() -> dict[str, Any]:
-            """The log tells of the start before the handler's first line: so it may be asked again."""
+            """The log tells of the start before the handler's first line: so it may be asked
+            again."""
             before = len(worker.logged("worker.told"))
             worker.process.send_signal(signal.SIGUSR1)
             await until(lambda: len(worker.logged("worker.told")) > before)
@@ -35,11 +41,15 @@ async def test_usr1_tells_the_line_that_every_job_has_come_to(client: Client, st
             return told[0] if told and where in told[0]["stack"] else {}
 
         told = await until(asked)
-        assert (told["jid"], told["klass"], told["queue"]) == ("a", klass, "mail") and told["seconds"] < PATIENCE
+        assert (told["jid"], told["klass"], told["queue"]) == ("a", klass, "mail") and told[
+            "seconds"
+        ] < PATIENCE
         assert told["stack"].startswith('  File "') and "jobs.py" in told["stack"].splitlines()[0]
 
 
-async def test_usr2_lets_a_worker_pop_no_more_until_cont(client: Client, start: Start, until: Until) -> None:
+async def test_usr2_lets_a_worker_pop_no_more_until_cont(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start() as worker:
         worker.process.send_signal(signal.SIGUSR2)
         await until(lambda: worker.logged("worker.paused"))
@@ -51,7 +61,9 @@ async def test_usr2_lets_a_worker_pop_no_more_until_cont(client: Client, start: 
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_a_process_that_is_started_during_a_pause_is_paused(client: Client, start: Start, until: Until) -> None:
+async def test_a_process_that_is_started_during_a_pause_is_paused(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start("-w", "1") as worker:
         await until(lambda: worker.logged("process.ready"))
         worker.process.send_signal(signal.SIGUSR2)
@@ -66,7 +78,9 @@ async def test_a_process_that_is_started_during_a_pause_is_paused(client: Client
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_hup_without_processes_is_answered_and_changes_nothing(client: Client, start: Start, until: Until) -> None:
+async def test_hup_without_processes_is_answered_and_changes_nothing(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start() as worker:
         worker.process.send_signal(signal.SIGHUP)
         await until(lambda: worker.logged("worker.not_rolled"))
@@ -74,7 +88,9 @@ async def test_hup_without_processes_is_answered_and_changes_nothing(client: Cli
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(client: Client, start: Start, until: Until) -> None:
+async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Hold", 600)
     async with start() as worker:
         await until(lambda: worker.logged("job.started"))
@@ -86,8 +102,11 @@ async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(client: Clien
 
 
 @pytest.mark.parametrize("klass", ["Pool", "PoolApart"])
-async def test_processes_that_a_handler_forks_end_by_signals(client: Client, start: Start, until: Until, klass: str) -> None:
-    """Leaving the block of a `multiprocessing.Pool` sends SIGTERM to its processes and waits for their end."""
+async def test_processes_that_a_handler_forks_end_by_signals(
+    client: Client, start: Start, until: Until, klass: str
+) -> None:
+    """Leaving the block of a `multiprocessing.Pool` sends SIGTERM to its processes and waits for
+    their end."""
     jids = [await client.queue("mail").put(klass) for _ in range(3)]
     async with start() as worker:
         await until(lambda: len(worker.logged("job.completed")) == 3)
@@ -96,11 +115,14 @@ async def test_processes_that_a_handler_forks_end_by_signals(client: Client, sta
         assert job and job.data == [1, 2]
 
 
-@pytest.mark.parametrize(("options", "event"), [(["-w", "1"], "supervisor.rolling"), ([], "worker.not_rolled")])
+@pytest.mark.parametrize(
+    ("options", "event"), [(["-w", "1"], "supervisor.rolling"), ([], "worker.not_rolled")]
+)
 async def test_hup_does_not_end_a_worker_that_is_still_starting(
     folder: Path, start: Start, until: Until, options: list[str], event: str
 ) -> None:
-    # Found in place of a library that the command line imports: the signal comes in the midst of the imports.
+    # Found in place of a library that the command line imports: the signal comes in the midst of
+    # the imports.
     (folder / "typer.py").write_text(
         "import os, signal, sys\n"
         "os.kill(os.getpid(), signal.SIGHUP)\n"

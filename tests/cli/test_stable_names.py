@@ -1,4 +1,5 @@
-"""A worker that is restarted under a stable name: real processes, ended and stopped as they are in life."""
+"""A worker that is restarted under a stable name: real processes, ended and stopped as they are in
+life."""
 
 from __future__ import annotations
 
@@ -10,15 +11,16 @@ import time
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import Aioqless, Start
+from tests.cli.test_worker import state_of
 from tests.conftest import Until
-
-from .conftest import Aioqless, Start
-from .test_worker import state_of
 
 NAMED = ("--name", "ann")
 
 
-async def test_what_a_killed_one_held_runs_again_at_once(client: Client, start: Start, until: Until) -> None:
+async def test_what_a_killed_one_held_runs_again_at_once(
+    client: Client, start: Start, until: Until
+) -> None:
     for jid in "ab":
         await client.queue("mail").put("Stay", jid=jid, retries=1)
     async with start(*NAMED, "-c", "2") as first:
@@ -32,10 +34,17 @@ async def test_what_a_killed_one_held_runs_again_at_once(client: Client, start: 
             assert second.logged("worker.recovered")[0]["jobs"] == 2
             again = await client.jobs.get("a")
             assert again and (again.worker, again.remaining) == ("ann", 1)
-            assert [event["what"] for event in again.events] == ["put", "popped", "released", "popped"]
+            assert [event["what"] for event in again.events] == [
+                "put",
+                "popped",
+                "released",
+                "popped",
+            ]
 
 
-async def test_one_that_was_killed_and_not_yet_buried_counts_as_gone(client: Client, start: Start, until: Until) -> None:
+async def test_one_that_was_killed_and_not_yet_buried_counts_as_gone(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Stay", jid="a")
     async with start(*NAMED) as first:
         await until(lambda: first.logged("job.started"))
@@ -62,7 +71,9 @@ async def test_while_one_lives_another_of_its_name_is_refused_even_if_it_is_stop
         assert await state_of(client, "a") == "running"
 
 
-async def test_one_that_ended_as_told_leaves_its_name(client: Client, start: Start, until: Until) -> None:
+async def test_one_that_ended_as_told_leaves_its_name(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start(*NAMED) as first:
         first.process.terminate()
         assert await first.ended() == 0
@@ -71,12 +82,16 @@ async def test_one_that_ended_as_told_leaves_its_name(client: Client, start: Sta
         assert not second.logged("worker.recovered")
 
 
-async def test_workers_with_names_of_their_own_keep_no_record(client: Client, start: Start, until: Until) -> None:
+async def test_workers_with_names_of_their_own_keep_no_record(
+    client: Client, start: Start, until: Until
+) -> None:
     async with start():
         assert await client.redis.keys(f"{client.namespace}:x:incarnation:*") == []
 
 
-async def test_of_many_that_are_started_at_once_one_works(client: Client, aioqless: Aioqless, start: Start, until: Until) -> None:
+async def test_of_many_that_are_started_at_once_one_works(
+    client: Client, aioqless: Aioqless, start: Start, until: Until
+) -> None:
     async with start(*NAMED):
         refused = await asyncio.gather(*(aioqless("worker", "jobs", *NAMED) for _ in range(3)))
     assert {ended.code for ended in refused} == {1}

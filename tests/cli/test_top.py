@@ -9,25 +9,34 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import Aioqless
+from tests.cli.terminal import Terminal, terminal
 from tests.conftest import Until
 from tests.server import OwnServer
-
-from .conftest import Aioqless
-from .terminal import Terminal, terminal
 
 ALTERNATE, BACK = b"\x1b[?1049h", b"\x1b[?1049l"
 HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
 
 
 @pytest.fixture
-async def screen(client: Client, environment: dict[str, str], tmp_path: Path) -> AsyncIterator[Terminal]:
+async def screen(
+    client: Client, environment: dict[str, str], tmp_path: Path
+) -> AsyncIterator[Terminal]:
     """The screen of a namespace with jobs in two queues and a failure group."""
     await client.queue("mail").put("Greet", jid="a", data={"to": "ada"})
     await client.queue("billing").put("Charge", delay=600)
     await client.queue("mail").put("Greet", jid="b")
     (job,) = await client.queue("mail").pop(worker="ann")
     await job.fail("mail-SMTPError", "Traceback:\nSMTPError: no such mailbox")
-    async with terminal("top", "--namespace", client.namespace, "--every", "0.1", environment=environment, folder=tmp_path) as screen:
+    async with terminal(
+        "top",
+        "--namespace",
+        client.namespace,
+        "--every",
+        "0.1",
+        environment=environment,
+        folder=tmp_path,
+    ) as screen:
         yield screen
 
 
@@ -39,7 +48,9 @@ async def test_it_shows_queues_failures_and_what_redis_is_like(screen: Terminal)
     assert mail.split()[1:6] == ["1", "0", "0", "0", "0"]
 
 
-async def test_a_queue_is_paused_and_goes_on_by_a_key(screen: Terminal, client: Client, until: Until) -> None:
+async def test_a_queue_is_paused_and_goes_on_by_a_key(
+    screen: Terminal, client: Client, until: Until
+) -> None:
     async def paused() -> bool:
         return bool((await client.queue("mail").counts())["paused"])
 
@@ -53,7 +64,9 @@ async def test_a_queue_is_paused_and_goes_on_by_a_key(screen: Terminal, client: 
     assert not await paused()
 
 
-async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(screen: Terminal, client: Client) -> None:
+async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(
+    screen: Terminal, client: Client
+) -> None:
     await screen.shows("mail-SMTPError")
     screen.press("\t\r")
     await screen.shows("SMTPError: no such mailbox", "data {", "aioqless edit a", "esc back")
@@ -69,14 +82,22 @@ async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(sc
     assert await client.jobs.failed() == {}
 
 
-async def test_a_worker_is_shown_with_when_it_was_heard_of(screen: Terminal, client: Client) -> None:
-    await client.redis.zadd(f"{client.namespace}:workers", {"ann": (await client.scripts.now()) - 3600})
+async def test_a_worker_is_shown_with_when_it_was_heard_of(
+    screen: Terminal, client: Client
+) -> None:
+    await client.redis.zadd(
+        f"{client.namespace}:workers", {"ann": (await client.scripts.now()) - 3600}
+    )
     await client.queue("billing").pop(worker="bob")
-    text = await screen.shows("jobs   stalled worker", "0         0 ann", "0         0 bob", "heard of", "1 h ago")
+    text = await screen.shows(
+        "jobs   stalled worker", "0         0 ann", "0         0 bob", "heard of", "1 h ago"
+    )
     assert text.index(" bob ") < text.index(" ann "), "who is silent comes last"
 
 
-async def test_rates_are_seen_while_jobs_are_done(screen: Terminal, client: Client, until: Until) -> None:
+async def test_rates_are_seen_while_jobs_are_done(
+    screen: Terminal, client: Client, until: Until
+) -> None:
     await screen.shows("billing")
 
     async def work() -> bool:
@@ -84,7 +105,10 @@ async def test_rates_are_seen_while_jobs_are_done(screen: Terminal, client: Clie
         (job,) = await client.queue("mail").pop()
         await job.complete()
         screen.look()
-        return any(line.startswith("mail ") and float(line.split()[6].replace(",", "")) > 0 for line in screen.text.splitlines())
+        return any(
+            line.startswith("mail ") and float(line.split()[6].replace(",", "")) > 0
+            for line in screen.text.splitlines()
+        )
 
     await until(work, 15)
 
@@ -108,13 +132,19 @@ async def test_the_terminal_is_left_as_it_was(screen: Terminal, way: str | signa
     else:
         screen.signal(way)
     assert await screen.ended() == 0
-    assert screen.raw.rindex(BACK) > screen.raw.rindex(ALTERNATE) and screen.raw.rindex(SHOWN) > screen.raw.rindex(HIDDEN)
+    assert screen.raw.rindex(BACK) > screen.raw.rindex(ALTERNATE) and screen.raw.rindex(
+        SHOWN
+    ) > screen.raw.rindex(HIDDEN)
 
 
-async def test_redis_being_away_is_said_and_it_goes_on(own_server: OwnServer, environment: dict[str, str], tmp_path: Path) -> None:
+async def test_redis_being_away_is_said_and_it_goes_on(
+    own_server: OwnServer, environment: dict[str, str], tmp_path: Path
+) -> None:
     async with Client(own_server.url) as client:
         await client.queue("mail").put("Greet")
-    async with terminal("top", "--url", own_server.url, "--every", "0.1", environment=environment, folder=tmp_path) as screen:
+    async with terminal(
+        "top", "--url", own_server.url, "--every", "0.1", environment=environment, folder=tmp_path
+    ) as screen:
         await screen.shows("1 waiting")
         own_server.kill()
         await screen.shows("Redis is away", "mail")

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
+from tests.cli.conftest import Aioqless, Start
 from tests.conftest import Until
-
-from .conftest import Aioqless, Start
 
 
 async def state_of(client: Client, jid: str) -> str | None:
@@ -35,12 +34,21 @@ async def test_a_signal_lets_what_runs_finish_and_begins_nothing_more(
         assert await worker.ended() == 0
     assert (await state_of(client, "a"), await state_of(client, "b")) == ("complete", "waiting")
     events = [line["event"] for line in worker.lines]
-    assert events == ["redis.used", "worker.started", "job.started", "worker.draining", "job.completed", "worker.stopped"]
+    assert events == [
+        "redis.used",
+        "worker.started",
+        "job.started",
+        "worker.draining",
+        "job.completed",
+        "worker.stopped",
+    ]
     assert all({"timestamp", "level"} <= line.keys() for line in worker.lines)
     assert worker.lines[2]["jid"] == "a" and worker.lines[0]["url"] == client.url
 
 
-async def test_a_full_collection_of_garbage_walks_through_little_of_what_a_worker_is_made_of(client: Client, start: Start) -> None:
+async def test_a_full_collection_of_garbage_walks_through_little_of_what_a_worker_is_made_of(
+    client: Client, start: Start
+) -> None:
     await client.queue("mail").put("Collect", {}, jid="a")
     async with start("--burst") as worker:
         assert await worker.ended() == 0
@@ -48,7 +56,9 @@ async def test_a_full_collection_of_garbage_walks_through_little_of_what_a_worke
     assert job and job.data["left alone"] > 10 * job.data["walked through"]
 
 
-async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(client: Client, start: Start, until: Until) -> None:
+async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Stay", jid="a")
     async with start("--grace", "0.1") as worker:
         await until(lambda: worker.logged("job.started"))
@@ -59,11 +69,19 @@ async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(client: Cl
     assert worker.logged("job.released")
 
 
-async def test_a_worker_that_is_killed_leaves_no_process_of_its_own(client: Client, start: Start, until: Until) -> None:
+async def test_a_worker_that_is_killed_leaves_no_process_of_its_own(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Apart", 1, jid="a")
     await client.queue("mail").put("Apart", jid="b")
     async with start("--processes", "2") as worker:
-        told = await until(lambda: [line for line in worker.logged("apart.told") if len(worker.logged("apart.told")) == 2])
+        told = await until(
+            lambda: [
+                line
+                for line in worker.logged("apart.told")
+                if len(worker.logged("apart.told")) == 2
+            ]
+        )
         await until(lambda: worker.logged("job.completed"))  # one is idle, the other busy
         assert {line["jid"] for line in told} == {"a", "b"}  # they log as the worker does
         worker.process.kill()
@@ -72,7 +90,9 @@ async def test_a_worker_that_is_killed_leaves_no_process_of_its_own(client: Clie
             await until(lambda: not _is_alive(line["process"]))  # noqa: B023
 
 
-async def test_ctrl_c_reaches_the_processes_and_the_worker_decides(client: Client, start: Start, until: Until) -> None:
+async def test_ctrl_c_reaches_the_processes_and_the_worker_decides(
+    client: Client, start: Start, until: Until
+) -> None:
     await client.queue("mail").put("Apart", 1, jid="a")
     async with start("--grace", "0.1", "--kill-after", "0.1") as worker:
         process = (await until(lambda: worker.logged("apart.told")))[0]["process"]
@@ -107,7 +127,13 @@ async def test_a_worker_that_was_suspended_stores_nothing_for_a_job_that_ran_els
             await until(lambda: first.logged("job.lock_lost"))
     assert not first.logged("job.completed")
     done = await client.jobs.get("a")
-    assert done and [event["what"] for event in done.events] == ["put", "popped", "timed-out", "popped", "done"]
+    assert done and [event["what"] for event in done.events] == [
+        "put",
+        "popped",
+        "timed-out",
+        "popped",
+        "done",
+    ]
 
 
 async def test_a_job_that_kills_its_worker_again_and_again_is_set_aside_and_says_whom_it_killed(
@@ -128,7 +154,9 @@ async def test_a_job_that_kills_its_worker_again_and_again_is_set_aside_and_says
 
 
 @pytest.mark.parametrize("klass", ["Stay", "Block"])
-async def test_a_second_signal_ends_it_at_once(client: Client, start: Start, until: Until, klass: str) -> None:
+async def test_a_second_signal_ends_it_at_once(
+    client: Client, start: Start, until: Until, klass: str
+) -> None:
     await client.queue("mail").put(klass, jid="a")
     async with start() as worker:
         await until(lambda: worker.logged("job.started"))
@@ -153,19 +181,34 @@ async def test_a_job_of_a_worker_that_was_killed_is_done_by_another_when_its_loc
         await until(lambda: other.logged("job.completed"))
     done = await client.jobs.get("a")
     assert done and done.state == "complete"
-    assert [event["what"] for event in done.events] == ["put", "popped", "timed-out", "popped", "done"]
-    assert {event["worker"] for event in done.events if event["what"] == "popped"} == {"first", "second"}
+    assert [event["what"] for event in done.events] == [
+        "put",
+        "popped",
+        "timed-out",
+        "popped",
+        "done",
+    ]
+    assert {event["worker"] for event in done.events if event["what"] == "popped"} == {
+        "first",
+        "second",
+    }
 
 
-async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(client: Client, start: Start, until: Until) -> None:
-    async with start("--name", "w-1", "-q", "billing", "--order", "round-robin", "-c", "3") as worker:
+async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(
+    client: Client, start: Start, until: Until
+) -> None:
+    async with start(
+        "--name", "w-1", "-q", "billing", "--order", "round-robin", "-c", "3"
+    ) as worker:
         assert worker.logged("worker.started")[0]["queues"] == ["mail", "billing"]
         assert [each["name"] for each in await until(client.workers.counts)] == ["w-1"]
         await client.queue("billing").put("Slow", jid="a")
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_a_running_worker_is_told_by_its_name_what_to_serve(client: Client, start: Start, until: Until, aioqless: Aioqless) -> None:
+async def test_a_running_worker_is_told_by_its_name_what_to_serve(
+    client: Client, start: Start, until: Until, aioqless: Aioqless
+) -> None:
     async with start("--name", "w-1", "-q", "reports=4") as worker:
 
         async def listens() -> bool:
@@ -175,9 +218,19 @@ async def test_a_running_worker_is_told_by_its_name_what_to_serve(client: Client
         await until(listens)
         told = [
             (await aioqless(*order)).out
-            for order in (("subscribe", "w-1", "billing=2"), ("unsubscribe", "w-1", "mail"), ("quiet", "w-1"), ("resume", "w-1"))
+            for order in (
+                ("subscribe", "w-1", "billing=2"),
+                ("unsubscribe", "w-1", "mail"),
+                ("quiet", "w-1"),
+                ("resume", "w-1"),
+            )
         ]
-        assert told == ["mail reports=4 billing=2\n", "reports=4 billing=2\n", "reports=4 billing=2 (paused)\n", "reports=4 billing=2\n"]
+        assert told == [
+            "mail reports=4 billing=2\n",
+            "reports=4 billing=2\n",
+            "reports=4 billing=2 (paused)\n",
+            "reports=4 billing=2\n",
+        ]
         await client.queue("mail").put("Slow", jid="a")
         await client.queue("billing").put("Slow", jid="b")
         await until(lambda: worker.logged("job.completed"))
@@ -191,10 +244,22 @@ async def test_a_running_worker_is_told_by_its_name_what_to_serve(client: Client
         (["-q", ""], 1, "queue must not be empty"),
         (["-q", "a", "-q", "a"], 1, "names one twice"),
         (["-q", "a=4", "-q", "a"], 1, "names one twice"),
-        (["-q", "a=four"], 1, "queue 'a=four' must be a name, with `,weight` and `=limit` behind it"),
+        (
+            ["-q", "a=four"],
+            1,
+            "queue 'a=four' must be a name, with `,weight` and `=limit` behind it",
+        ),
         (["-q", "a=0"], 1, "the limit of queue 'a' must be a whole number of 1 or more, not 0"),
-        (["-q", "a,2"], 1, "queue 'a' has a weight, which counts only where the order is weighted; it is ordered"),
-        (["--order", "random"], 1, "order 'random' must be one of ordered, round-robin, shuffled, weighted"),
+        (
+            ["-q", "a,2"],
+            1,
+            "queue 'a' has a weight, which counts only where the order is weighted; it is ordered",
+        ),
+        (
+            ["--order", "random"],
+            1,
+            "order 'random' must be one of ordered, round-robin, shuffled, weighted",
+        ),
         (["--poll", "0"], 1, "poll 0.0 must be finite and no less than 0.01"),
         (["--name", ""], 1, "name must not be empty"),
         (["--log-level", "loud"], 1, "log level 'loud' must be one of debug, info, warning, error"),
@@ -202,7 +267,9 @@ async def test_a_running_worker_is_told_by_its_name_what_to_serve(client: Client
         (["-c", "many"], 2, "Invalid value"),
     ],
 )
-async def test_options_that_cannot_be_are_refused_with_a_reason(here: Aioqless, options: list[str], code: int, why: str) -> None:
+async def test_options_that_cannot_be_are_refused_with_a_reason(
+    here: Aioqless, options: list[str], code: int, why: str
+) -> None:
     ended = await here("worker", "examples.site_audit.pages", *options)
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
 
@@ -213,8 +280,16 @@ async def test_options_that_cannot_be_are_refused_with_a_reason(here: Aioqless, 
         ("jobz", "", "aioqless: there is no module 'jobz' in "),
         ("jobs.inner", "", "aioqless: there is no module 'jobs.inner' in "),
         ("app/jobs.py", "", "; is it 'app.jobs'?"),
-        ("bare", "async def greet(job): ...", "aioqless: there is no handler in bare: functions are made handlers by @aioqless.job"),
-        ("twice", "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef other(job): ...", "Slow is claimed by both"),
+        (
+            "bare",
+            "async def greet(job): ...",
+            "aioqless: there is no handler in bare: functions are made handlers by @aioqless.job",
+        ),
+        (
+            "twice",
+            "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef other(job): ...",
+            "Slow is claimed by both",
+        ),
         ("broken", "import antimatter", "ModuleNotFoundError: No module named 'antimatter'"),
     ],
 )
@@ -228,9 +303,24 @@ async def test_modules_that_cannot_be_used_are_refused_with_a_reason(
 
 
 @pytest.mark.parametrize("options", [[], ["-w", "2"]])
-def test_too_few_descriptors_are_refused_with_what_to_do(folder: Path, environment: dict[str, str], options: list[str]) -> None:
-    command = ["sh", "-c", 'ulimit -n 24 && exec "$@"', "sh", sys.executable, "-m", "aioqless", "worker", "jobs", *options]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+def test_too_few_descriptors_are_refused_with_what_to_do(
+    folder: Path, environment: dict[str, str], options: list[str]
+) -> None:
+    command = [
+        "sh",
+        "-c",
+        'ulimit -n 24 && exec "$@"',
+        "sh",
+        sys.executable,
+        "-m",
+        "aioqless",
+        "worker",
+        "jobs",
+        *options,
+    ]
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
     assert "may open 24 file descriptors" in ended.stderr and "ulimit -n 1024" in ended.stderr
 
@@ -240,7 +330,9 @@ async def test_a_worker_without_modules_is_refused(here: Aioqless) -> None:
     assert ended.code == 2 and "Missing argument" in ended.err
 
 
-async def test_a_redis_that_cannot_be_reached_is_waited_for(folder: Path, environment: dict[str, str]) -> None:
+async def test_a_redis_that_cannot_be_reached_is_waited_for(
+    folder: Path, environment: dict[str, str]
+) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "aioqless", "worker", "jobs", "--url", "redis://127.0.0.1:1",
         cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,

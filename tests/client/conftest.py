@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioqless import Client
-
-from .proxy import Proxy
+from tests.client.proxy import Proxy
 
 
 @pytest.fixture

@@ -14,11 +14,12 @@ PATIENCE = 0.2  # seconds for the last bytes of a connection that ends
 class Proxy:
     """Passes everything on between clients and a Redis, but for what it is told to spoil.
 
-    `drop` so many replies: the request gets through, then the connection ends. `cut` so many requests before they get through. `delay`
-    so many replies by `seconds`. `tear` so many requests: a part gets through. `split` so many reads, either way, into small pieces
-    that arrive one by one. `drop_firsts`: the first reply to each request, however many there are. Only traffic that holds `about`
-    is spoiled. `hush` lets nothing more through on the connections there are, and doesn't end them; `silent`: on those that come.
-    """
+    `drop` so many replies: the request gets through, then the connection ends. `cut` so many
+    requests before they get through. `delay` so many replies by `seconds`. `tear` so many requests:
+    a part gets through. `split` so many reads, either way, into small pieces that arrive one by
+    one. `drop_firsts`: the first reply to each request, however many there are. Only traffic that
+    holds `about` is spoiled. `hush` lets nothing more through on the connections there are, and
+    doesn't end them; `silent`: on those that come."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream  # a URL
@@ -49,7 +50,8 @@ class Proxy:
     async def close(self) -> None:
         """End every connection and accept no more; returns when all sockets are closed."""
         if self._server is not None:
-            for listening in self._server.sockets:  # asyncio forgets a socket that it accepts as its server is closed, so accept none first
+            # asyncio forgets a socket that it accepts as its server is closed, so accept none first
+            for listening in self._server.sockets:
                 asyncio.get_running_loop().remove_reader(listening.fileno())
             for _ in range(3):  # and lets those be served that it accepted
                 await asyncio.sleep(0)
@@ -62,7 +64,8 @@ class Proxy:
         await self.close()
 
     def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Called as soon as a client is let in. A task that is cancelled before its first step never gets to close anything."""
+        """Called as soon as a client is let in. A task that is cancelled before its first step
+        never gets to close anything."""
         self.connections += 1
         line = _Line(self, reader, writer)
         line.hushed = self.silent
@@ -101,7 +104,9 @@ class Proxy:
 class _Line:
     """One connection."""
 
-    def __init__(self, proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.proxy, self.reader, self.writer = proxy, reader, writer
         self.dropping = self.delaying = self.hushed = False
         self.said = b""
@@ -111,7 +116,10 @@ class _Line:
         with contextlib.suppress(OSError):  # when there is no Redis behind it
             reader, writer = await self.proxy.connect()
             self.ends.append(writer)
-            ways = [asyncio.create_task(self._requests(writer)), asyncio.create_task(self._replies(reader))]
+            ways = [
+                asyncio.create_task(self._requests(writer)),
+                asyncio.create_task(self._replies(reader)),
+            ]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -121,10 +129,13 @@ class _Line:
                     end.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
-                    await asyncio.gather(*ways, *(end.wait_closed() for end in self.ends), return_exceptions=True)
+                    await asyncio.gather(
+                        *ways, *(end.wait_closed() for end in self.ends), return_exceptions=True
+                    )
 
     def abort(self) -> None:
-        """Close both sockets. What the other side doesn't take is thrown away: closing alone would wait for it for ever."""
+        """Close both sockets. What the other side doesn't take is thrown away: closing alone would
+        wait for it for ever."""
         for end in self.ends:
             end.transport.abort()
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from aioqless import Client, NewJob
-
-from .proxy import Proxy
+from tests.client.proxy import Proxy
 
 Spoil = Callable[[Proxy], None]
 

@@ -9,18 +9,22 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, NewJob, QueueFull
+from tests.client.proxy import Proxy
 from tests.server import OwnServer
 
-from .proxy import Proxy
 
-
-async def test_a_full_redis_takes_nothing_new_and_lets_all_else_be_worked_off(own_server: OwnServer) -> None:
+async def test_a_full_redis_takes_nothing_new_and_lets_all_else_be_worked_off(
+    own_server: OwnServer,
+) -> None:
     async with Client(own_server.url) as client:
         queue = client.queue("mail")
         for _ in range(4):
             await queue.put("Greet")
         await client.redis.config_set("maxmemory", 1)
-        with pytest.raises(QueueFull, match="put: Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit"):
+        with pytest.raises(
+            QueueFull,
+            match="put: Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit",
+        ):
             await queue.put("Greet")
         with pytest.raises(QueueFull):
             await queue.put_many([NewJob("Greet"), NewJob("Greet")])
@@ -38,7 +42,10 @@ async def test_a_server_that_became_a_replica_is_left_for_the_one_that_took_over
     own_server: OwnServer, redis_url: str, client: Client
 ) -> None:
     """As in a fail-over: the address leads to another server, and the old one goes on to answer."""
-    async with Proxy(own_server.url) as proxy, Client(proxy.url, namespace=client.namespace) as away:
+    async with (
+        Proxy(own_server.url) as proxy,
+        Client(proxy.url, namespace=client.namespace) as away,
+    ):
         await away.queue("mail").put("Greet", jid="a")
         async with Client(own_server.url) as old:
             await old.redis.replicaof("127.0.0.1", 1)
@@ -58,7 +65,10 @@ async def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 async def test_a_database_that_is_not_there_is_told(own_server: OwnServer) -> None:
     async with Client(f"{own_server.url}/99") as client:
-        with pytest.raises(exceptions.ResponseError, match=r"Redis at .* refused this client: ERR DB index is out of range"):
+        with pytest.raises(
+            exceptions.ResponseError,
+            match=r"Redis at .* refused this client: ERR DB index is out of range",
+        ):
             await client.queue("mail").put("Greet")
 
 
@@ -69,7 +79,10 @@ async def test_a_wrong_password_is_told_at_once(own_server: OwnServer) -> None:
         with pytest.raises(exceptions.AuthenticationError):
             await client.queue("mail").put("Greet")
     async with Client(own_server.url.replace("redis://", "redis://:wrong@")) as client:
-        with pytest.raises(exceptions.AuthenticationError, match=r"Redis at redis://:\*\*\*@.* refused this client: WRONGPASS"):
+        with pytest.raises(
+            exceptions.AuthenticationError,
+            match=r"Redis at redis://:\*\*\*@.* refused this client: WRONGPASS",
+        ):
             await client.queue("mail").put("Greet")
     async with Client(own_server.url.replace("redis://", "redis://:secret@")) as client:
         assert await client.queue("mail").put("Greet")

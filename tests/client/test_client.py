@@ -1,4 +1,5 @@
-"""The client itself, and what is neither a queue nor a job: workers, configuration, events, recurring jobs, namespaces."""
+"""The client itself, and what is neither a queue nor a job: workers, configuration, events,
+recurring jobs, namespaces."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ async def digest(job: Job[Any], day: str) -> None: ...
 async def test_a_client_that_is_not_connected_says_how_to_connect_it(client: Client) -> None:
     for unconnected in (Client(client.url), await left(client)):
         for door in ("redis", "scripts", "jobs", "workers", "config", "events"):
-            with pytest.raises(RuntimeError, match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) as client:`"):
+            with pytest.raises(
+                RuntimeError,
+                match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) as client:`",
+            ):
                 getattr(unconnected, door)
         with pytest.raises(RuntimeError):
             unconnected.queue("mail")
@@ -58,7 +62,9 @@ def test_a_client_is_named_as_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(names) == 10 and all(re.fullmatch(r".+-\d+-[0-9a-f]{6}", name) for name in names)
 
 
-def test_the_address_comes_from_the_argument_else_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_comes_from_the_argument_else_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://second")
     assert Client().url == "redis://second"
     monkeypatch.setenv("AIOQLESS_URL", "redis://first")
@@ -83,7 +89,9 @@ def test_the_password_is_not_shown() -> None:
         ({"namespace": "a:b"}, ValueError),
     ],
 )
-async def test_what_a_client_cannot_work_with_is_refused(client: Client, wrong: dict[str, Any], kind: type[Exception]) -> None:
+async def test_what_a_client_cannot_work_with_is_refused(
+    client: Client, wrong: dict[str, Any], kind: type[Exception]
+) -> None:
     with pytest.raises(kind):
         async with Client(client.url, **wrong):
             pass
@@ -109,7 +117,10 @@ async def test_a_namespace_is_checked_for_what_cannot_be_right(client: Client) -
 
 
 async def test_two_namespaces_never_see_each_other(client: Client) -> None:
-    async with Client(client.url, namespace=f"{{{client.namespace}}}") as other, other.events.all() as events:
+    async with (
+        Client(client.url, namespace=f"{{{client.namespace}}}") as other,
+        other.events.all() as events,
+    ):
         await client.queue("mail").put("Greet", jid="a", tags=["x"])
         (running,) = await client.queue("mail").pop(worker="w")
         await running.fail("typo", "x")
@@ -117,10 +128,17 @@ async def test_two_namespaces_never_see_each_other(client: Client) -> None:
         await client.queue("mail").recur("Greet", every=5, jid="often")
         await client.queue("mail").pause()
         await client.config.set("heartbeat", 7)
-        assert await other.queues() == [] and await other.workers.counts() == [] and await other.jobs.failed() == {}
+        assert (
+            await other.queues() == []
+            and await other.workers.counts() == []
+            and await other.jobs.failed() == {}
+        )
         assert await other.jobs.get("a") is None and await other.jobs.recurring("often") is None
         assert await other.jobs.tagged("x") == (0, []) and await other.jobs.tracked() == ([], [])
-        assert await other.config.get("heartbeat") == 60 and not (await other.queue("mail").counts())["paused"]
+        assert (
+            await other.config.get("heartbeat") == 60
+            and not (await other.queue("mail").counts())["paused"]
+        )
         await other.queue("mail").put("Other", jid="a")
         assert await anext(events) == Event("put", "a", {"queue": "mail"})
         (mine,) = await other.queue("mail").pop(worker="w")
@@ -138,8 +156,13 @@ async def test_workers_are_known_by_what_they_hold(client: Client) -> None:
         await client.queue("mail").put("Greet")
     (first,) = await client.queue("mail").pop(worker="w1")
     await client.queue("mail").pop(2, worker="w2")
-    await client.redis.zadd(f"{client.namespace}:w:w2:jobs", {(await client.workers.jobs("w2"))["jobs"][0]: 1})
-    assert await client.workers.counts() == [{"name": "w2", "jobs": 1, "stalled": 1}, {"name": "w1", "jobs": 1, "stalled": 0}]
+    await client.redis.zadd(
+        f"{client.namespace}:w:w2:jobs", {(await client.workers.jobs("w2"))["jobs"][0]: 1}
+    )
+    assert await client.workers.counts() == [
+        {"name": "w2", "jobs": 1, "stalled": 1},
+        {"name": "w1", "jobs": 1, "stalled": 0},
+    ]
     assert await client.workers.jobs("w1") == {"jobs": [first.jid], "stalled": []}
     assert await client.workers.jobs("nobody") == {"jobs": [], "stalled": []}
 
@@ -161,26 +184,46 @@ async def test_options_have_defaults_and_can_be_set_for_all(client: Client) -> N
     assert await client.config.get("unheard-of") is None
     await client.config.set("heartbeat", 30)
     await client.config.set("motto", "slow and steady", force=True)
-    assert (await client.config.get("heartbeat"), await client.config.get("motto")) == ("30", "slow and steady")
+    assert (await client.config.get("heartbeat"), await client.config.get("motto")) == (
+        "30",
+        "slow and steady",
+    )
     everything = await client.config.all()
-    assert (everything["heartbeat"], everything["motto"], everything["grace-period"]) == ("30", "slow and steady", 10)
+    assert (everything["heartbeat"], everything["motto"], everything["grace-period"]) == (
+        "30",
+        "slow and steady",
+        10,
+    )
     await client.config.unset("heartbeat")
     assert await client.config.get("heartbeat") == 60
 
 
 @pytest.mark.parametrize(
     ("option", "value", "kind"),
-    [("heartbeat", "soon", InvalidArgument), ("", "1", ValueError), ("a\nb", "1", ValueError), ("heartbeat", True, TypeError)],
+    [
+        ("heartbeat", "soon", InvalidArgument),
+        ("", "1", ValueError),
+        ("a\nb", "1", ValueError),
+        ("heartbeat", True, TypeError),
+    ],
 )
-async def test_options_that_cannot_be_are_refused(client: Client, option: str, value: Any, kind: type[Exception]) -> None:
+async def test_options_that_cannot_be_are_refused(
+    client: Client, option: str, value: Any, kind: type[Exception]
+) -> None:
     with pytest.raises(kind):
         await client.config.set(option, value)
 
 
 @pytest.mark.parametrize(
-    ("option", "like"), [("mail-max-concurency", "did you mean 'mail-max-concurrency'"), ("motto", "no command reads the option 'motto'")]
+    ("option", "like"),
+    [
+        ("mail-max-concurency", "did you mean 'mail-max-concurrency'"),
+        ("motto", "no command reads the option 'motto'"),
+    ],
 )
-async def test_an_option_that_no_command_reads_is_refused_unless_it_is_forced(client: Client, option: str, like: str) -> None:
+async def test_an_option_that_no_command_reads_is_refused_unless_it_is_forced(
+    client: Client, option: str, like: str
+) -> None:
     with pytest.raises(ValueError, match=like):
         await client.config.set(option, 3)
     assert option not in await client.config.all()
@@ -190,14 +233,26 @@ async def test_an_option_that_no_command_reads_is_refused_unless_it_is_forced(cl
     assert await client.config.get(option) is None
 
 
-@pytest.mark.parametrize("option", ["max-job-history", "mail-max-concurrency", "heartbeat-mail", "histogram-history", "max-pop-retry"])
-async def test_options_that_other_qless_clients_read_need_no_force(client: Client, option: str) -> None:
+@pytest.mark.parametrize(
+    "option",
+    [
+        "max-job-history",
+        "mail-max-concurrency",
+        "heartbeat-mail",
+        "histogram-history",
+        "max-pop-retry",
+    ],
+)
+async def test_options_that_other_qless_clients_read_need_no_force(
+    client: Client, option: str
+) -> None:
     await client.config.set(option, 3)
     assert await client.config.get(option) == "3"
 
 
 @pytest.mark.parametrize(
-    ("given", "variable", "used"), [(None, None, "ql"), (None, "mine", "mine"), ("given", "mine", "given"), (None, "", "ql")]
+    ("given", "variable", "used"),
+    [(None, None, "ql"), (None, "mine", "mine"), ("given", "mine", "given"), (None, "", "ql")],
 )
 def test_the_namespace_is_the_one_given_else_that_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, given: str | None, variable: str | None, used: str
@@ -257,7 +312,9 @@ async def test_of_tracked_jobs_more_is_told_and_of_others_nothing(client: Client
         (other,) = await client.queue("mail").pop()
         await other.complete()
         await found.untrack()
-        assert await gathered(events, 4) == [Event(name, "a") for name in ("track", "popped", "completed", "untrack")]
+        assert await gathered(events, 4) == [
+            Event(name, "a") for name in ("track", "popped", "completed", "untrack")
+        ]
 
 
 async def test_messages_that_say_nothing_are_passed_over(client: Client) -> None:
@@ -276,7 +333,12 @@ async def test_many_may_listen_and_calls_go_on(client: Client, until: Until) -> 
     listening = [asyncio.create_task(listen()) for _ in range(40)]
 
     async def all_listen() -> bool:
-        return dict(await client.redis.pubsub_numsub(f"{client.namespace}:log"))[f"{client.namespace}:log".encode()] == 40
+        return (
+            dict(await client.redis.pubsub_numsub(f"{client.namespace}:log"))[
+                f"{client.namespace}:log".encode()
+            ]
+            == 40
+        )
 
     await until(all_listen)
     await client.queue("mail").put("Greet", jid="a")
@@ -287,11 +349,31 @@ async def test_many_may_listen_and_calls_go_on(client: Client, until: Until) -> 
 
 
 async def test_a_recurring_job_puts_instances_of_itself(client: Client) -> None:
-    every = await client.queue("mail").recur(digest, {"day": "Monday"}, every=3600, jid="digest", priority=-2, tags=["x"])
-    assert (every.jid, every.klass, every.queue, every.interval, every.data) == ("digest", "Digest", "mail", 3600, {"day": "Monday"})
-    assert (every.priority, every.tags, every.retries, every.count, every.backlog, every.coalesce) == (-2, ["x"], 2, 0, 0, True)
+    every = await client.queue("mail").recur(
+        digest, {"day": "Monday"}, every=3600, jid="digest", priority=-2, tags=["x"]
+    )
+    assert (every.jid, every.klass, every.queue, every.interval, every.data) == (
+        "digest",
+        "Digest",
+        "mail",
+        3600,
+        {"day": "Monday"},
+    )
+    assert (
+        every.priority,
+        every.tags,
+        every.retries,
+        every.count,
+        every.backlog,
+        every.coalesce,
+    ) == (-2, ["x"], 2, 0, 0, True)
     (instance,) = await client.queue("mail").pop(5)
-    assert (instance.jid, instance.spawned_from, instance.klass, instance.data) == ("digest-1", "digest", "Digest", {"day": "Monday"})
+    assert (instance.jid, instance.spawned_from, instance.klass, instance.data) == (
+        "digest-1",
+        "digest",
+        "Digest",
+        {"day": "Monday"},
+    )
     assert (instance.priority, instance.tags, instance.retries) == (-2, ["x"], 2)
     before = every.next
     await every.refresh()
@@ -309,13 +391,23 @@ async def test_a_recurring_job_may_begin_later(client: Client) -> None:
 
 async def test_a_recurring_job_can_be_changed_all_or_nothing(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", 1, every=60, offset=600)
-    await every.update(priority=3, retries=1, interval=120, data={"n": [1.0]}, klass="Weekly", queue="billing", backlog=4)
+    await every.update(
+        priority=3,
+        retries=1,
+        interval=120,
+        data={"n": [1.0]},
+        klass="Weekly",
+        queue="billing",
+        backlog=4,
+    )
     assert (every.priority, every.retries, every.interval, every.data, every.klass, every.queue, every.backlog, every.coalesce) == (
         3, 1, 120, {"n": [1.0]}, "Weekly", "billing", 4, False,
     )  # fmt: skip
     with pytest.raises(InvalidArgument):
         await every.update(priority=9, interval=0)
-    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+    with pytest.raises(
+        InvalidArgument, match="is not something of a recurring job that can be changed"
+    ):
         await every.update(priority=9, colour="red")
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
@@ -334,7 +426,10 @@ async def test_a_recurring_job_that_is_taken_off_makes_no_more(client: Client) -
     every = await client.queue("mail").recur("Digest", every=0.001)
     assert await client.queue("mail").pop()
     await every.cancel()
-    assert await client.queue("mail").pop() == [] and await client.queue("mail").jobs("recurring") == []
+    assert (
+        await client.queue("mail").pop() == []
+        and await client.queue("mail").jobs("recurring") == []
+    )
     with pytest.raises(NoSuchJob, match="there is no such recurring job"):
         await every.refresh()
     with pytest.raises(NoSuchJob):
@@ -356,19 +451,27 @@ async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) ->
         ({"every": float("inf")}, ValueError, "every inf"),
         ({"every": 5, "offset": -1}, (ValueError, InvalidArgument), "offset"),
         ({"every": 5, "backlog": -1}, (ValueError, InvalidArgument), "backlog"),
-        ({"every": 5, "delay": 5}, TypeError, "recur has no option delay; it has .*every, offset, cron, timezone, backlog, jid"),
+        (
+            {"every": 5, "delay": 5},
+            TypeError,
+            "recur has no option delay; it has .*every, offset, cron, timezone, backlog, jid",
+        ),
         ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
     ],
 )
-async def test_a_recurring_job_that_cannot_be_is_refused(client: Client, options: dict[str, Any], kind: type[Exception], why: str) -> None:
+async def test_a_recurring_job_that_cannot_be_is_refused(
+    client: Client, options: dict[str, Any], kind: type[Exception], why: str
+) -> None:
     data = options.pop("data", {"day": "Monday"})
     with pytest.raises(kind, match=why):
         await client.queue("mail").recur(digest, data, **options)
     assert await client.queues() == []
 
 
-async def test_a_recurring_job_that_goes_while_it_is_made_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_recurring_job_that_goes_while_it_is_made_is_told(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     queue = client.queue("mail")
     call = type(client.scripts).__call__
 
@@ -376,5 +479,7 @@ async def test_a_recurring_job_that_goes_while_it_is_made_is_told(client: Client
         return None if word == "get" else await call(scripts, command, word, **arguments)
 
     monkeypatch.setattr(type(client.scripts), "__call__", gone)
-    with pytest.raises(AioqlessError, match="recurring job often was taken off while it was being read"):
+    with pytest.raises(
+        AioqlessError, match="recurring job often was taken off while it was being read"
+    ):
         await queue.recur("Digest", every=60, jid="often")

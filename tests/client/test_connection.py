@@ -1,4 +1,5 @@
-"""Connecting: what a URL says holds for calls and subscriptions alike, and whatever Redis doesn't answer is given up in time."""
+"""Connecting: what a URL says holds for calls and subscriptions alike, and whatever Redis doesn't
+answer is given up in time."""
 
 from __future__ import annotations
 
@@ -16,11 +17,10 @@ from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 
 from aioqless import AioqlessError, Client, Job, Settings, Worker, job
-from aioqless.connection import Connection
+from aioqless.redis.connection import Connection
+from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.server import OwnServer
-
-from .proxy import Proxy
 
 
 @asynccontextmanager
@@ -69,7 +69,10 @@ async def test_a_worker_whose_subscription_met_a_silent_proxy_obeys_orders_later
     async def greet(job: Job[Any]) -> None: ...
 
     settings = Settings(queues=("mail",), allow_eviction=True)
-    async with Client(proxy.url, namespace=namespace, timeout=1.5) as behind, Worker(behind, greet, settings=settings) as worker:
+    async with (
+        Client(proxy.url, namespace=namespace, timeout=1.5) as behind,
+        Worker(behind, greet, settings=settings) as worker,
+    ):
 
         async def obeys() -> bool:
             try:
@@ -78,7 +81,9 @@ async def test_a_worker_whose_subscription_met_a_silent_proxy_obeys_orders_later
                 return False
 
         await until(obeys)
-        await until(lambda: proxy.said(b"SUBSCRIBE") == 2)  # to its own channels, and while it is idle to all that is put
+        await until(
+            lambda: proxy.said(b"SUBSCRIBE") == 2
+        )  # to its own channels, and while it is idle to all that is put
         proxy.silent = True
         seen = proxy.connections
         proxy.cut_off(b"SUBSCRIBE")
@@ -88,30 +93,44 @@ async def test_a_worker_whose_subscription_met_a_silent_proxy_obeys_orders_later
 
 
 @pytest.mark.parametrize("callers", [1, 50])
-async def test_a_timeout_bounds_a_call_with_all_its_attempts_however_many_call(callers: int) -> None:
+async def test_a_timeout_bounds_a_call_with_all_its_attempts_however_many_call(
+    callers: int,
+) -> None:
     async with mute() as url, Client(url, timeout=0.6) as client:
         began = time.monotonic()
-        came = await asyncio.gather(*(client.queue("mail").put("Greet") for _ in range(callers)), return_exceptions=True)
+        came = await asyncio.gather(
+            *(client.queue("mail").put("Greet") for _ in range(callers)), return_exceptions=True
+        )
         assert time.monotonic() - began < 2
-        assert {str(error) for error in came} == {f"can't connect to Redis at {url}: no answer within 0.2 s"}
+        assert {str(error) for error in came} == {
+            f"can't connect to Redis at {url}: no answer within 0.2 s"
+        }
         assert all(isinstance(error, exceptions.ConnectionError) for error in came)
 
 
 async def test_tls_to_a_server_without_it_says_why_nothing_came_of_it() -> None:
     async with mute() as url, Client(url.replace("redis://", "rediss://"), timeout=0.6) as client:
         began = time.monotonic()
-        with pytest.raises(exceptions.ConnectionError, match=r"within 0\.2 s\. If the server has no TLS, its URL begins with redis"):
+        with pytest.raises(
+            exceptions.ConnectionError,
+            match=r"within 0\.2 s\. If the server has no TLS, its URL begins with redis",
+        ):
             await client.queue("mail").length()
         assert time.monotonic() - began < 2
 
 
 async def test_tls_to_a_redis_without_it_says_why_nothing_came_of_it(own_server: OwnServer) -> None:
     async with Client(own_server.url.replace("redis://", "rediss://"), timeout=0.9) as client:
-        with pytest.raises(exceptions.ConnectionError, match=r"can't connect to Redis at rediss://.*: .*(no TLS|SSL|closed|reset)"):
+        with pytest.raises(
+            exceptions.ConnectionError,
+            match=r"can't connect to Redis at rediss://.*: .*(no TLS|SSL|closed|reset)",
+        ):
             await client.queue("mail").length()
 
 
-async def test_a_loop_that_was_blocked_for_longer_than_a_reply_may_take_reads_what_came_meanwhile(redis_url: str) -> None:
+async def test_a_loop_that_was_blocked_for_longer_than_a_reply_may_take_reads_what_came_meanwhile(
+    redis_url: str,
+) -> None:
     connection = Connection(redis_url, timeout=0.2)
     try:
         await connection.execute("PING")
@@ -140,7 +159,9 @@ async def test_callers_wait_while_the_other_end_takes_nothing(until: Until) -> N
     async with server:
         sent = []
         for _ in range(100):
-            sent.append(asyncio.ensure_future(connection.execute("SET", "key", "x" * 1_000_000 + "END")))
+            sent.append(
+                asyncio.ensure_future(connection.execute("SET", "key", "x" * 1_000_000 + "END"))
+            )
             await until(lambda: connection._wire)  # not in one turn of the loop, which is one write
             await asyncio.sleep(0.001)
         wire = connection._wire
@@ -156,7 +177,9 @@ async def test_callers_wait_while_the_other_end_takes_nothing(until: Until) -> N
 
 
 @pytest.mark.parametrize("wanted", ["", "/3", "?client_name=me"])
-async def test_a_redis_with_too_many_clients_is_away_and_not_refusing(own_server: OwnServer, full: blocking.Redis, wanted: str) -> None:
+async def test_a_redis_with_too_many_clients_is_away_and_not_refusing(
+    own_server: OwnServer, full: blocking.Redis, wanted: str
+) -> None:
     async with Client(f"{own_server.url}{wanted}", timeout=2) as client:
         with pytest.raises(exceptions.ConnectionError) as told:
             await client.queue("mail").put("Greet")
@@ -168,7 +191,11 @@ async def test_a_redis_with_too_many_clients_is_away_and_not_refusing(own_server
 
 @pytest.mark.parametrize("login", ["", ":s3cret@"])
 async def test_a_worker_that_starts_while_redis_has_too_many_clients_waits_for_a_place(
-    own_server: OwnServer, full: blocking.Redis, until: Until, login: str, caplog: pytest.LogCaptureFixture
+    own_server: OwnServer,
+    full: blocking.Redis,
+    until: Until,
+    login: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     ran: list[str] = []
 
@@ -190,7 +217,9 @@ async def test_a_worker_that_starts_while_redis_has_too_many_clients_waits_for_a
         await working
 
 
-async def test_a_redis_that_runs_a_long_script_is_away_in_the_greeting(own_server: OwnServer, until: Until) -> None:
+async def test_a_redis_that_runs_a_long_script_is_away_in_the_greeting(
+    own_server: OwnServer, until: Until
+) -> None:
     async with Redis.from_url(own_server.url) as other, Redis.from_url(own_server.url) as admin:
         await other.ping()
         await admin.config_set("busy-reply-threshold", 10)
@@ -229,8 +258,12 @@ async def test_a_url_names_the_connections_of_a_client(redis_url: str, namespace
         assert {"me", "me.redis"} <= await names_of(client)
 
 
-@pytest.mark.parametrize(("said", "kept"), [("", 1), ("?socket_keepalive=true", 1), ("?socket_keepalive=false", 0)])
-async def test_a_url_says_whether_an_idle_connection_is_kept_alive(own_server: OwnServer, said: str, kept: int) -> None:
+@pytest.mark.parametrize(
+    ("said", "kept"), [("", 1), ("?socket_keepalive=true", 1), ("?socket_keepalive=false", 0)]
+)
+async def test_a_url_says_whether_an_idle_connection_is_kept_alive(
+    own_server: OwnServer, said: str, kept: int
+) -> None:
     connection = Connection(f"{own_server.url}{said}")
     await connection.execute("PING")
     assert connection._wire is not None and connection._wire._transport is not None
@@ -240,7 +273,10 @@ async def test_a_url_says_whether_an_idle_connection_is_kept_alive(own_server: O
 
 
 async def test_a_url_says_how_long_connecting_may_take() -> None:
-    async with mute() as url, Client(f"{url}?socket_connect_timeout=0.1&socket_timeout=60") as client:
+    async with (
+        mute() as url,
+        Client(f"{url}?socket_connect_timeout=0.1&socket_timeout=60") as client,
+    ):
         began = time.monotonic()
         with pytest.raises(exceptions.ConnectionError, match=r"no answer within 0\.1 s"):
             await client.queue("mail").length()
@@ -259,12 +295,17 @@ class Rotating(CredentialProvider):
         return (self.password,)
 
 
-async def test_a_provider_is_asked_for_the_password_of_each_connection(own_server: OwnServer) -> None:
+async def test_a_provider_is_asked_for_the_password_of_each_connection(
+    own_server: OwnServer,
+) -> None:
     provider = Rotating()
     with blocking.Redis.from_url(own_server.url) as admin:
         for provider.password in ("first", "second"):
             admin.config_set("requirepass", provider.password)
-            async with Client(own_server.url, credentials=provider) as client, client.events.all() as events:
+            async with (
+                Client(own_server.url, credentials=provider) as client,
+                client.events.all() as events,
+            ):
                 await client.queue("mail").put("Greet", jid=provider.password)
                 assert (await anext(events)).jid == provider.password
 
@@ -274,6 +315,11 @@ async def test_a_provider_that_fails_is_away_and_told() -> None:
         async def get_credentials_async(self) -> tuple[str]:
             raise KeyError("no token")
 
-    async with Proxy("redis://127.0.0.1:1") as proxy, Client(proxy.url, credentials=Failing(), timeout=1) as client:
-        with pytest.raises(exceptions.ConnectionError, match=r"can't connect to Redis at .*no token"):
+    async with (
+        Proxy("redis://127.0.0.1:1") as proxy,
+        Client(proxy.url, credentials=Failing(), timeout=1) as client,
+    ):
+        with pytest.raises(
+            exceptions.ConnectionError, match=r"can't connect to Redis at .*no token"
+        ):
             await client.queue("mail").length()

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, HasDependents, InvalidArgument, InvalidData, Job, LockLost, NewJob, NoSuchJob, WrongState
+from aioqless import (
+    Client,
+    HasDependents,
+    InvalidArgument,
+    InvalidData,
+    Job,
+    LockLost,
+    NewJob,
+    NoSuchJob,
+    WrongState,
+)
 
 
 async def put(client: Client, jid: str = "a", data: Any = None, **options: Any) -> Job[Any]:
@@ -35,7 +45,9 @@ async def test_a_job_that_is_not_there_is_none(client: Client) -> None:
         await job.refresh()
 
 
-async def test_several_come_in_the_order_asked_and_those_that_are_not_there_are_left_out(client: Client) -> None:
+async def test_several_come_in_the_order_asked_and_those_that_are_not_there_are_left_out(
+    client: Client,
+) -> None:
     for jid in "abc":
         await put(client, jid)
     assert [job.jid for job in await client.jobs.multiget("c", "nobody", "a")] == ["c", "a"]
@@ -48,13 +60,24 @@ async def test_a_jobs_life_is_told_by_events_and_by_stages(client: Client) -> No
     (job,) = await client.queue("billing").pop(worker="w2")
     await job.fail("typo", "no such word")
     await job.refresh()
-    assert [event["what"] for event in job.events] == ["put", "popped", "done", "put", "popped", "failed"]
+    assert [event["what"] for event in job.events] == [
+        "put",
+        "popped",
+        "done",
+        "put",
+        "popped",
+        "failed",
+    ]
     assert all(abs(event["when"] - time.time()) < 60 for event in job.events)
     assert [(stage["q"], stage.get("worker"), "done" in stage, "failed" in stage) for stage in job.history] == [
         ("mail", client.name, True, False), ("billing", "w2", False, True),
     ]  # fmt: skip
     assert job.whole.events_total == 6
-    assert job.failure and (job.failure.group, job.failure.message, job.failure.worker) == ("typo", "no such word", "w2")
+    assert job.failure and (job.failure.group, job.failure.message, job.failure.worker) == (
+        "typo",
+        "no such word",
+        "w2",
+    )
     assert abs(job.failure.when - time.time()) < 60
 
 
@@ -78,7 +101,10 @@ async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
         await (await running(client, jid)).fail("typo" if jid != "c" else "other", f"about {jid}")
     assert await client.jobs.failed() == {"typo": 2, "other": 1}
     total, jobs = await client.jobs.failed_in("typo")
-    assert (total, [(job.jid, job.failure and job.failure.message) for job in jobs]) == (2, [("b", "about b"), ("a", "about a")])
+    assert (total, [(job.jid, job.failure and job.failure.message) for job in jobs]) == (
+        2,
+        [("b", "about b"), ("a", "about a")],
+    )
     total, jobs = await client.jobs.failed_in("typo", start=1, limit=1)
     assert (total, [job.jid for job in jobs]) == (2, ["a"])
     assert await client.jobs.failed_in("nothing") == (0, [])
@@ -95,8 +121,13 @@ async def test_completing_ends_it_and_stores_data_that_were_changed(client: Clie
     assert (job.state, job.data, job.queue) == ("complete", {"n": 2}, "")
 
 
-@pytest.mark.parametrize(("options", "state"), [({}, "waiting"), ({"delay": 600}, "scheduled"), ({"depends": ["b"]}, "depends")])
-async def test_completing_may_send_it_on(client: Client, options: dict[str, Any], state: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "state"),
+    [({}, "waiting"), ({"delay": 600}, "scheduled"), ({"depends": ["b"]}, "depends")],
+)
+async def test_completing_may_send_it_on(
+    client: Client, options: dict[str, Any], state: str
+) -> None:
     job = await running(client)
     await put(client, "b")
     assert await job.complete("billing", **options) == state
@@ -192,8 +223,14 @@ async def test_what_does_not_run_cannot_be_ended(client: Client, verb: str) -> N
 
 @pytest.mark.parametrize("state", ["waiting", "complete", "failed", "scheduled"])
 @pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_holders_verbs_on_a_job_that_nobody_holds_are_refused_for_its_state(client: Client, verb: str, state: str) -> None:
-    held = await running(client) if state in ("complete", "failed") else await put(client, delay=60 if state == "scheduled" else 0)
+async def test_holders_verbs_on_a_job_that_nobody_holds_are_refused_for_its_state(
+    client: Client, verb: str, state: str
+) -> None:
+    held = (
+        await running(client)
+        if state in ("complete", "failed")
+        else await put(client, delay=60 if state == "scheduled" else 0)
+    )
     if state == "complete":
         await held.complete()
     elif state == "failed":
@@ -224,10 +261,14 @@ async def test_a_cancelled_job_is_gone(client: Client) -> None:
     assert await job.cancel() is False
 
 
-async def test_a_job_that_others_depend_on_is_cancelled_with_them_or_not_at_all(client: Client) -> None:
+async def test_a_job_that_others_depend_on_is_cancelled_with_them_or_not_at_all(
+    client: Client,
+) -> None:
     first = await put(client)
     await put(client, "b", depends=["a"])
-    with pytest.raises(HasDependents, match="a job that depends on it is not among those to cancel") as held:
+    with pytest.raises(
+        HasDependents, match="a job that depends on it is not among those to cancel"
+    ) as held:
         await first.cancel()
     assert held.value.detail["dependent"] == "b"
     assert (await first.refresh()).dependents == ["b"]
@@ -295,7 +336,10 @@ async def test_what_it_waits_for_can_be_changed_while_it_waits(client: Client) -
     await job.depend("c", "d", "nobody")
     assert sorted((await job.refresh()).dependencies) == ["b", "c", "d"]
     await job.undepend("b")
-    assert sorted((await job.refresh()).dependencies) == ["c", "d"] and job.whole.dependencies_total == 2
+    assert (
+        sorted((await job.refresh()).dependencies) == ["c", "d"]
+        and job.whole.dependencies_total == 2
+    )
     await job.undepend()
     assert (await job.refresh()).state == "waiting"
     with pytest.raises(WrongState, match="the job does not wait for others"):
@@ -352,7 +396,9 @@ async def test_events_of_ones_own_are_in_its_history(client: Client) -> None:
         await job.log("too late")
 
 
-async def test_odd_names_of_others_can_be_asked_for_and_are_told_as_they_are(client: Client) -> None:
+async def test_odd_names_of_others_can_be_asked_for_and_are_told_as_they_are(
+    client: Client,
+) -> None:
     for jid in ("\udcff", "ä" * 150, "a\nb", "a" * 600):
         assert await client.jobs.get(jid) is None
         with pytest.raises(NoSuchJob):
@@ -370,6 +416,8 @@ async def test_false_and_nan_in_changed_data_are_refused_and_the_job_stays(clien
 
 async def test_a_thousand_jobs_may_be_cancelled_at_once_and_no_more(client: Client) -> None:
     jids = await client.queue("mail").put_many(NewJob("Greet") for _ in range(1000))
-    with pytest.raises(InvalidArgument, match="has more than 1000 entries; call again for the others"):
+    with pytest.raises(
+        InvalidArgument, match="has more than 1000 entries; call again for the others"
+    ):
         await client.jobs.cancel(*jids, "one-more")
     assert len(await client.jobs.cancel(*jids)) == 1000

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import AlreadyThere, Client, InvalidData, Job, NewJob, job
-from aioqless.puts.terms import Terms
+from aioqless.client.put.constraints import Terms
 
 
 @job(klass="Sync", unique=("customer",), limit_key=("customer",), limit=1)
@@ -23,7 +23,9 @@ async def call(job: Job[Any], path: str) -> None: ...
 async def digest(job: Job[Any]) -> None: ...
 
 
-async def test_a_put_whose_key_is_had_returns_the_jid_of_the_job_that_has_it(client: Client) -> None:
+async def test_a_put_whose_key_is_had_returns_the_jid_of_the_job_that_has_it(
+    client: Client,
+) -> None:
     mail = client.queue("mail")
     first = await mail.put("Greet", unique="a")
     assert await mail.put("Greet", unique="a", jid="second") == first
@@ -45,7 +47,9 @@ async def test_a_put_can_be_told_to_raise(client: Client) -> None:
 
 async def test_a_key_is_drawn_from_the_data_for_each_klass_apart(client: Client) -> None:
     mail = client.queue("mail")
-    jids = await mail.put_many([NewJob(sync, {"customer": 7}), sync.data(7, full=True), sync.data(customer=8)])
+    jids = await mail.put_many(
+        [NewJob(sync, {"customer": 7}), sync.data(7, full=True), sync.data(customer=8)]
+    )
     assert (jids[0] == jids[1], len(set(jids))) == (True, 2)
     assert await mail.put("Other", {"customer": 7}, unique=("customer",)) not in jids
     assert await mail.put("Sync", {"customer": 7, "x": 1}, unique=("customer",)) == jids[0]
@@ -68,7 +72,10 @@ async def test_no_field_at_all_stands_for_the_klass(client: Client) -> None:
 async def test_a_default_of_the_function_counts_as_given() -> None:
     terms = Terms(unique=("customer", "full"))
     said, silent = ({"customer": 1, "full": False}, {"customer": 1})
-    keys = [terms.drawn("Sync", lambda data=data: sync.values(json.dumps(data).encode())) for data in (said, silent)]
+    keys = [
+        terms.drawn("Sync", lambda data=data: sync.values(json.dumps(data).encode()))
+        for data in (said, silent)
+    ]
     assert keys[0] == keys[1]
 
 
@@ -105,7 +112,11 @@ async def test_a_recurring_job_leaves_out_instances_whose_key_is_had(client: Cli
         ({"unique": ""}, ValueError, "unique must not be empty"),
         ({"unique": "k", "unique_for": 0}, ValueError, "unique_for must be more than 0"),
         ({"unique": "k", "unique_until": "never"}, ValueError, "unique_until must be"),
-        ({"unique": "k", "unique_until": "done", "unique_for": 5}, ValueError, "exclude each other"),
+        (
+            {"unique": "k", "unique_until": "done", "unique_for": 5},
+            ValueError,
+            "exclude each other",
+        ),
         ({"unique_for": 5}, ValueError, "say which, by unique"),
     ],
 )
@@ -119,9 +130,13 @@ async def test_what_cannot_be_is_refused_at_once_by_put_and_by_job(
 
 
 async def test_a_key_drawn_from_what_is_not_there_is_refused(client: Client) -> None:
-    with pytest.raises(InvalidData, match="unique of Greet is drawn from 'customer', which the data don't have"):
+    with pytest.raises(
+        InvalidData, match="unique of Greet is drawn from 'customer', which the data don't have"
+    ):
         await client.queue("mail").put("Greet", {"x": 1}, unique=("customer",))
-    with pytest.raises(ValueError, match="a key is drawn from custmer, but the function takes customer"):
+    with pytest.raises(
+        ValueError, match="a key is drawn from custmer, but the function takes customer"
+    ):
 
         @job(unique=("custmer",))
         async def wrong(job: Job[Any], customer: int) -> None: ...

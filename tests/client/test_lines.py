@@ -1,4 +1,5 @@
-"""Lines to Redis break, stall and are held on to: no call is carried out twice, and none is taken for refused that got through."""
+"""Lines to Redis break, stall and are held on to: no call is carried out twice, and none is taken
+for refused that got through."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ from redis import exceptions
 
 from aioqless import Client, Job, NewJob
 from aioqless.errors import StaleRequest
+from tests.client.proxy import Proxy
+from tests.client.spoils import Spoil, spoils, warm
 from tests.conftest import Until
-
-from .proxy import Proxy
-from .spoils import Spoil, spoils, warm
 
 
 @spoils
-async def test_a_job_is_put_once(client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil) -> None:
+async def test_a_job_is_put_once(
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+) -> None:
     await warm(client)
     spoil(proxy)
     jid = await spoiled.queue("mail").put("Greet")
@@ -30,7 +32,9 @@ async def test_a_job_is_put_once(client: Client, spoiled: Client, proxy: Proxy, 
 
 
 @spoils
-async def test_many_jobs_are_put_once(client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil) -> None:
+async def test_many_jobs_are_put_once(
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+) -> None:
     await warm(client)
     spoil(proxy)
     jids = await spoiled.queue("mail").put_many(NewJob("Greet") for _ in range(150))
@@ -39,7 +43,9 @@ async def test_many_jobs_are_put_once(client: Client, spoiled: Client, proxy: Pr
 
 
 @spoils
-async def test_a_pop_locks_no_more_jobs_than_it_returns(client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil) -> None:
+async def test_a_pop_locks_no_more_jobs_than_it_returns(
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+) -> None:
     await warm(client)
     for jid in "ab":
         await client.queue("mail").put("Greet", jid=jid)
@@ -94,7 +100,9 @@ async def test_an_end_that_got_through_is_not_reported_lost_nor_counted_twice(
 
 
 @spoils
-async def test_unfailing_moves_no_more_than_was_asked_for(client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil) -> None:
+async def test_unfailing_moves_no_more_than_was_asked_for(
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+) -> None:
     await warm(client)
     for jid in "ab":
         await client.queue("mail").put("Greet", jid=jid)
@@ -133,10 +141,15 @@ async def test_a_redis_that_never_answers_is_given_up(proxy: Proxy, namespace: s
             await client.queue("mail").length()
 
 
-async def test_a_redis_that_is_not_there_is_told_with_its_address_but_not_its_password(proxy: Proxy) -> None:
+async def test_a_redis_that_is_not_there_is_told_with_its_address_but_not_its_password(
+    proxy: Proxy,
+) -> None:
     await proxy.close()
     async with Client(f"redis://user:secret@127.0.0.1:{proxy.port}") as client:
-        with pytest.raises(exceptions.ConnectionError, match=rf"can't connect to Redis at .*127\.0\.0\.1:{proxy.port}") as told:
+        with pytest.raises(
+            exceptions.ConnectionError,
+            match=rf"can't connect to Redis at .*127\.0\.0\.1:{proxy.port}",
+        ) as told:
             await client.queue("mail").length()
     assert "secret" not in str(told.value)
 
@@ -160,12 +173,35 @@ async def test_a_repeated_request_that_comes_late_is_not_carried_out(client: Cli
 
 
 async def test_calls_side_by_side_have_identities_of_their_own(client: Client) -> None:
-    jobs = await asyncio.gather(*(client.scripts("put", queue="mail", jid=f"j{n}", klass="K", data="1", delay=0) for n in range(50)))
+    jobs = await asyncio.gather(
+        *(
+            client.scripts("put", queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
+            for n in range(50)
+        )
+    )
     assert jobs == [f"j{n}" for n in range(50)]
-    kept = [key async for key in client.redis.scan_iter(f"{client.namespace}:x:request:*", count=1000)]
+    kept = [
+        key async for key in client.redis.scan_iter(f"{client.namespace}:x:request:*", count=1000)
+    ]
     for _ in range(3):
-        await asyncio.gather(*(client.scripts("put", queue="mail", jid=f"j{n}", klass="K", data="1", delay=0) for n in range(50)))
-    assert len([key async for key in client.redis.scan_iter(f"{client.namespace}:x:request:*", count=1000)]) == len(kept) == 50
+        await asyncio.gather(
+            *(
+                client.scripts("put", queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
+                for n in range(50)
+            )
+        )
+    assert (
+        len(
+            [
+                key
+                async for key in client.redis.scan_iter(
+                    f"{client.namespace}:x:request:*", count=1000
+                )
+            ]
+        )
+        == len(kept)
+        == 50
+    )
 
 
 async def test_flushing_the_scripts_goes_unnoticed(client: Client) -> None:
@@ -181,16 +217,25 @@ async def test_flushing_the_scripts_goes_unnoticed(client: Client) -> None:
         assert len(await client.jobs.complete()) == number + 1
 
 
-async def test_flushing_the_scripts_between_and_during_many_calls_goes_unnoticed(client: Client) -> None:
+async def test_flushing_the_scripts_between_and_during_many_calls_goes_unnoticed(
+    client: Client,
+) -> None:
     async def flush() -> None:
         for _ in range(20):
             await client.redis.script_flush()
 
-    jids, _ = await asyncio.gather(asyncio.gather(*(client.queue(f"q{n % 7}").put("Greet") for n in range(100))), flush())
-    assert len(set(jids)) == 100 and sum([await client.queue(f"q{n}").length() for n in range(7)]) == 100
+    jids, _ = await asyncio.gather(
+        asyncio.gather(*(client.queue(f"q{n % 7}").put("Greet") for n in range(100))), flush()
+    )
+    assert (
+        len(set(jids)) == 100
+        and sum([await client.queue(f"q{n}").length() for n in range(7)]) == 100
+    )
 
 
-async def test_a_call_that_is_cancelled_at_any_moment_leaves_the_client_usable(client: Client, spoiled: Client, proxy: Proxy) -> None:
+async def test_a_call_that_is_cancelled_at_any_moment_leaves_the_client_usable(
+    client: Client, spoiled: Client, proxy: Proxy
+) -> None:
     """Replies are not mixed up: each of the calls beside it and after it gets its own."""
     chance = random.Random(7)
     mail = spoiled.queue("mail")
@@ -198,7 +243,12 @@ async def test_a_call_that_is_cancelled_at_any_moment_leaves_the_client_usable(c
     for jid in "abcdef":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
     for number in range(150):
-        calls = [mail.put("Greet", jid=f"j{number}"), spoiled.jobs.get("b"), mail.length(), mail.counts()]
+        calls = [
+            mail.put("Greet", jid=f"j{number}"),
+            spoiled.jobs.get("b"),
+            mail.length(),
+            mail.counts(),
+        ]
         victim = asyncio.ensure_future(chance.choice(calls))
         beside = asyncio.ensure_future(spoiled.jobs.get("c"))
         for call in calls:
@@ -213,7 +263,9 @@ async def test_a_call_that_is_cancelled_at_any_moment_leaves_the_client_usable(c
     assert await mail.length() == len(set(await client.queue("mail").jobs("waiting", count=1000)))
 
 
-async def test_leaving_the_client_ends_its_connections_and_what_was_under_way(proxy: Proxy, namespace: str, until: Until) -> None:
+async def test_leaving_the_client_ends_its_connections_and_what_was_under_way(
+    proxy: Proxy, namespace: str, until: Until
+) -> None:
     async with Client(proxy.url, namespace=namespace) as client:
         await client.queue("mail").put("Greet")
         proxy.delay, proxy.seconds = 1, 5

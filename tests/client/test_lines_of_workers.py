@@ -8,10 +8,9 @@ import pytest
 import structlog
 
 from aioqless import Client, Job, LockLost, Settings, Worker, WrongState, job
+from tests.client.proxy import Proxy
+from tests.client.spoils import Spoil, spoils
 from tests.conftest import Until
-
-from .proxy import Proxy
-from .spoils import Spoil, spoils
 
 
 @pytest.fixture
@@ -29,7 +28,12 @@ def lines() -> Any:
 
 @spoils
 async def test_a_worker_runs_each_job_once_whatever_the_line_does(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil, until: Until, lines: list[dict[str, Any]]
+    client: Client,
+    spoiled: Client,
+    proxy: Proxy,
+    spoil: Spoil,
+    until: Until,
+    lines: list[dict[str, Any]],
 ) -> None:
     ran: list[str] = []
 
@@ -41,11 +45,19 @@ async def test_a_worker_runs_each_job_once_whatever_the_line_does(
 
     for number in range(12):
         await client.queue("mail").put(greet, jid=f"j{number}")
-    async with Worker(spoiled, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)):
+    async with Worker(
+        spoiled, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)
+    ):
         await until(lambda: client.jobs.complete(count=100))
-        await until(lambda: len([line for line in lines if line["event"] == "job.completed"]) == 12, 15)
+        await until(
+            lambda: len([line for line in lines if line["event"] == "job.completed"]) == 12, 15
+        )
     assert sorted(ran) == sorted(f"j{number}" for number in range(12))
-    assert not [line for line in lines if line["event"] in ("job.lock_lost", "job.refused", "job.outcome_dropped")]
+    assert not [
+        line
+        for line in lines
+        if line["event"] in ("job.lock_lost", "job.refused", "job.outcome_dropped")
+    ]
 
 
 async def test_jobs_that_were_locked_by_a_pop_whose_reply_was_lost_in_an_outage_are_run_by_the_next(

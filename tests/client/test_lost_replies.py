@@ -1,4 +1,5 @@
-"""Whatever a client does, and whichever reply is lost: it is done once, and the caller gets the answer as if nothing had been."""
+"""Whatever a client does, and whichever reply is lost: it is done once, and the caller gets the
+answer as if nothing had been."""
 
 from __future__ import annotations
 
@@ -11,21 +12,36 @@ from typing import Any, TypeAlias
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Fail, Job, NewJob, Next, QueueFull, RecurringJob, Retry, Settings, Worker, chain, group
+from aioqless import (
+    Client,
+    Fail,
+    Job,
+    NewJob,
+    Next,
+    QueueFull,
+    RecurringJob,
+    Retry,
+    Settings,
+    Worker,
+    chain,
+    group,
+)
 from aioqless import job as handler
-from aioqless.archive import Archive
-from aioqless.scripts import Scripts
-from aioqless.scripts import scripts as sending
-from aioqless.scripts.compose import compose
-from aioqless.scripts.header import command_names, read_command
+from aioqless.client.archive import Archive
+from aioqless.store import Scripts
+from aioqless.store import scripts as sending
+from aioqless.store.composer import compose
+from aioqless.store.header import command_names, read_command
+from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.lua.story import Story
 from tests.server import OwnServer
 
-from .proxy import Proxy
-
 Operation: TypeAlias = Callable[[Client], Awaitable[Any]]
-ONLY_PUBLISH = {"order", "answer"}  # an order that is heard twice asks for the same, and the first answer counts
+ONLY_PUBLISH = {
+    "order",
+    "answer",
+}  # an order that is heard twice asks for the same, and the first answer counts
 
 
 class Clock:
@@ -102,8 +118,9 @@ BEATS = [{"jid": "a"}, {"jid": "c"}]
 ENDS = [{"jid": "a", "queue": "mail"}]
 TICKS = [{"jid": "night", "tick": 90000, "at": 90000, "next": 99999}]
 
-# What a client can do, by the command that it is done with, in a world where ann runs `a` and `b`, bob runs `c`, `idle` waits, `held` waits
-# for `a`, `bad` has failed, `r` recurs and `resting` is paused.
+# What a client can do, by the command that it is done with, in a world where ann runs `a` and `b`,
+# bob runs `c`, `idle` waits, `held` waits for `a`, `bad` has failed, `r` recurs and `resting` is
+# paused.
 OPERATIONS: list[tuple[str, str, Operation]] = [
     ("put", "put", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="new", tags=["x"], delay=5))),
     ("put", "put again", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="a"))),
@@ -193,14 +210,20 @@ async def build(client: Client, clock: Clock) -> None:
     await client.config.set("grace-period", 5)
     await client.queue("post").pause()
     await client.redis.delete("there:queue:mail")
-    await client.redis.lpush("there:queue:mail", *[f'{{"class":"K","args":[],"jid":"sidekiq{number}"}}' for number in range(3)])
+    await client.redis.lpush(
+        "there:queue:mail",
+        *[f'{{"class":"K","args":[],"jid":"sidekiq{number}"}}' for number in range(3)],
+    )
 
 
 def plain(answer: Any) -> Any:
     """An answer as values that can be compared."""
     match answer:
         case Job() | RecurringJob():
-            return {name: getattr(answer, name) for name in ("jid", "queue", "klass", "priority", "tags")}
+            return {
+                name: getattr(answer, name)
+                for name in ("jid", "queue", "klass", "priority", "tags")
+            }
         case list() | tuple():
             return [plain(each) for each in answer]
         case Exception():
@@ -217,7 +240,8 @@ async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Clien
 
 
 async def contents(client: Client) -> dict[str, Any]:
-    """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it takes no time; so have entries."""
+    """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it
+    takes no time; so have entries."""
     found = await Story(client.scripts, client.redis).everything()
     for stream in {"x:archive", "x:trail"} & found.keys():
         found[stream] = [fields for _, fields in found[stream]]
@@ -226,9 +250,18 @@ async def contents(client: Client) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("command", "does"), [(row[0], row[2]) for row in OPERATIONS], ids=[row[1] for row in OPERATIONS])
+@pytest.mark.parametrize(
+    ("command", "does"),
+    [(row[0], row[2]) for row in OPERATIONS],
+    ids=[row[1] for row in OPERATIONS],
+)
 async def test_an_operation_each_of_whose_replies_is_lost_once_is_done_once_and_answered(
-    redis_url: str, namespace: str, proxy: Proxy, command: str, does: Operation, monkeypatch: pytest.MonkeyPatch
+    redis_url: str,
+    namespace: str,
+    proxy: Proxy,
+    command: str,
+    does: Operation,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[str] = []
     prepare = Scripts.prepare
@@ -274,13 +307,22 @@ async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
         return Next("post") if how == "next" and job.queue == "mail" else None
 
     hows = ["complete", "fail", "retry", "next"] * 10
-    jids = await client.queue("mail").put_many(NewJob(end, {"how": how}, jid=f"{how}-{n}") for n, how in enumerate(hows))
+    jids = await client.queue("mail").put_many(
+        NewJob(end, {"how": how}, jid=f"{how}-{n}") for n, how in enumerate(hows)
+    )
     proxy.about, proxy.drop_firsts = b"EVAL", True
-    async with Worker(spoiled, end, settings=Settings(queues=("mail", "post"), poll=0.1, reconnect=0.01, reconnect_max=0.02)):
+    async with Worker(
+        spoiled,
+        end,
+        settings=Settings(queues=("mail", "post"), poll=0.1, reconnect=0.01, reconnect_max=0.02),
+    ):
         await until(lambda: client.jobs.failed(), 30)
 
         async def through() -> bool:
-            return {found.state for found in await client.jobs.multiget(*jids)} <= {"complete", "failed"}
+            return {found.state for found in await client.jobs.multiget(*jids)} <= {
+                "complete",
+                "failed",
+            }
 
         await until(through, 30)
         proxy.drop_firsts = False
@@ -290,11 +332,17 @@ async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
     assert await client.check() == []
 
 
-@pytest.mark.parametrize(("command", "put"), [(row[0], row[2]) for row in OPERATIONS if row[1] in NEW], ids=NEW)
+@pytest.mark.parametrize(
+    ("command", "put"), [(row[0], row[2]) for row in OPERATIONS if row[1] in NEW], ids=NEW
+)
 async def test_a_put_whose_reply_is_lost_just_before_memory_is_full_is_not_taken_for_refused(
     own_server: OwnServer, monkeypatch: pytest.MonkeyPatch, command: str, put: Operation
 ) -> None:
-    async with Proxy(own_server.url) as proxy, world(own_server.url, "good") as undisturbed, world(proxy.url, "bad") as client:
+    async with (
+        Proxy(own_server.url) as proxy,
+        world(own_server.url, "good") as undisturbed,
+        world(proxy.url, "bad") as client,
+    ):
         await undisturbed.redis.script_load(compose(command, "bad").text)
         answer = plain(await put(undisturbed))
         sleep = asyncio.sleep
@@ -310,8 +358,14 @@ async def test_a_put_whose_reply_is_lost_just_before_memory_is_full_is_not_taken
         assert await contents(client) == await contents(undisturbed)
 
 
-async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_then(own_server: OwnServer) -> None:
-    async with Proxy(own_server.url) as proxy, Client(proxy.url) as client, Client(own_server.url) as direct:
+async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_then(
+    own_server: OwnServer,
+) -> None:
+    async with (
+        Proxy(own_server.url) as proxy,
+        Client(proxy.url) as client,
+        Client(own_server.url) as direct,
+    ):
         await client.queue("mail").put("Greet")
         await direct.redis.config_set("maxmemory", 1)
         proxy.about, proxy.cut = b"EVAL", 1

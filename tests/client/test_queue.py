@@ -10,7 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless import Cleared, Client, InvalidArgument, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
+from aioqless import (
+    Cleared,
+    Client,
+    InvalidArgument,
+    InvalidData,
+    Job,
+    NewJob,
+    NoSuchJob,
+    chain,
+    group,
+    job,
+)
 from tests.conftest import Until
 
 
@@ -24,24 +35,57 @@ async def resize(job: Job[Any], path: str, width: int = 100) -> None: ...
 async def test_a_put_job_is_there_with_all_it_was_given(client: Client) -> None:
     await client.queue("elsewhere").put("Other", jid="first")
     jid = await client.queue("mail").put(
-        "Greet", {"name": "Ada"}, jid="a", delay=600, priority=-3, tags=["x", "y"], retries=1, depends=["first"]
+        "Greet",
+        {"name": "Ada"},
+        jid="a",
+        delay=600,
+        priority=-3,
+        tags=["x", "y"],
+        retries=1,
+        depends=["first"],
     )
     found = await client.jobs.get(jid)
-    assert found and (found.jid, found.klass, found.queue, found.data) == ("a", "Greet", "mail", {"name": "Ada"})
-    assert (found.state, found.priority, found.tags, found.retries, found.remaining) == ("depends", -3, ["x", "y"], 1, 1)
-    assert (found.dependencies, found.worker, found.expires, found.failure, found.tracked) == (["first"], "", 0, None, False)
+    assert found and (found.jid, found.klass, found.queue, found.data) == (
+        "a",
+        "Greet",
+        "mail",
+        {"name": "Ada"},
+    )
+    assert (found.state, found.priority, found.tags, found.retries, found.remaining) == (
+        "depends",
+        -3,
+        ["x", "y"],
+        1,
+        1,
+    )
+    assert (found.dependencies, found.worker, found.expires, found.failure, found.tracked) == (
+        ["first"],
+        "",
+        0,
+        None,
+        False,
+    )
 
 
 async def test_a_new_job_is_put_with_options_on_top_of_its_own(client: Client) -> None:
-    jid = await client.queue("mail").put(dataclasses.replace(resize.data(path="a.png"), delay=600, tags=["x"]), delay=0)
+    jid = await client.queue("mail").put(
+        dataclasses.replace(resize.data(path="a.png"), delay=600, tags=["x"]), delay=0
+    )
     found = await client.jobs.get(jid)
-    assert found and (found.klass, found.data, found.state, found.tags) == ("Resize", {"path": "a.png"}, "waiting", ["x"])
+    assert found and (found.klass, found.data, found.state, found.tags) == (
+        "Resize",
+        {"path": "a.png"},
+        "waiting",
+        ["x"],
+    )
 
 
 async def test_context_travels_with_a_job(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put("Greet", jid="a", context={"traceparent": "00-1-2-01"})
-    await mail.put_many([NewJob("Greet", jid="b", context={"traceparent": "00-3-4-01"}), NewJob("Greet", jid="c")])
+    await mail.put_many(
+        [NewJob("Greet", jid="b", context={"traceparent": "00-3-4-01"}), NewJob("Greet", jid="c")]
+    )
     read = {jid: job.context for jid in "abc" if (job := await client.jobs.get(jid))}
     assert read == {job.jid: job.context for job in await mail.pop(3)}
     assert read == {"a": {"traceparent": "00-1-2-01"}, "b": {"traceparent": "00-3-4-01"}, "c": {}}
@@ -52,17 +96,26 @@ async def test_a_client_makes_the_context_of_jobs_that_are_put_without_one(clien
     mail = client.queue("mail")
     await mail.put("Greet")
     await mail.put_many([NewJob("Greet"), NewJob("Greet", context={"own": "1"})])
-    assert [job.context for job in await mail.pop(3)] == [{"traceparent": "00-Greet-2-01"}] * 2 + [{"own": "1"}]
+    assert [job.context for job in await mail.pop(3)] == [{"traceparent": "00-Greet-2-01"}] * 2 + [
+        {"own": "1"}
+    ]
 
 
-@pytest.mark.parametrize(("context", "error"), [({"a": 1}, TypeError), ("a", TypeError), ({"a": "x" * 5_000}, InvalidData)])
-async def test_a_context_that_is_not_a_few_texts_is_refused(client: Client, context: Any, error: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("context", "error"),
+    [({"a": 1}, TypeError), ("a", TypeError), ({"a": "x" * 5_000}, InvalidData)],
+)
+async def test_a_context_that_is_not_a_few_texts_is_refused(
+    client: Client, context: Any, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         await client.queue("mail").put("Greet", context=context)
 
 
 async def test_too_large_a_context_is_refused_as_a_context(client: Client) -> None:
-    with pytest.raises(InvalidData, match=r"^context is 5,008 bytes, more than the 4,096 that it may have"):
+    with pytest.raises(
+        InvalidData, match=r"^context is 5,008 bytes, more than the 4,096 that it may have"
+    ):
         await client.queue("mail").put("Greet", context={"a": "x" * 5_000})
     assert await client.queues() == []
 
@@ -79,28 +132,42 @@ async def test_a_job_without_a_jid_gets_one_of_its_own(client: Client) -> None:
 
 async def test_a_job_without_options_waits_with_null_for_data(client: Client) -> None:
     found = await client.jobs.get(await client.queue("mail").put("Greet"))
-    assert found and (found.state, found.data, found.priority, found.tags, found.retries) == ("waiting", None, 0, [], 5)
+    assert found and (found.state, found.data, found.priority, found.tags, found.retries) == (
+        "waiting",
+        None,
+        0,
+        [],
+        5,
+    )
 
 
 async def test_a_handler_gives_its_klass_and_its_retries(client: Client) -> None:
     found = await client.jobs.get(await client.queue("mail").put(resize, {"path": "a.png"}))
-    more = await client.jobs.get(await client.queue("mail").put(resize, {"path": "a.png"}, retries=7))
+    more = await client.jobs.get(
+        await client.queue("mail").put(resize, {"path": "a.png"}, retries=7)
+    )
     assert found and more and (found.klass, found.retries, more.retries) == ("Resize", 2, 7)
 
 
 async def test_data_that_the_handler_cannot_take_are_not_put(client: Client) -> None:
-    with pytest.raises(InvalidData, match=r"Resize can't take these data: .*missing required field `path`"):
+    with pytest.raises(
+        InvalidData, match=r"Resize can't take these data: .*missing required field `path`"
+    ):
         await client.queue("mail").put(resize, {"width": 7})
     assert await client.queue("mail").length() == 0
 
 
 async def test_data_are_kept_byte_for_byte(client: Client) -> None:
     text = '{ "a" : [ ], "n" : 12345678901234567890, "f" : 1.0, "ä" : "\\u00e4" }'
-    found = await client.jobs.get(await client.queue("mail").put("Greet", msgspec.Raw(text.encode())))
+    found = await client.jobs.get(
+        await client.queue("mail").put("Greet", msgspec.Raw(text.encode()))
+    )
     assert found and found.raw_data == text
 
 
-async def test_data_at_the_clients_limit_are_put_and_larger_ones_refused(redis_url: str, namespace: str) -> None:
+async def test_data_at_the_clients_limit_are_put_and_larger_ones_refused(
+    redis_url: str, namespace: str
+) -> None:
     async with Client(redis_url, namespace=namespace, max_data=1000) as small:
         await small.queue("mail").put("Greet", "x" * 998)
         with pytest.raises(InvalidData, match="more than the client's max_data of 1,000"):
@@ -141,7 +208,10 @@ async def test_puts_side_by_side_each_get_their_own_answer(client: Client) -> No
 async def test_of_puts_side_by_side_only_the_refused_one_is_refused(client: Client) -> None:
     mail = client.queue("mail")
     answers = await asyncio.gather(
-        mail.put("Greet", jid="a"), mail.put("Greet", jid="b", priority=1e12), mail.put("Greet", jid="c"), return_exceptions=True
+        mail.put("Greet", jid="a"),
+        mail.put("Greet", jid="b", priority=1e12),
+        mail.put("Greet", jid="c"),
+        return_exceptions=True,
     )
     assert answers[0] == "a" and isinstance(answers[1], InvalidArgument) and answers[2] == "c"
     assert await mail.jobs("waiting") == ["a", "c"]
@@ -164,7 +234,10 @@ async def test_a_put_whose_caller_is_gone_is_put_nevertheless(client: Client, un
 
 
 async def test_many_are_put_in_order_with_options_of_their_own(client: Client) -> None:
-    jobs = [NewJob("Greet", {"n": n}, tags=["all", f"t{n % 2}"], delay=600 * (n == 3)) for n in range(330)]
+    jobs = [
+        NewJob("Greet", {"n": n}, tags=["all", f"t{n % 2}"], delay=600 * (n == 3))
+        for n in range(330)
+    ]
     jids = await client.queue("mail").put_many(jobs)
     assert [found.data["n"] for found in await client.jobs.multiget(*jids)] == list(range(330))
     assert await client.queue("mail").jobs("scheduled") == [jids[3]]
@@ -177,7 +250,9 @@ async def test_many_come_from_any_iterable_and_none_are_fine(client: Client) -> 
 
 
 async def test_large_ones_travel_in_calls_of_a_bounded_size(client: Client) -> None:
-    jids = await client.queue("mail").put_many(NewJob("Greet", "x" * 200_000, jid=f"j{n}") for n in range(7))
+    jids = await client.queue("mail").put_many(
+        NewJob("Greet", "x" * 200_000, jid=f"j{n}") for n in range(7)
+    )
     assert jids == [f"j{n}" for n in range(7)]
 
 
@@ -188,9 +263,16 @@ async def test_one_that_is_malformed_keeps_all_from_being_sent(client: Client) -
 
 
 async def test_one_that_a_script_refuses_is_told_and_the_others_are_put(client: Client) -> None:
-    with pytest.raises(ExceptionGroup, match="2 of 4 jobs were refused; the others were put") as refused:
+    with pytest.raises(
+        ExceptionGroup, match="2 of 4 jobs were refused; the others were put"
+    ) as refused:
         await client.queue("mail").put_many(
-            [NewJob("K", jid="a"), NewJob("K", jid="b", priority=1e12), NewJob("K", jid="c"), NewJob("K", jid="d", depends=["d"])]
+            [
+                NewJob("K", jid="a"),
+                NewJob("K", jid="b", priority=1e12),
+                NewJob("K", jid="c"),
+                NewJob("K", jid="d", depends=["d"]),
+            ]
         )
     assert [type(each) for each in refused.value.exceptions] == [InvalidArgument, InvalidArgument]
     assert [str(each) for each in refused.value.exceptions] == [
@@ -234,7 +316,11 @@ async def test_a_queue_that_cannot_be_is_refused(client: Client, name: str) -> N
     [
         ({"klass": ""}, ValueError, "klass must not be empty"),
         ({"klass": "a\x00"}, ValueError, "klass .* has a control character"),
-        ({"klass": 7}, TypeError, "klass must be a handler, which @job makes of a function, or a text, not 7"),
+        (
+            {"klass": 7},
+            TypeError,
+            "klass must be a handler, which @job makes of a function, or a text, not 7",
+        ),
         ({"klass": len}, TypeError, "klass must be a handler"),
         ({"jid": ""}, ValueError, "jid must not be empty"),
         ({"jid": "a-history"}, ValueError, "ends in one of"),
@@ -253,14 +339,18 @@ async def test_a_queue_that_cannot_be_is_refused(client: Client, name: str) -> N
         ({"colour": "red"}, TypeError, "colour"),
     ],
 )
-async def test_an_option_that_cannot_be_is_refused(client: Client, options: dict[str, Any], kind: type[Exception], why: str) -> None:
+async def test_an_option_that_cannot_be_is_refused(
+    client: Client, options: dict[str, Any], kind: type[Exception], why: str
+) -> None:
     with pytest.raises(kind, match=why):
         await client.queue("mail").put(options.pop("klass", "Greet"), **options)
     assert await client.queues() == []
 
 
 async def test_what_only_the_scripts_know_is_refused_with_what_and_why(client: Client) -> None:
-    with pytest.raises(InvalidArgument, match=r"put: retries '1\.5' is not a whole number") as refused:
+    with pytest.raises(
+        InvalidArgument, match=r"put: retries '1\.5' is not a whole number"
+    ) as refused:
         await client.queue("mail").put("Greet", retries=1.5)
     assert refused.value.detail["argument"] == "retries"
     assert await client.queues() == []
@@ -292,7 +382,10 @@ async def test_peek_shows_what_is_next_and_locks_nothing(client: Client) -> None
 async def test_pop_and_peek_come_with_the_history(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a")
     assert [event["what"] for event in (await client.queue("mail").peek())[0].events] == ["put"]
-    assert [event["what"] for event in (await client.queue("mail").pop())[0].events] == ["put", "popped"]
+    assert [event["what"] for event in (await client.queue("mail").pop())[0].events] == [
+        "put",
+        "popped",
+    ]
 
 
 # Counting
@@ -306,12 +399,31 @@ async def test_a_queue_counts_its_jobs_by_state(client: Client) -> None:
     await queue.put("Greet", jid="held", depends=["j4"])
     await queue.recur("Greet", every=600, offset=600, jid="often")
     await queue.pop(2)
-    expected = {"waiting": 3, "running": 2, "stalled": 0, "scheduled": 1, "depends": 1, "recurring": 1, "paused": False, "name": "mail"}
+    expected = {
+        "waiting": 3,
+        "running": 2,
+        "stalled": 0,
+        "scheduled": 1,
+        "depends": 1,
+        "recurring": 1,
+        "paused": False,
+        "name": "mail",
+    }
     assert await queue.counts() == expected
-    today = {"popped": 2, "completed": 0, "failures": 0, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
+    today = {
+        "popped": 2,
+        "completed": 0,
+        "failures": 0,
+        "retries": 0,
+        "lost_locks": 0,
+        "explicit_retries": 0,
+    }
     assert await client.queues() == [{**expected, **today}]
     assert await queue.length() == 6
-    jids = {state: await queue.jobs(state) for state in ("waiting", "running", "scheduled", "depends", "recurring", "stalled")}
+    jids = {
+        state: await queue.jobs(state)
+        for state in ("waiting", "running", "scheduled", "depends", "recurring", "stalled")
+    }
     assert jids == {
         "waiting": ["j2", "j3", "j4"], "running": ["j0", "j1"], "stalled": [],
         "scheduled": ["later"], "depends": ["held"], "recurring": ["often"],
@@ -328,7 +440,9 @@ async def test_queues_are_listed_by_when_they_were_first_seen_page_by_page(clien
     assert [each["name"] for each in await client.queues(offset=1, count=1)] == ["a"]
 
 
-async def test_a_forgotten_queue_keeps_its_jobs_and_is_known_again_by_its_next(client: Client) -> None:
+async def test_a_forgotten_queue_keeps_its_jobs_and_is_known_again_by_its_next(
+    client: Client,
+) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("mail").forget()
     assert await client.queues() == [] and await client.queue("mail").length() == 1
@@ -357,7 +471,12 @@ async def test_a_days_statistics_are_counted(client: Client) -> None:
     (running,) = await queue.pop()
     await running.fail("typo", "x")
     stats = await queue.stats()
-    assert (stats["failed"], stats["failures"], stats["wait"]["count"], stats["run"]["count"]) == (1, 1, 4, 2)
+    assert (stats["failed"], stats["failures"], stats["wait"]["count"], stats["run"]["count"]) == (
+        1,
+        1,
+        4,
+        2,
+    )
     assert (stats["retries"], stats["lost_locks"], stats["explicit_retries"]) == (1, 0, 1)
     assert len(stats["run"]["histogram"]) == 148
     assert (await queue.stats(time.time() - 86400))["run"]["count"] == 0
@@ -393,8 +512,14 @@ async def test_a_queue_is_cleared_of_all_that_does_not_run(client: Client) -> No
     await fails.fail("typo", "no such word")
     await mail.put("Greet", jid="running")
     await mail.pop()
-    await mail.put_many(NewJob("Greet", jid=f"n{number}", delay=number % 2 * 60) for number in range(600))
-    await mail.put_flow(chain(NewJob("Greet", jid="first"), group(NewJob("Greet"), NewJob("Greet")), NewJob("Greet")))
+    await mail.put_many(
+        NewJob("Greet", jid=f"n{number}", delay=number % 2 * 60) for number in range(600)
+    )
+    await mail.put_flow(
+        chain(
+            NewJob("Greet", jid="first"), group(NewJob("Greet"), NewJob("Greet")), NewJob("Greet")
+        )
+    )
     await mail.put("Greet", jid="needed")
     await client.queue("post").put("Greet", jid="elsewhere", depends=["needed"])
     expected = Cleared(canceled=604, kept=1, kept_for={"needed": "elsewhere"})
@@ -424,7 +549,9 @@ async def test_clearing_ends_although_jobs_are_put_all_the_time(client: Client) 
 
 
 @pytest.mark.parametrize("states", ["waiting", ["running"], ["waiting", "Failed"]])
-async def test_a_state_that_can_not_be_cleared_is_refused_before_anything_is_canceled(client: Client, states: Any) -> None:
+async def test_a_state_that_can_not_be_cleared_is_refused_before_anything_is_canceled(
+    client: Client, states: Any
+) -> None:
     await client.queue("mail").put("Greet", jid="a")
     with pytest.raises(ValueError, match="states must be"):
         await client.queue("mail").clear(states)

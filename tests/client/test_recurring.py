@@ -1,4 +1,5 @@
-"""Recurring jobs with a cron expression, as callers make, change and stop them; and the list of all."""
+"""Recurring jobs with a cron expression, as callers make, change and stop them; and the list of
+all."""
 
 import re
 from datetime import UTC, datetime
@@ -17,26 +18,67 @@ def clock(moment: float | None) -> str:
 
 async def test_a_job_recurs_at_the_times_of_a_cron_expression(client: Client) -> None:
     recurring = await client.queue("mail").recur(
-        "Digest", {"day": "x"}, cron="30 9 * * *", timezone="Asia/Tokyo", jid="digest", priority=-2, tags=["x"], retries=1, backlog=3
+        "Digest",
+        {"day": "x"},
+        cron="30 9 * * *",
+        timezone="Asia/Tokyo",
+        jid="digest",
+        priority=-2,
+        tags=["x"],
+        retries=1,
+        backlog=3,
     )
-    assert (recurring.cron, recurring.timezone, recurring.interval) == ("30 9 * * *", "Asia/Tokyo", None)
-    assert (recurring.jid, recurring.data, recurring.priority, recurring.tags, recurring.retries) == ("digest", {"day": "x"}, -2, ["x"], 1)
-    assert (recurring.backlog, recurring.coalesce, recurring.paused, recurring.declared, recurring.count) == (3, False, False, None, 0)
+    assert (recurring.cron, recurring.timezone, recurring.interval) == (
+        "30 9 * * *",
+        "Asia/Tokyo",
+        None,
+    )
+    assert (
+        recurring.jid,
+        recurring.data,
+        recurring.priority,
+        recurring.tags,
+        recurring.retries,
+    ) == ("digest", {"day": "x"}, -2, ["x"], 1)
+    assert (
+        recurring.backlog,
+        recurring.coalesce,
+        recurring.paused,
+        recurring.declared,
+        recurring.count,
+    ) == (3, False, False, None, 0)
     now = await client.scripts.now()
-    assert clock(recurring.next) == "00:30:00" and recurring.next is not None and now < recurring.next <= now + 86400
-    assert repr(recurring) == "<RecurringJob digest Digest at '30 9 * * *' in Asia/Tokyo into 'mail'>"
+    assert (
+        clock(recurring.next) == "00:30:00"
+        and recurring.next is not None
+        and now < recurring.next <= now + 86400
+    )
+    assert (
+        repr(recurring) == "<RecurringJob digest Digest at '30 9 * * *' in Asia/Tokyo into 'mail'>"
+    )
     assert await client.queue("mail").pop() == [], "a pop makes no instance of it"
 
 
 async def test_what_a_new_job_is_like_its_instances_are_like(client: Client) -> None:
-    recurring = await client.queue("mail").recur(NewJob("Digest", [1], priority=2), every=60, jid="digest")
-    assert (recurring.klass, recurring.data, recurring.priority, recurring.interval) == ("Digest", [1], 2, 60)
+    recurring = await client.queue("mail").recur(
+        NewJob("Digest", [1], priority=2), every=60, jid="digest"
+    )
+    assert (recurring.klass, recurring.data, recurring.priority, recurring.interval) == (
+        "Digest",
+        [1],
+        2,
+        60,
+    )
 
 
 @pytest.mark.parametrize("astray", [{"delay": 5}, {"depends": ["a"]}, {"context": {"trace": "1"}}])
-async def test_what_only_one_job_can_have_is_refused(client: Client, astray: dict[str, Any]) -> None:
+async def test_what_only_one_job_can_have_is_refused(
+    client: Client, astray: dict[str, Any]
+) -> None:
     [name] = astray
-    with pytest.raises(TypeError, match=f"a recurring job has no {name}: that is for one job that is put"):
+    with pytest.raises(
+        TypeError, match=f"a recurring job has no {name}: that is for one job that is put"
+    ):
         await client.queue("mail").recur(NewJob("Digest", **astray), every=60)
     assert await client.queues() == []
 
@@ -47,7 +89,11 @@ async def test_what_only_one_job_can_have_is_refused(client: Client, astray: dic
         ({}, TypeError, "a recurring job has either every="),
         ({"cron": "0 0 31 2 *"}, ValueError, "cron '0 0 31 2 *' never comes: there is no such day"),
         ({"cron": "0 9 * * *", "every": 5}, TypeError, "a recurring job has either every="),
-        ({"cron": "0 9 * * *", "timezone": "Mars"}, ValueError, "timezone 'Mars' is not known here"),
+        (
+            {"cron": "0 9 * * *", "timezone": "Mars"},
+            ValueError,
+            "timezone 'Mars' is not known here",
+        ),
         ({"cron": "0 9 * * *", "offset": 5}, TypeError, "offset goes with every"),
         ({"cron": "0 9 * * *", "backlog": 1001}, ValueError, "backlog 1001 is more than 1000"),
         ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
@@ -70,7 +116,9 @@ async def test_a_cron_expression_can_be_changed_and_so_its_next_time(client: Cli
     assert clock(recurring.next) == "21:15:00"
     with pytest.raises(ValueError, match="never comes"):
         await recurring.update(cron="0 0 31 2 *")
-    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+    with pytest.raises(
+        InvalidArgument, match="is not something of a recurring job that can be changed"
+    ):
         await recurring.update(interval=60)
     assert (await recurring.refresh()).cron == "15 6 * * *"
 
@@ -79,16 +127,24 @@ async def test_an_interval_is_changed_by_the_name_that_it_was_given_by(client: C
     recurring = await client.queue("mail").recur("Digest", every=3600)
     await recurring.update(every=10, retries=2)
     assert (recurring.interval, recurring.retries) == (10, 2)
-    for wrong, error in (({"every": 0}, ValueError), ({"every": "1"}, TypeError), ({"every": 1, "interval": 1}, TypeError)):
+    for wrong, error in (
+        ({"every": 0}, ValueError),
+        ({"every": "1"}, TypeError),
+        ({"every": 1, "interval": 1}, TypeError),
+    ):
         with pytest.raises(error, match="every"):
             await recurring.update(retries=3, **wrong)
     daily = await client.queue("mail").recur("Digest", cron="0 9 * * *")
-    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+    with pytest.raises(
+        InvalidArgument, match="is not something of a recurring job that can be changed"
+    ):
         await daily.update(every=10)
     assert (await recurring.refresh()).retries == 2
 
 
-async def test_data_at_the_clients_limit_can_be_those_of_a_recurring_job(redis_url: str, namespace: str) -> None:
+async def test_data_at_the_clients_limit_can_be_those_of_a_recurring_job(
+    redis_url: str, namespace: str
+) -> None:
     async with Client(redis_url, namespace=namespace, max_data=100) as small:
         made = await small.queue("mail").recur("Digest", every=3600)
         read = await small.jobs.recurring(made.jid)
@@ -104,7 +160,9 @@ async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client:
     queue = client.queue("mail")
     hourly = await queue.recur("Digest", every=3600, offset=3600, jid="digest")
     assert await hourly.run_now() == "digest-1"
-    with pytest.raises(InvalidArgument, match="is not something of a recurring job that can be changed"):
+    with pytest.raises(
+        InvalidArgument, match="is not something of a recurring job that can be changed"
+    ):
         await hourly.update(cron="0 9 * * *")
     daily = await queue.recur("Digest", cron="0 9 * * *", jid="digest")
     assert (daily.interval, daily.cron, daily.count) == (None, "0 9 * * *", 1)
@@ -113,7 +171,9 @@ async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client:
 
 
 @pytest.mark.parametrize("schedule", [{"every": 3600, "offset": 5}, {"cron": "0 9 * * *"}])
-async def test_a_recurring_job_is_paused_and_resumed(client: Client, schedule: dict[str, Any]) -> None:
+async def test_a_recurring_job_is_paused_and_resumed(
+    client: Client, schedule: dict[str, Any]
+) -> None:
     recurring = await client.queue("mail").recur("Digest", **schedule)
     due = recurring.next
     await recurring.pause()
@@ -128,15 +188,25 @@ async def test_a_recurring_job_is_paused_and_resumed(client: Client, schedule: d
     if recurring.cron:
         assert recurring.next == due
     else:
-        assert recurring.next is not None and now + 3590 < recurring.next <= now + 3600, "an interval from now"
+        assert recurring.next is not None and now + 3590 < recurring.next <= now + 3600, (
+            "an interval from now"
+        )
 
 
 async def test_an_instance_run_now_is_a_job_like_the_others(client: Client) -> None:
-    recurring = await client.queue("mail").recur("Digest", {"a": []}, cron="0 9 * * *", jid="digest", tags=["x"])
+    recurring = await client.queue("mail").recur(
+        "Digest", {"a": []}, cron="0 9 * * *", jid="digest", tags=["x"]
+    )
     due = recurring.next
-    assert (await recurring.run_now(), await recurring.run_now(), recurring.count) == ("digest-1", "digest-2", 2)
+    assert (await recurring.run_now(), await recurring.run_now(), recurring.count) == (
+        "digest-1",
+        "digest-2",
+        2,
+    )
     jobs = await client.queue("mail").pop(5)
-    assert [(job.jid, job.klass, job.raw_data, job.tags) for job in jobs] == [(f"digest-{n}", "Digest", '{"a":[]}', ["x"]) for n in (1, 2)]
+    assert [(job.jid, job.klass, job.raw_data, job.tags) for job in jobs] == [
+        (f"digest-{n}", "Digest", '{"a":[]}', ["x"]) for n in (1, 2)
+    ]
     assert (await recurring.refresh()).next == due
     await recurring.cancel()
     for act in (recurring.run_now, recurring.pause, recurring.resume):
@@ -144,10 +214,14 @@ async def test_an_instance_run_now_is_a_job_like_the_others(client: Client) -> N
             await act()
 
 
-async def test_all_recurring_jobs_of_a_namespace_are_listed_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aioqless.client.recurring.PAGE", 3)
+async def test_all_recurring_jobs_of_a_namespace_are_listed_page_by_page(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioqless.client.recurring.listing.PAGE", 3)
     for number in range(8):
-        await client.queue(f"q{number % 2}").recur("Digest", every=60, offset=60 + number, jid=f"every-{number}")
+        await client.queue(f"q{number % 2}").recur(
+            "Digest", every=60, offset=60 + number, jid=f"every-{number}"
+        )
         await client.queue("mail").recur("Digest", cron=f"{number} 9 * * *", jid=f"cron-{number}")
     for jid in ("every-0", "cron-0"):
         paused = await client.jobs.recurring(jid)
@@ -156,4 +230,6 @@ async def test_all_recurring_jobs_of_a_namespace_are_listed_page_by_page(client:
     listed = [each async for each in client.recurring()]
     assert len({each.jid for each in listed}) == len(listed) == 16
     assert [each.jid for each in listed if each.paused] == ["every-0", "cron-0"]
-    assert [each.jid for each in listed[9:]] == [f"every-{number}" for number in (2, 4, 6, 1, 3, 5, 7)]
+    assert [each.jid for each in listed[9:]] == [
+        f"every-{number}" for number in (2, 4, 6, 1, 3, 5, 7)
+    ]

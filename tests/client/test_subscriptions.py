@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aioqless import Client
-from aioqless.pubsub import subscribed
+from aioqless.redis.pubsub import subscribed
 
 ITERATIONS = 60  # of the event loop, in which it connects, greets and subscribes
 

@@ -1,4 +1,5 @@
-"""The same small application in four frameworks: a worker in its lifespan, `POST /` puts a job, `GET /` answers."""
+"""The same small application in four frameworks: a worker in its lifespan, `POST /` puts a job,
+`GET /` answers."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ def with_starlette(lifespan: Lifespan, put: Put) -> Starlette:
     async def get(request: Request) -> PlainTextResponse:
         return PlainTextResponse("here")
 
-    return Starlette(routes=[Route("/", post, methods=["POST"]), Route("/", get)], lifespan=lambda app: lifespan())
+    return Starlette(
+        routes=[Route("/", post, methods=["POST"]), Route("/", get)],
+        lifespan=lambda app: lifespan(),
+    )
 
 
 def with_fastapi(lifespan: Lifespan, put: Put) -> fastapi.FastAPI:
@@ -70,7 +74,11 @@ def with_litestar(lifespan: Lifespan, put: Put) -> litestar.Litestar:
 async def served(app: Any) -> AsyncIterator[Host]:
     """An ASGI application under uvicorn, on this loop."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = _Server(uvicorn.Config(app, log_level="critical", ws="none", lifespan="on", timeout_graceful_shutdown=1))
+        server = _Server(
+            uvicorn.Config(
+                app, log_level="critical", ws="none", lifespan="on", timeout_graceful_shutdown=1
+            )
+        )
         running = asyncio.create_task(server.run_on(listening))
 
         async def stop() -> None:

@@ -1,4 +1,5 @@
-"""A worker in the lifespan of a web service: it works in the same process, drains on exit, and does its host no harm."""
+"""A worker in the lifespan of a web service: it works in the same process, drains on exit, and does
+its host no harm."""
 
 from __future__ import annotations
 
@@ -22,10 +23,9 @@ from redis.asyncio import Redis
 from aioqless import GIVEN, AioqlessError, Client, Handler, Job, Settings, Worker, job, resource
 from aioqless.handlers import Resource
 from tests.conftest import Until
+from tests.embedding.hosts import HOSTS, Host, Lifespan, Put, with_litestar
 from tests.server import OwnServer
 from tests.worker.conftest import Lines
-
-from .hosts import HOSTS, Host, Lifespan, Put, with_litestar
 
 began: list[str] = []
 go: list[asyncio.Event] = []
@@ -49,7 +49,13 @@ class Pool: ...
 class App:
     """A worker in a lifespan, and what a request does."""
 
-    def __init__(self, client: Client, *declared: Handler | Resource, queues: tuple[str, ...] = ("mail",), **settings: Any) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *declared: Handler | Resource,
+        queues: tuple[str, ...] = ("mail",),
+        **settings: Any,
+    ) -> None:
         self.client = client
         self.settings = {"queues": queues, "poll": 30, "grace": 10, **settings}
         self.declared = declared or (greet,)
@@ -59,7 +65,9 @@ class App:
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         try:
-            async with Worker(self.client, *self.declared, settings=Settings(**self.settings)) as self.worker:
+            async with Worker(
+                self.client, *self.declared, settings=Settings(**self.settings)
+            ) as self.worker:
                 yield
         except BaseException as error:
             self.left = error
@@ -92,7 +100,9 @@ async def state_of(client: Client, jid: str) -> str:
 
 
 @pytest.fixture(params=HOSTS)
-def host(request: pytest.FixtureRequest) -> Callable[[Lifespan, Put], AbstractAsyncContextManager[Host]]:
+def host(
+    request: pytest.FixtureRequest,
+) -> Callable[[Lifespan, Put], AbstractAsyncContextManager[Host]]:
     return HOSTS[request.param]
 
 
@@ -114,7 +124,9 @@ async def test_a_job_that_a_request_put_runs_in_the_same_process_and_stopping_dr
     await until(lambda: len(asyncio.all_tasks()) == before)
 
 
-async def test_what_does_not_end_in_time_is_handed_back_before_the_server_ends(client: Client, host: Any, until: Until) -> None:
+async def test_what_does_not_end_in_time_is_handed_back_before_the_server_ends(
+    client: Client, host: Any, until: Until
+) -> None:
     app = App(client, grace=0.05)
     async with host(app.lifespan, app.put) as running:
         jid = await put(running)
@@ -123,14 +135,18 @@ async def test_what_does_not_end_in_time_is_handed_back_before_the_server_ends(c
     assert await state_of(client, jid) == "waiting"
 
 
-async def test_the_host_answers_while_and_after_its_worker_breaks(client: Client, host: Any, until: Until, lines: Lines) -> None:
+async def test_the_host_answers_while_and_after_its_worker_breaks(
+    client: Client, host: Any, until: Until, lines: Lines
+) -> None:
     @resource
     async def broken() -> AsyncIterator[Pool]:
         raise ConnectionError("no database")
         yield
 
     app = App(client, greet, broken)
-    with pytest.raises(ConnectionError) if host is HOSTS["aiohttp"] else nullcontext():  # uvicorn logs it
+    with (
+        pytest.raises(ConnectionError) if host is HOSTS["aiohttp"] else nullcontext()
+    ):  # uvicorn logs it
         async with host(app.lifespan, app.put) as running:
             await until(lambda: not app.healthy)
             assert lines.of("worker.crashed") and await answers(running)
@@ -139,7 +155,9 @@ async def test_the_host_answers_while_and_after_its_worker_breaks(client: Client
     assert isinstance(app.left, ConnectionError)
 
 
-async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(client: Client, until: Until, lines: Lines) -> None:
+async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(
+    client: Client, until: Until, lines: Lines
+) -> None:
     closed: list[str] = []
 
     @resource
@@ -160,10 +178,16 @@ async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(client: C
         jid = await put(running)
         await until(lambda: closed)
         await asyncio.wait_for(running.stop(), 5)
-    assert closed == ["not yet", "first"] and app.left is None and await state_of(client, jid) == "waiting"
+    assert (
+        closed == ["not yet", "first"]
+        and app.left is None
+        and await state_of(client, jid) == "waiting"
+    )
 
 
-async def test_a_resource_that_wants_to_exit_ends_the_worker_and_not_the_host(client: Client, until: Until, lines: Lines) -> None:
+async def test_a_resource_that_wants_to_exit_ends_the_worker_and_not_the_host(
+    client: Client, until: Until, lines: Lines
+) -> None:
     @resource
     async def unset() -> AsyncIterator[Pool]:
         sys.exit("DATABASE is not set")
@@ -195,7 +219,9 @@ async def test_a_redis_that_refuses_the_password_is_tried_again_and_the_host_ans
             go[0].set()
 
 
-async def test_a_host_that_is_stopped_while_redis_refuses_it_ends(own_server: OwnServer, until: Until, lines: Lines) -> None:
+async def test_a_host_that_is_stopped_while_redis_refuses_it_ends(
+    own_server: OwnServer, until: Until, lines: Lines
+) -> None:
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
         await operator.config_set("requirepass", "secret")
         app = App(client)
@@ -208,7 +234,10 @@ async def test_a_host_that_is_stopped_while_redis_refuses_it_ends(own_server: Ow
 async def test_signal_handlers_are_the_hosts(client: Client, until: Until) -> None:
     def theirs(*_: object) -> None: ...
 
-    loop, known = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1)
+    loop, known = (
+        asyncio.get_running_loop(),
+        (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1),
+    )
     loop.add_signal_handler(signal.SIGTERM, theirs)
     signal.signal(signal.SIGHUP, theirs)
     try:
@@ -226,7 +255,9 @@ async def test_signal_handlers_are_the_hosts(client: Client, until: Until) -> No
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-async def test_a_scope_of_anyio_that_is_cancelled_hands_back_what_runs(client: Client, until: Until) -> None:
+async def test_a_scope_of_anyio_that_is_cancelled_hands_back_what_runs(
+    client: Client, until: Until
+) -> None:
     async def host() -> None:
         async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
             await anyio.sleep_forever()
@@ -239,7 +270,9 @@ async def test_a_scope_of_anyio_that_is_cancelled_hands_back_what_runs(client: C
     assert await state_of(client, jid) == "waiting"
 
 
-async def test_a_host_may_give_up_in_the_middle_of_a_drain(client: Client, until: Until, lines: Lines) -> None:
+async def test_a_host_may_give_up_in_the_middle_of_a_drain(
+    client: Client, until: Until, lines: Lines
+) -> None:
     async def host() -> None:
         async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
             await until(lambda: began == [jid])
@@ -253,7 +286,9 @@ async def test_a_host_may_give_up_in_the_middle_of_a_drain(client: Client, until
     assert scope.cancelled_caught and await state_of(client, jid) == "waiting"
 
 
-async def test_what_the_host_raises_is_not_hidden_by_its_worker(client: Client, until: Until) -> None:
+async def test_what_the_host_raises_is_not_hidden_by_its_worker(
+    client: Client, until: Until
+) -> None:
     @resource
     async def broken() -> AsyncIterator[Pool]:
         raise ConnectionError("no database")
@@ -282,13 +317,20 @@ async def test_two_workers_in_one_host_each_have_their_queues(client: Client, un
     assert {await state_of(client, jid) for jid in jids} == {"complete"}
 
 
-@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize(
+    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
-def test_any_loop_in_any_thread_will_do(redis_url: str, namespace: str, loop: Any, where: str) -> None:
+def test_any_loop_in_any_thread_will_do(
+    redis_url: str, namespace: str, loop: Any, where: str
+) -> None:
     async def main() -> str:
         go[:] = [asyncio.Event()]
         go[0].set()
-        async with Client(redis_url, namespace=namespace) as client, Worker(client, greet, settings=Settings(queues=("mail",))):
+        async with (
+            Client(redis_url, namespace=namespace) as client,
+            Worker(client, greet, settings=Settings(queues=("mail",))),
+        ):
             return (await client.jobs.wait(await client.queue("mail").put(greet), timeout=10)).state
 
     states = []
@@ -306,7 +348,9 @@ def test_any_loop_in_any_thread_will_do(redis_url: str, namespace: str, loop: An
     assert states == ["complete"]
 
 
-def test_an_application_can_be_tried_with_the_test_client_of_its_framework(redis_url: str, namespace: str) -> None:
+def test_an_application_can_be_tried_with_the_test_client_of_its_framework(
+    redis_url: str, namespace: str
+) -> None:
     """It runs the lifespan on a loop of anyio's in a thread."""
 
     @asynccontextmanager
@@ -346,9 +390,23 @@ async def test_it(client):
 """
 
 
-def test_tests_under_the_plugin_of_anyio_may_have_a_worker(redis_url: str, namespace: str, tmp_path: Path) -> None:
+def test_tests_under_the_plugin_of_anyio_may_have_a_worker(
+    redis_url: str, namespace: str, tmp_path: Path
+) -> None:
     file = tmp_path / "test_theirs.py"
     file.write_text(TEST.replace("REDIS", redis_url).replace("NAMESPACE", namespace))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:asyncio", "-p", "no:aioqless", "-W", "error", str(file)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:aioqless",
+        "-W",
+        "error",
+        str(file),
+    ]
     tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "2 passed" in tried.stdout, tried.stdout

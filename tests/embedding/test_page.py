@@ -1,4 +1,5 @@
-"""What docs/embedding.md shows, in processes of their own that are told to stop while a job runs."""
+"""What docs/embedding.md shows, in processes of their own that are told to stop while a job
+runs."""
 
 from __future__ import annotations
 
@@ -82,7 +83,11 @@ MAINS = {
 def started(folder: Path, told: Path, redis_url: str) -> subprocess.Popen[bytes]:
     with told.open("wb") as out:
         return subprocess.Popen(
-            [sys.executable, "main.py"], cwd=folder, env={**os.environ, "AIOQLESS_URL": redis_url}, stdout=out, stderr=out
+            [sys.executable, "main.py"],
+            cwd=folder,
+            env={**os.environ, "AIOQLESS_URL": redis_url},
+            stdout=out,
+            stderr=out,
         )
 
 
@@ -92,12 +97,19 @@ async def test_a_server_that_is_told_to_stop_ends_when_its_job_has(
 ) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "jobs.py").write_text(JOBS)
-    (tmp_path / "app" / "work.py").write_text(WORK.replace("Client()", f"Client(namespace={namespace!r})"))
+    (tmp_path / "app" / "work.py").write_text(
+        WORK.replace("Client()", f"Client(namespace={namespace!r})")
+    )
     (tmp_path / "main.py").write_text(MAINS[framework])
     told = tmp_path / "told"
     server = started(tmp_path, told, redis_url)
     try:
-        found = await until(lambda: re.search(r"(http://127.0.0.1:\d+)", told.read_text()) or server.poll() is not None, patience=30)
+        found = await until(
+            lambda: (
+                re.search(r"(http://127.0.0.1:\d+)", told.read_text()) or server.poll() is not None
+            ),
+            patience=30,
+        )
         assert found is not True, told.read_text()
         async with httpx.AsyncClient(base_url=found[1], trust_env=False) as http:
             jid = (await http.post("/greetings/Ada")).json()["jid"]

@@ -13,7 +13,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client
-from aioqless.events import (
+from aioqless.client.events import (
     KINDS,
     Advanced,
     AnyEvent,
@@ -32,7 +32,7 @@ from aioqless.events import (
     Tracked,
     Untracked,
 )
-from aioqless.scripts.header import LUA
+from aioqless.store.header import LUA
 from tests.conftest import Until
 from tests.server import OwnServer
 
@@ -65,7 +65,9 @@ def told(event: AnyEvent) -> tuple[Any, ...]:
     return type(event), values
 
 
-async def test_each_thing_that_happens_to_a_job_is_an_event_of_its_own_type(client: Client, until: Until) -> None:
+async def test_each_thing_that_happens_to_a_job_is_an_event_of_its_own_type(
+    client: Client, until: Until
+) -> None:
     mail = client.queue("mail")
     async with listening(client) as found:
         await mail.put("Greet", jid="a")
@@ -82,7 +84,16 @@ async def test_each_thing_that_happens_to_a_job_is_an_event_of_its_own_type(clie
         (Put, {"jid": "a", "queue": "mail"}),
         (Progressed, {"jid": "a", "queue": "mail", "progress": 0.5, "message": "half"}),
         (Advanced, {"jid": "a", "queue": "mail", "to": "post"}),
-        (Failed, {"jid": "a", "queue": "post", "worker": "ann", "group": "typo", "message": "no such word"}),
+        (
+            Failed,
+            {
+                "jid": "a",
+                "queue": "post",
+                "worker": "ann",
+                "group": "typo",
+                "message": "no such word",
+            },
+        ),
         (Canceled, {"jid": "a", "queue": "post", "worker": None}),
         (ConfigSet, {"option": "heartbeat", "value": "30"}),
         (ConfigUnset, {"option": "heartbeat"}),
@@ -102,13 +113,19 @@ async def test_tracked_jobs_tell_of_being_popped_and_stalled(client: Client, unt
         await client.scripts("track", "track", jid="b")
         await client.jobs.cancel("b")
         await until(lambda: found and isinstance(found[-1], Canceled))
-    kinds = [(type(event), event.jid) for event in found if not isinstance(event, Missed | ConfigSet | ConfigUnset)]
+    kinds = [
+        (type(event), event.jid)
+        for event in found
+        if not isinstance(event, Missed | ConfigSet | ConfigUnset)
+    ]
     assert {(Popped, "a"), (Stalled, "a"), (LockLost, "a")} <= set(kinds)
     assert kinds[-3:] == [(Untracked, "a"), (Tracked, "b"), (Canceled, "b")]
     assert not any(jid == "b" for _, jid in kinds[:-2])
 
 
-async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(client: Client, until: Until) -> None:
+async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(
+    client: Client, until: Until
+) -> None:
     for queue, jid in (("mail", "a"), ("post", "b")):
         await client.queue(queue).put("Greet", jid=jid)
     async with (
@@ -134,7 +151,9 @@ async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(client: Client,
         ({"queue": ""}, "queue must not be empty"),
     ],
 )
-async def test_a_filter_that_cannot_be_is_refused_by_name(client: Client, wanted: dict[str, Any], why: str) -> None:
+async def test_a_filter_that_cannot_be_is_refused_by_name(
+    client: Client, wanted: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         client.events(**wanted)
 
@@ -156,19 +175,42 @@ async def test_what_strangers_publish_does_no_harm(client: Client) -> None:
         ):
             await client.redis.publish(f"{client.namespace}:log", text)
         await client.redis.publish(f"{client.namespace}:track", b"\xff")
-    assert [type(event) for event in found] == [Canceled, Failed, Other, Progressed, Progressed, Tracked]
-    assert (found[0].queue, found[1].message, found[3].progress, found[4].progress) == (None, None, None, None)  # type: ignore[union-attr]
-    assert isinstance(found[2], Other) and (found[2].kind, found[2].jid, found[2].more) == ("moon", "x", {"phase": 3})
+    assert [type(event) for event in found] == [
+        Canceled,
+        Failed,
+        Other,
+        Progressed,
+        Progressed,
+        Tracked,
+    ]
+    assert (found[0].queue, found[1].message, found[3].progress, found[4].progress) == (
+        None,
+        None,
+        None,
+        None,
+    )  # type: ignore[union-attr]
+    assert isinstance(found[2], Other) and (found[2].kind, found[2].jid, found[2].more) == (
+        "moon",
+        "x",
+        {"phase": 3},
+    )
 
 
-async def test_an_outage_is_said_with_its_length_and_listening_goes_on(own_server: OwnServer, until: Until) -> None:
+async def test_an_outage_is_said_with_its_length_and_listening_goes_on(
+    own_server: OwnServer, until: Until
+) -> None:
     async with Client(own_server.url) as client, listening(client, kind="completed") as found:
         before = time.time()
         await client.scripts.connection.execute("PING")
         own_server.kill()
         own_server.start()
         missed = await until(lambda: found and found[0])
-        assert isinstance(missed, Missed) and missed.since <= before + 1 and before <= missed.until <= time.time() and missed.why
+        assert (
+            isinstance(missed, Missed)
+            and missed.since <= before + 1
+            and before <= missed.until <= time.time()
+            and missed.why
+        )
         await client.queue("mail").put("Greet", jid="a")
         (job,) = await client.queue("mail").pop()
         await job.complete()
@@ -176,7 +218,9 @@ async def test_an_outage_is_said_with_its_length_and_listening_goes_on(own_serve
         assert told(found[1]) == (Completed, {"jid": "a", "queue": "mail"})
 
 
-async def test_who_is_cut_off_for_being_slow_hears_that_something_was_missed(client: Client, until: Until) -> None:
+async def test_who_is_cut_off_for_being_slow_hears_that_something_was_missed(
+    client: Client, until: Until
+) -> None:
     async with listening(client, queue="mail") as found:
         await client.redis.client_kill_filter(_type="pubsub")
         await until(lambda: found)
@@ -223,5 +267,9 @@ async def _none(count: Any) -> bool:
 
 def test_there_is_a_kind_for_each_thing_that_the_scripts_tell() -> None:
     text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])
-    said = set(re.findall(r"""event(?: = |":)['"](\w+)|events\.tracked\('(\w+)|keys\.event\('(\w+)""", text))
+    said = set(
+        re.findall(
+            r"""event(?: = |":)['"](\w+)|events\.tracked\('(\w+)|keys\.event\('(\w+)""", text
+        )
+    )
     assert {name for names in said for name in names if name} - {"order"} == set(KINDS) - {"missed"}

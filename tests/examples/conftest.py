@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import embedded
+from aioqless.contrib import private_redis
 
 
 @pytest.fixture
@@ -17,5 +17,5 @@ def data() -> Iterator[Path]:
     """The data directory of a private server, which is gone after the test."""
     path = Path(tempfile.mkdtemp(prefix="aioqless-"))
     yield path
-    embedded.stop(path, force=True)
+    private_redis.stop(path, force=True)
     shutil.rmtree(path)

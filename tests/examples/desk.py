@@ -1,4 +1,5 @@
-"""The review desk as a stranger runs it, a process of its own, and people who sit at it in a real browser."""
+"""The review desk as a stranger runs it, a process of its own, and people who sit at it in a real
+browser."""
 
 from __future__ import annotations
 
@@ -33,7 +34,15 @@ def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
     told = folder / "desk.log"
     environment = os.environ | {"AIOQLESS_URL": redis_url, "PYTHONUNBUFFERED": "1"}
     with told.open("wb") as log:
-        command = [sys.executable, "-m", "examples.review_desk", "--port", "0", "--limit", str(limit)]
+        command = [
+            sys.executable,
+            "-m",
+            "examples.review_desk",
+            "--port",
+            "0",
+            "--limit",
+            str(limit),
+        ]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 60
@@ -47,7 +56,8 @@ def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
 
 
 def put_all(redis_url: str) -> None:
-    """Let everything be still to do, and read by the machine, for people. In a thread of its own, since Playwright's loop is this one's."""
+    """Let everything be still to do, and read by the machine, for people. In a thread of its own,
+    since Playwright's loop is this one's."""
 
     async def put() -> None:
         async with Client(redis_url) as client:
@@ -81,7 +91,14 @@ class Person:
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda message: (
+                self.complaints.append(message.text)
+                if message.type in ("error", "warning")
+                else None
+            ),
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(address)
 
@@ -113,7 +130,10 @@ class Person:
         """Say what one thinks of it, and wait for the next."""
         before = self.item()
         self.press(key)
-        self.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=before.rpartition(".")[2])
+        self.page.wait_for_function(
+            "name => document.querySelector('#item-name').textContent !== name",
+            arg=before.rpartition(".")[2],
+        )
 
     def sees(self, selector: str, text: Any = None) -> None:
         found = self.page.locator(selector)

@@ -1,4 +1,5 @@
-"""python -m tests.examples.desk_pictures: make the pictures of the review desk that the docs show."""
+"""python -m tests.examples.desk_pictures: make the pictures of the review desk that the docs
+show."""
 
 from __future__ import annotations
 
@@ -7,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aioqless.testing import server
-
-from .desk import Person, chromium, desk
+from tests.examples.desk import Person, chromium, desk
 
 DOCS = Path(__file__).parents[2] / "docs"
 VIEW: Any = {"viewport": {"width": 1240, "height": 860}, "device_scale_factor": 1.5}
@@ -16,10 +16,17 @@ JUDGED = {"Ada": "113142131", "Grace": "3113", "Alan": "14"}  # by whom and how
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, server() as url, desk(url, Path(folder), 60) as address, chromium() as browser:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server() as url,
+        desk(url, Path(folder), 60) as address,
+        chromium() as browser,
+    ):
         people = {}
         for name, keys in JUDGED.items():
-            person = people[name] = Person(browser.new_context(color_scheme="light", **VIEW), address).sit_down(name)
+            person = people[name] = Person(
+                browser.new_context(color_scheme="light", **VIEW), address
+            ).sit_down(name)
             person.press("n")
             for key in keys:
                 person.judge(key)

@@ -1,4 +1,5 @@
-"""The example of the lake: what the site audit's jobs leave, from the first page to the report, which is looked at by day and by night."""
+"""The example of the lake: what the site audit's jobs leave, from the first page to the report,
+which is looked at by day and by night."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ pytest.importorskip("pyspark")
 
 import pyarrow.parquet as pq
 
-from aioqless import embedded
-from tests.pipeline.conftest import configured
-from tests.web.conftest import CHROMIUM, browsing
+from aioqless.contrib import private_redis
+from tests.contrib.dashboard.conftest import CHROMIUM, browsing
+from tests.contrib.lake.conftest import configured
 
 ROOT = Path(__file__).parents[2]
 PAGES = 12
@@ -56,20 +57,45 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    folder, data = tmp_path_factory.mktemp("lake") / "audit", Path(tempfile.mkdtemp(prefix="aioqless-"))
-    environment = {name: value for name, value in os.environ.items() if name not in ("AIOQLESS_URL", "REDIS_URL")}
-    command = [sys.executable, "-m", "examples.lake", str(folder), "--first", "multiprocessing.html", "--pages", str(PAGES)]
-    environment |= {"AIOQLESS_DATA": str(data), "SPARK_CONF_DIR": configured(tmp_path_factory.mktemp("spark") / "conf")}
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    folder, data = (
+        tmp_path_factory.mktemp("lake") / "audit",
+        Path(tempfile.mkdtemp(prefix="aioqless-")),
+    )
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("AIOQLESS_URL", "REDIS_URL")
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "examples.lake",
+        str(folder),
+        "--first",
+        "multiprocessing.html",
+        "--pages",
+        str(PAGES),
+    ]
+    environment |= {
+        "AIOQLESS_DATA": str(data),
+        "SPARK_CONF_DIR": configured(tmp_path_factory.mktemp("spark") / "conf"),
+    }
+    ran = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert ran.returncode == 0, ran.stderr
     yield Made(folder, ran.stdout)
-    embedded.stop(data, force=True)
+    private_redis.stop(data, force=True)
     shutil.rmtree(data)
 
 
 def test_the_audits_jobs_become_a_lake_and_are_counted(made: Made) -> None:
-    assert f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in made.out  # the audit's report is a job, too
-    assert re.search(rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", made.out, re.MULTILINE)
+    assert (
+        f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in made.out
+    )  # the audit's report is a job, too
+    assert re.search(
+        rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", made.out, re.MULTILINE
+    )
     table = pq.read_table(made.folder / "lake/silver/jobs", partitioning=None)
     assert table.num_rows == PAGES + 1 and "1/multiprocessing.html" in table["jid"].to_pylist()
 
@@ -79,7 +105,9 @@ async def test_the_report_is_legible_by_day_and_by_night(made: Made) -> None:
     seen: list[Any] = []
     async with browsing() as browser:
         for scheme in ("light", "dark"):
-            page = await browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+            page = await browser.new_page(
+                color_scheme=scheme, viewport={"width": 1280, "height": 900}
+            )
             await page.goto((made.folder / "report.html").as_uri())
             assert await page.evaluate(OVERLAPS) == [] == await page.evaluate(TOO_WIDE)
             seen.append(await page.evaluate(COLOURS))

@@ -1,4 +1,5 @@
-"""The review desk in a real browser, against a real Redis: two people, two windows, double clicks, reloads, and time that runs out."""
+"""The review desk in a real browser, against a real Redis: two people, two windows, double clicks,
+reloads, and time that runs out."""
 
 from __future__ import annotations
 
@@ -12,8 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Route, expect
 
 from aioqless.testing import server
-
-from .desk import CHROMIUM, Person, chromium, desk, put_all
+from tests.examples.desk import CHROMIUM, Person, chromium, desk, put_all
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
 Sit: TypeAlias = Callable[[str], Person]
@@ -71,7 +71,8 @@ def sit(browser: Browser, address: str) -> Iterator[Sit]:
     yield sit
     for person in people:
         person.context.close()
-        refused = r"the server responded with a status of (404|409)"  # which browsers write down, whatever a page makes of it
+        # which browsers write down, whatever a page makes of it
+        refused = r"the server responded with a status of (404|409)"
         assert [text for text in person.complaints if not re.search(refused, text)] == []
 
 
@@ -96,7 +97,9 @@ def test_from_machine_to_person_to_machine(sit: Sit, url: str) -> None:
     with redis.Redis.from_url(url, decode_responses=True) as connection:
         stored = connection.hgetall(f"ql:j:docstring-{name}")
     assert (
-        stored["state"] == "complete" and '"label":"example","note":"<b>no</b> example"' in stored["data"] and '"agreed":' in stored["data"]
+        stored["state"] == "complete"
+        and '"label":"example","note":"<b>no</b> example"' in stored["data"]
+        and '"agreed":' in stored["data"]
     )
 
 
@@ -109,7 +112,9 @@ def test_two_people_and_two_windows_have_four_different_items(sit: Sit) -> None:
 def test_a_window_that_is_copied_gets_an_item_of_its_own(sit: Sit) -> None:
     ada = sit("Ada")
     name = ada.take()
-    with ada.context.expect_page() as opened:  # a window that is opened by another begins with its session storage
+    with (
+        ada.context.expect_page() as opened
+    ):  # a window that is opened by another begins with its session storage
         ada.page.evaluate("window.open(location.href)")
     copy = opened.value
     copy.wait_for_selector("#idle:visible")
@@ -134,7 +139,10 @@ def test_a_double_click_is_one_click(sit: Sit, url: str) -> None:
     ada.page.get_by_role("button", name="Take the next").dblclick()
     first = ada.item()
     ada.page.locator("[data-label=clear]").dblclick()
-    ada.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=first.rpartition(".")[2])
+    ada.page.wait_for_function(
+        "name => document.querySelector('#item-name').textContent !== name",
+        arg=first.rpartition(".")[2],
+    )
     ada.sees("#done", re.compile("^1 of"))
     assert len(ada.mine()) == 1
     assert sum('"Ada@' in event and '"popped"' in event for event in history(url, first)) == 1
@@ -175,12 +183,17 @@ def test_when_time_runs_out_one_is_told_what_becomes_of_the_work(sit: Sit, url: 
     ada.sees("#over", "Bob has judged it meanwhile.")
     assert ada.mine()[0] == f"{name} time ran out; judged by Bob"
     ada.page.locator("#over-next").click()
-    ada.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=name.rpartition(".")[2])
+    ada.page.wait_for_function(
+        "name => document.querySelector('#item-name').textContent !== name",
+        arg=name.rpartition(".")[2],
+    )
     assert any('"abandoned"' in event for event in history(url, name))
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_who_is_not_known_any_more_when_time_runs_out_is_asked_and_not_told_that_the_item_is_gone(sit: Sit) -> None:
+def test_who_is_not_known_any_more_when_time_runs_out_is_asked_and_not_told_that_the_item_is_gone(
+    sit: Sit,
+) -> None:
     ada = sit("Ada")
     ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("a thought")
@@ -243,7 +256,10 @@ def test_what_is_given_back_or_set_aside_is_so(sit: Sit, url: str) -> None:
     ada.press("r")
     ada.page.get_by_label("What is wrong with it?").fill("not a docstring")
     ada.page.get_by_label("What is wrong with it?").press("Enter")
-    ada.page.wait_for_function("name => document.querySelector('#item-name').textContent !== name", arg=name.rpartition(".")[2])
+    ada.page.wait_for_function(
+        "name => document.querySelector('#item-name').textContent !== name",
+        arg=name.rpartition(".")[2],
+    )
     with redis.Redis.from_url(url, decode_responses=True) as connection:
         assert connection.lrange("ql:f:docs-review-rejected", 0, -1) == [f"docstring-{name}"]
 
@@ -258,7 +274,9 @@ def test_who_signs_out_leaves_nothing_reserved(sit: Sit, url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_has_a_serious_accessibility_fault(sit: Sit, scheme: Literal["light", "dark"]) -> None:
+def test_no_view_has_a_serious_accessibility_fault(
+    sit: Sit, scheme: Literal["light", "dark"]
+) -> None:
     ada = sit("Ada")
     ada.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     for view in ("#idle", "#work", "#ask", "#door"):
@@ -272,7 +290,10 @@ def test_no_view_has_a_serious_accessibility_fault(sit: Sit, scheme: Literal["li
         ada.sees(view)
         faults = Axe().run(ada.page).response["violations"]
         serious = [
-            (fault["id"], node["target"]) for fault in faults if fault["impact"] in ("serious", "critical") for node in fault["nodes"]
+            (fault["id"], node["target"])
+            for fault in faults
+            if fault["impact"] in ("serious", "critical")
+            for node in fault["nodes"]
         ]
         assert serious == [], view
 

@@ -1,4 +1,5 @@
-"""The site audit as a stranger runs it: a process of its own, on a private server; interrupted, killed, and run again."""
+"""The site audit as a stranger runs it: a process of its own, on a private server; interrupted,
+killed, and run again."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import Client, Event, Job, embedded
+from aioqless import Client, Event, Job
+from aioqless.contrib import private_redis
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40
@@ -24,12 +26,13 @@ aioqless.Job.{verb} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from examples.site_audit.__main__ import main
 main()
 """
-FAILING = "multiprocessing.popen_spawn_win32.html"  # whose module can't be imported where the private server runs
+# whose module can't be imported where the private server runs
+FAILING = "multiprocessing.popen_spawn_win32.html"
 
 
 @pytest.fixture
 async def client(data: Path) -> AsyncIterator[Client]:
-    server = await asyncio.to_thread(embedded.ensure, data)
+    server = await asyncio.to_thread(private_redis.ensure, data)
     async with Client(server.url, namespace="audit") as client:
         yield client
 
@@ -37,8 +40,18 @@ async def client(data: Path) -> AsyncIterator[Client]:
 class Audit:
     """A run of the example."""
 
-    def __init__(self, data: Path, pages: int = PAGES, *, start: Sequence[str] = ("-m", "examples.site_audit")) -> None:
-        environment = {name: value for name, value in os.environ.items() if name not in ("AIOQLESS_URL", "REDIS_URL")}
+    def __init__(
+        self,
+        data: Path,
+        pages: int = PAGES,
+        *,
+        start: Sequence[str] = ("-m", "examples.site_audit"),
+    ) -> None:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("AIOQLESS_URL", "REDIS_URL")
+        }
         self.process = subprocess.Popen(
             [sys.executable, *start, "multiprocessing.html", "--pages", str(pages)],
             cwd=ROOT,
@@ -49,7 +62,8 @@ class Audit:
         )
 
     async def end(self) -> tuple[int, str, str]:
-        """Wait for its end; returns its exit code and what it wrote to its standard output and error."""
+        """Wait for its end; returns its exit code and what it wrote to its standard output and
+        error."""
         report, told = await asyncio.to_thread(self.process.communicate, timeout=60)
         return self.process.returncode, report, told
 
@@ -86,7 +100,8 @@ def times(job: Job, *what: str) -> list[float]:
 
 
 async def assert_audited(client: Client, report: str) -> list[Job]:
-    """The first audit visited so many pages, put none of them twice, and reported when all were done; returns their jobs."""
+    """The first audit visited so many pages, put none of them twice, and reported when all were
+    done; returns their jobs."""
     assert f"Audit 1: {PAGES} pages" in report
     jobs = await jobs_of(client, 1)
     assert len({job.data["address"] for job in jobs}) == len(jobs) == PAGES
@@ -99,22 +114,36 @@ async def assert_audited(client: Client, report: str) -> list[Job]:
 
 
 def child_of(process: int) -> int:
-    return int(subprocess.run(["pgrep", "-P", str(process)], capture_output=True, check=True).stdout)
+    return int(
+        subprocess.run(["pgrep", "-P", str(process)], capture_output=True, check=True).stdout
+    )
 
 
 def wait_for_end(process: int, patience: float = 10.0) -> None:
     """Wait for a process that is no child of ours; nobody may be there to bury it."""
     deadline = time.monotonic() + patience
-    while subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout[:1] not in "Z":
+    while (
+        subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True
+        ).stdout[:1]
+        not in "Z"
+    ):
         assert time.monotonic() < deadline, f"process {process} still runs"
         time.sleep(0.05)
 
 
-async def test_an_audit_visits_each_page_once_and_reports_what_it_found(client: Client, data: Path) -> None:
+async def test_an_audit_visits_each_page_once_and_reports_what_it_found(
+    client: Client, data: Path
+) -> None:
     code, report, told = await Audit(data).end()
     assert code == 0, told
     assert f"{PAGES} of {PAGES} pages visited, 1 failed" in told
-    for section in ("Broken links to pages that failed: 1", "Slow pages", "Largest pages", "Failed pages: 1"):
+    for section in (
+        "Broken links to pages that failed: 1",
+        "Slow pages",
+        "Largest pages",
+        "Failed pages: 1",
+    ):
         assert f"\n\n{section}\n  " in report
     assert f"\n  {FAILING}  on multiprocessing.html" in report
 
@@ -133,7 +162,9 @@ async def test_an_audit_visits_each_page_once_and_reports_what_it_found(client: 
     assert await client.jobs.failed() == {}
 
 
-async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_again(client: Client, data: Path) -> None:
+async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_again(
+    client: Client, data: Path
+) -> None:
     async with midway(client, data) as audit:
         audit.process.send_signal(signal.SIGINT)
         code, report, told = await audit.end()
@@ -149,7 +180,9 @@ async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_agai
     assert all(len(times(job, "popped")) == 1 for job in await assert_audited(client, report))
 
 
-async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(client: Client, data: Path) -> None:
+async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(
+    client: Client, data: Path
+) -> None:
     async with midway(client, data) as audit:
         website = await asyncio.to_thread(child_of, audit.process.pid)
         audit.process.kill()
@@ -164,7 +197,9 @@ async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(
 
 
 @pytest.mark.parametrize("verb", ["depend", "undepend"])
-async def test_an_audit_that_dies_before_it_changes_what_the_report_waits_for_goes_on(client: Client, data: Path, verb: str) -> None:
+async def test_an_audit_that_dies_before_it_changes_what_the_report_waits_for_goes_on(
+    client: Client, data: Path, verb: str
+) -> None:
     code, report, _ = await Audit(data, start=("-c", DYING.format(verb=verb))).end()
     assert (code, report) == (-signal.SIGKILL, "")
     assert await jobs_of(client, 1)

@@ -1,4 +1,5 @@
-"""The web example as a stranger runs it: a process of its own on a private server, asked over HTTP."""
+"""The web example as a stranger runs it: a process of its own on a private server, asked over
+HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from typing import Any
 import httpx
 import pytest
 
-from aioqless import Client, embedded
+from aioqless import Client
+from aioqless.contrib import private_redis
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 async def client(data: Path) -> AsyncIterator[Client]:
-    server = await asyncio.to_thread(embedded.ensure, data)
+    server = await asyncio.to_thread(private_redis.ensure, data)
     async with Client(server.url) as client:
         yield client
 
@@ -36,18 +38,33 @@ class Site:
 
     def __init__(self, data: Path, folder: Path, until: Until, *options: str) -> None:
         self.told = folder / "stderr"
-        environment = {name: value for name, value in os.environ.items() if name not in ("AIOQLESS_URL", "REDIS_URL")}
-        self.environment = environment | {"AIOQLESS_DATA": str(data), "XDG_CACHE_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("AIOQLESS_URL", "REDIS_URL")
+        }
+        self.environment = environment | {
+            "AIOQLESS_DATA": str(data),
+            "XDG_CACHE_HOME": str(folder),
+            "PYTHONUNBUFFERED": "1",
+        }
         self._until = until
         with self.told.open("wb") as stderr:
             self.process = self.start("-m", "examples.web", "--port", "0", *options, stderr=stderr)
 
     def start(self, *command: str, stderr: Any = None) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, *command], cwd=ROOT, env=self.environment, stdout=stderr, stderr=stderr)
+        return subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=self.environment, stdout=stderr, stderr=stderr
+        )
 
     async def ready(self) -> httpx.AsyncClient:
         """Requests to it, when it answers."""
-        found = await self._until(lambda: self.process.poll() is not None or re.search(r"running on (http://\S+)", self.told.read_text()))
+        found = await self._until(
+            lambda: (
+                self.process.poll() is not None
+                or re.search(r"running on (http://\S+)", self.told.read_text())
+            )
+        )
         assert found is not True, self.told.read_text()
         return httpx.AsyncClient(base_url=found[1], trust_env=False, timeout=30)
 
@@ -57,7 +74,9 @@ class Site:
 
 
 @asynccontextmanager
-async def site(data: Path, folder: Path, until: Until, *options: str) -> AsyncIterator[tuple[Site, httpx.AsyncClient]]:
+async def site(
+    data: Path, folder: Path, until: Until, *options: str
+) -> AsyncIterator[tuple[Site, httpx.AsyncClient]]:
     running = Site(data, folder, until, *options)
     try:
         async with await running.ready() as http:
@@ -88,7 +107,9 @@ async def subscribers(client: Client) -> int:
     return int(number)
 
 
-async def test_a_picture_is_ordered_and_seen_coming_into_being(data: Path, tmp_path: Path, until: Until) -> None:
+async def test_a_picture_is_ordered_and_seen_coming_into_being(
+    data: Path, tmp_path: Path, until: Until
+) -> None:
     async with site(data, tmp_path, until) as (_, http):
         page = await order(http, "The whole")
         assert "<noscript>" in (await http.get(page)).text
@@ -97,27 +118,37 @@ async def test_a_picture_is_ordered_and_seen_coming_into_being(data: Path, tmp_p
         assert shares == sorted(shares) and len(set(shares)) > 5
         files = {each["file"] for each in told} - {None}
         assert len(files) > 1  # coarse, then finer
-        assert {each["state"] for each in told[:-1]} <= {"waiting", "running"} and told[-1]["state"] == "complete"
+        assert {each["state"] for each in told[:-1]} <= {"waiting", "running"} and told[-1][
+            "state"
+        ] == "complete"
 
         picture = (await http.get(told[-1]["file"])).content
         assert picture.startswith(b"\x89PNG") and struct.unpack(">II", picture[16:24]) == (480, 270)
-        assert [each async for each in stream(http, page)] == [told[-1]]  # who comes back is told how it is now
+        assert [each async for each in stream(http, page)] == [
+            told[-1]
+        ]  # who comes back is told how it is now
         answer = await http.get(page)
         assert answer.headers["content-security-policy"] == "default-src 'self'"
         assert told[-1]["file"] in answer.text and "<noscript>" not in answer.text
         assert f'href="{page}"' in (await http.get("/")).text  # among the latest
 
 
-async def test_what_is_not_there_is_refused(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+async def test_what_is_not_there_is_refused(
+    client: Client, data: Path, tmp_path: Path, until: Until
+) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (_, http):
         assert (await http.post("/pictures", data={"place": "Atlantis"})).status_code == 400
         assert (await http.post("/pictures", content=b"\xff")).status_code == 400
         other = await client.queue("mail").put("Greet", {"name": "Ada"})
         for jid in ("none", other):
-            assert [(await http.get(f"/pictures/{jid}{more}")).status_code for more in ("", "/events")] == [404, 404]
+            assert [
+                (await http.get(f"/pictures/{jid}{more}")).status_code for more in ("", "/events")
+            ] == [404, 404]
 
 
-async def test_a_browser_that_goes_away_leaves_nothing_behind(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+async def test_a_browser_that_goes_away_leaves_nothing_behind(
+    client: Client, data: Path, tmp_path: Path, until: Until
+) -> None:
     async def nobody() -> bool:
         return await subscribers(client) == 0
 
@@ -140,7 +171,9 @@ async def _look_and_leave(http: httpx.AsyncClient, page: str, client: Client) ->
         assert await subscribers(client) == 1
 
 
-async def test_a_stream_ends_when_its_job_is_cancelled(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+async def test_a_stream_ends_when_its_job_is_cancelled(
+    client: Client, data: Path, tmp_path: Path, until: Until
+) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (_, http):
         page = await order(http, "The whole")
         states = []
@@ -151,7 +184,9 @@ async def test_a_stream_ends_when_its_job_is_cancelled(client: Client, data: Pat
         assert states == ["waiting", "cancelled"]
 
 
-async def test_a_server_that_is_told_to_stop_finishes_the_picture(client: Client, data: Path, tmp_path: Path, until: Until) -> None:
+async def test_a_server_that_is_told_to_stop_finishes_the_picture(
+    client: Client, data: Path, tmp_path: Path, until: Until
+) -> None:
     async with site(data, tmp_path, until) as (running, http):
         page = await order(http, "Seahorses")
         states = []
@@ -166,7 +201,9 @@ async def test_a_server_that_is_told_to_stop_finishes_the_picture(client: Client
     assert '"worker.draining"' in told and '"worker.stopped"' in told and "Traceback" not in told
 
 
-async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(data: Path, tmp_path: Path, until: Until) -> None:
+async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(
+    data: Path, tmp_path: Path, until: Until
+) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (running, http):
         states = []
         async for each in stream(http, await order(http, "Seahorses")):
@@ -176,11 +213,22 @@ async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(data
     assert "Traceback" not in running.told.read_text()
 
 
-async def test_a_worker_elsewhere_draws_it_likewise(data: Path, tmp_path: Path, until: Until) -> None:
+async def test_a_worker_elsewhere_draws_it_likewise(
+    data: Path, tmp_path: Path, until: Until
+) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (running, http):
         page = await order(http, "The whole")
         with (tmp_path / "worker").open("wb") as stderr:
-            worker = running.start("-m", "aioqless", "worker", "examples.web.jobs", "-q", "pictures", "--burst", stderr=stderr)
+            worker = running.start(
+                "-m",
+                "aioqless",
+                "worker",
+                "examples.web.jobs",
+                "-q",
+                "pictures",
+                "--burst",
+                stderr=stderr,
+            )
         told = [each async for each in stream(http, page)]
         assert told[-1]["state"] == "complete" and len(told) > 3
         assert await asyncio.to_thread(worker.wait, 30) == 0

@@ -6,11 +6,10 @@ import pytest
 import redis as blocking
 from redis.asyncio import Redis
 
-from aioqless.connection import Connection
-from aioqless.scripts import Scripts
-
-from .least import WANTED, LeastScripts, make_users
-from .story import Story
+from aioqless.redis.connection import Connection
+from aioqless.store import Scripts
+from tests.lua.least import WANTED, LeastScripts, make_users
+from tests.lua.story import Story
 
 
 @pytest.fixture(scope="session")

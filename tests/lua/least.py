@@ -1,8 +1,8 @@
 """The scripts, called by users of Redis who may each do what one of them needs, and no more.
 
-With AIOQLESS_LEAST=1 all stories are told so: what a script does in any of them, it may do by what `aioqless acl` reads off it. A role
-may do what its scripts may, so none of them is refused anything.
-"""
+With AIOQLESS_LEAST=1 all stories are told so: what a script does in any of them, it may do by what
+`aioqless acl` reads off it. A role may do what its scripts may, so none of them is refused
+anything."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from typing import Any
 
 from redis import Redis
 
-from aioqless import acl
-from aioqless.connection import Connection
-from aioqless.scripts import Scripts
-from aioqless.scripts.calls import Call
-from aioqless.scripts.header import command_names
+from aioqless.redis.connection import Connection
+from aioqless.store import Scripts, acl
+from aioqless.store.header import command_names
+from aioqless.store.invocation import Call
 
 WANTED = os.environ.get("AIOQLESS_LEAST") == "1"
 ANY = "any-namespace"
-ELSEWHERE = ("~*queues", "~*queue:*", "~*schedule", "~*retry", "~*-there:*")  # where `intake` takes from, which docs/servers.md says
+ELSEWHERE = (
+    "~*queues",
+    "~*queue:*",
+    "~*schedule",
+    "~*retry",
+    "~*-there:*",
+)  # where `intake` takes from, which docs/servers.md says
 NAMESPACES = (
     "bad-input",
     "bounds",
@@ -37,8 +42,13 @@ def make_users(redis: Redis) -> None:
             line = acl.user(name, ANY, "", name)
         finally:
             del acl.ROLES[name]
-        words = ["nopass" if word.startswith("#") else word.replace(f"{ANY}:", "*:") for word in line.split()[1:]]
-        rules = [word for word in words if word != f"~{ANY}"] + [f"~{namespace}" for namespace in NAMESPACES]
+        words = [
+            "nopass" if word.startswith("#") else word.replace(f"{ANY}:", "*:")
+            for word in line.split()[1:]
+        ]
+        rules = [word for word in words if word != f"~{ANY}"] + [
+            f"~{namespace}" for namespace in NAMESPACES
+        ]
         redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))  # type: ignore[no-untyped-call]
 
 
@@ -52,7 +62,9 @@ class LeastScripts(Scripts):
 
     async def _evaluate(self, call: Call) -> Any:
         if call.command not in self._connections:
-            self._connections[call.command] = Connection(self._url.replace("://", f"://{call.command}:any@", 1))
+            self._connections[call.command] = Connection(
+                self._url.replace("://", f"://{call.command}:any@", 1)
+            )
         shared, self.connection = self.connection, self._connections[call.command]
         evaluated = super()._evaluate(call)
         try:

@@ -1,4 +1,5 @@
-"""Steps that stories are told in: commands with all that a test doesn't care about filled in, and Redis as it is."""
+"""Steps that stories are told in: commands with all that a test doesn't care about filled in, and
+Redis as it is."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless.errors import ScriptError
-from aioqless.scripts import Scripts
-from aioqless.scripts.compose import compose
+from aioqless.store import Scripts
+from aioqless.store.composer import compose
 
 Message: TypeAlias = tuple[str, Any]
 
@@ -36,7 +37,8 @@ return found
 
 
 class Story:
-    """One namespace and what happens in it. Every step has its time, in seconds; keys are named without the namespace."""
+    """One namespace and what happens in it. Every step has its time, in seconds; keys are named
+    without the namespace."""
 
     def __init__(self, scripts: Scripts, redis: Redis) -> None:
         self.scripts = scripts
@@ -45,37 +47,60 @@ class Story:
 
     # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
 
-    async def put(self, jid: str, at: float, *, queue: str = "mail", delay: float = 0, **more: Any) -> Any:
+    async def put(
+        self, jid: str, at: float, *, queue: str = "mail", delay: float = 0, **more: Any
+    ) -> Any:
         given = {"klass": "Greet", "data": "{}", **more}
         return await self.scripts("put", queue=queue, jid=jid, now=at, delay=delay, **given)
 
-    async def pop(self, at: float, *, queue: str = "mail", worker: str = "ann", count: int = 1, **more: Any) -> list[str]:
+    async def pop(
+        self, at: float, *, queue: str = "mail", worker: str = "ann", count: int = 1, **more: Any
+    ) -> list[str]:
         jobs = await self.scripts("pop", queue=queue, worker=worker, count=count, now=at, **more)
         return [job["jid"] for job in jobs]
 
-    async def running(self, jid: str, put: float = 0, popped: float = 1, *, worker: str = "ann", **more: Any) -> None:
+    async def running(
+        self, jid: str, put: float = 0, popped: float = 1, *, worker: str = "ann", **more: Any
+    ) -> None:
         """A job that was put and is now run by a worker."""
         await self.put(jid, put, **more)
         assert await self.pop(popped, queue=more.get("queue", "mail"), worker=worker) == [jid]
 
-    async def completed(self, jid: str, put: float = 0, popped: float = 1, done: float = 2, **more: Any) -> None:
+    async def completed(
+        self, jid: str, put: float = 0, popped: float = 1, done: float = 2, **more: Any
+    ) -> None:
         """A job that was put, run by ann, and completed."""
         await self.running(jid, put, popped, **more)
         assert await self.complete(jid, done, queue=more.get("queue", "mail")) == "complete"
 
-    async def failed(self, jid: str, put: float = 0, popped: float = 1, failed: float = 2, *, group: str = "typo", **more: Any) -> None:
+    async def failed(
+        self,
+        jid: str,
+        put: float = 0,
+        popped: float = 1,
+        failed: float = 2,
+        *,
+        group: str = "typo",
+        **more: Any,
+    ) -> None:
         """A job that was put, run by ann, and failed."""
         await self.running(jid, put, popped, **more)
         await self.fail(jid, failed, group=group)
 
-    async def complete(self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any) -> Any:
+    async def complete(
+        self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any
+    ) -> Any:
         return await self.scripts("complete", jid=jid, worker=worker, queue=queue, now=at, **more)
 
-    async def fail(self, jid: str, at: float, *, worker: str = "ann", group: str = "typo", **more: Any) -> Any:
+    async def fail(
+        self, jid: str, at: float, *, worker: str = "ann", group: str = "typo", **more: Any
+    ) -> Any:
         given = {"message": "no such word", **more}
         return await self.scripts("fail", jid=jid, worker=worker, group=group, now=at, **given)
 
-    async def retry(self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any) -> Any:
+    async def retry(
+        self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any
+    ) -> Any:
         return await self.scripts("retry", jid=jid, worker=worker, queue=queue, now=at, **more)
 
     async def release(self, jid: str, at: float, *, worker: str = "ann", **more: Any) -> Any:
@@ -90,22 +115,45 @@ class Story:
     async def cancel(self, *jids: str) -> Any:
         return await self.scripts("cancel", jids=jids)
 
-    async def peek(self, at: float, *, queue: str = "mail", count: int = 10, **more: Any) -> list[str]:
-        return [job["jid"] for job in await self.scripts("peek", queue=queue, count=count, now=at, **more)]
+    async def peek(
+        self, at: float, *, queue: str = "mail", count: int = 10, **more: Any
+    ) -> list[str]:
+        return [
+            job["jid"]
+            for job in await self.scripts("peek", queue=queue, count=count, now=at, **more)
+        ]
 
     async def track(self, jid: str, at: float = 0, *tags: str) -> Any:
         return await self.scripts("track", "track", jid=jid, now=at, tags=tags)
 
-    async def recur(self, jid: str, at: float, *, queue: str = "mail", interval: float = 60, offset: float = 0, **more: Any) -> Any:
+    async def recur(
+        self,
+        jid: str,
+        at: float,
+        *,
+        queue: str = "mail",
+        interval: float = 60,
+        offset: float = 0,
+        **more: Any,
+    ) -> Any:
         given = {"klass": "Greet", "data": "{}", **more}
-        return await self.scripts("recur", "on", queue=queue, jid=jid, now=at, interval=interval, offset=offset, **given)
+        return await self.scripts(
+            "recur", "on", queue=queue, jid=jid, now=at, interval=interval, offset=offset, **given
+        )
 
-    async def cron(self, jid: str, at: float, *, next: float, expression: str = "0 2 * * *", **more: Any) -> Any:
+    async def cron(
+        self, jid: str, at: float, *, next: float, expression: str = "0 2 * * *", **more: Any
+    ) -> Any:
         given = {"queue": "mail", "klass": "Greet", "data": "{}", "timezone": "UTC", **more}
-        return await self.scripts("recur", "cron", jid=jid, now=at, expression=expression, next=next, **given)
+        return await self.scripts(
+            "recur", "cron", jid=jid, now=at, expression=expression, next=next, **given
+        )
 
-    async def tick(self, now: float, *rows: tuple[str, float, float, float], offset: int = 0) -> Any:
-        """Rows of (jid, its tick, the instance's time, the next tick); returns {now, made, due, next}."""
+    async def tick(
+        self, now: float, *rows: tuple[str, float, float, float], offset: int = 0
+    ) -> Any:
+        """Rows of (jid, its tick, the instance's time, the next tick); returns {now, made, due,
+        next}."""
         batch = [dict(zip(("jid", "tick", "at", "next"), row, strict=True)) for row in rows]
         return await self.scripts("tick", now=now, offset=offset, batch=batch)
 
@@ -116,7 +164,9 @@ class Story:
 
     async def by_hand(self, command: str, keys: list[str], *argv: Any) -> Any:
         """The reply as Redis gives it to a call in the specification's form."""
-        return await self.ask("EVAL", compose(command, self.namespace).text, len(keys), *keys, *argv)
+        return await self.ask(
+            "EVAL", compose(command, self.namespace).text, len(keys), *keys, *argv
+        )
 
     # What callers see.
 
@@ -136,7 +186,9 @@ class Story:
         counts = await self.scripts("queues", now=at, queue=queue)
         return {name: count for name, count in counts.items() if count and name != "name"}
 
-    async def day(self, kind: str = "stats", *, day: int = 0, queue: str = "mail") -> dict[str, str]:
+    async def day(
+        self, kind: str = "stats", *, day: int = 0, queue: str = "mail"
+    ) -> dict[str, str]:
         """The stored statistics of a day."""
         return await self.fields(f"s:{kind}:{day}:{queue}")
 
@@ -181,10 +233,16 @@ class Story:
         return {place: members[jid] for place, members in sets.items() if jid in members}
 
     async def everything(self) -> dict[str, Any]:
-        """Every key of the namespace with its contents, but for the answers that are kept for repeated requests."""
+        """Every key of the namespace with its contents, but for the answers that are kept for
+        repeated requests."""
         rows = await self.ask("EVAL", _READ, 0, "all", self.key("*"))
-        found = {key.decode().removeprefix(f"{self.namespace}:"): _contents(kind, row) for key, kind, row in rows}
-        return {key: contents for key, contents in found.items() if not key.startswith("x:request:")}
+        found = {
+            key.decode().removeprefix(f"{self.namespace}:"): _contents(kind, row)
+            for key, kind, row in rows
+        }
+        return {
+            key: contents for key, contents in found.items() if not key.startswith("x:request:")
+        }
 
     async def _read(self, name: str, missing: Any) -> Any:
         rows = await self.ask("EVAL", _READ, 0, "one", self.key(name))
@@ -210,7 +268,8 @@ class Story:
 
     @asynccontextmanager
     async def heard(self, *but: str) -> AsyncIterator[list[Message]]:
-        """What is published meanwhile, as (channel, text or object) in order; the list is full when the block is left.
+        """What is published meanwhile, as (channel, text or object) in order; the list is full when
+        the block is left.
 
         Channels named in `but` are left out.
         """
@@ -244,7 +303,10 @@ def _contents(kind: bytes, row: Any) -> Any:
         case b"set":
             return {_text(member) for member in row}
         case b"stream":
-            return [(_text(id), {_text(name): _text(value) for name, value in _pairs(fields)}) for id, fields in row]
+            return [
+                (_text(id), {_text(name): _text(value) for name, value in _pairs(fields)})
+                for id, fields in row
+            ]
         case b"list":
             return [_text(item) for item in row]
         case b"stream":

@@ -1,4 +1,5 @@
-"""Data are the user's: whatever JSON text was put comes back byte for byte, from each command that hands it out or passes it on."""
+"""Data are the user's: whatever JSON text was put comes back byte for byte, from each command that
+hands it out or passes it on."""
 
 import json
 from typing import Any
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .story import Story
+from tests.lua.story import Story
 
 ODD = [
     "[]", "{}", "[[],{}]", '{"a":[],"b":{}}', "null", "true", "0", "-0", "0.0", "1.0", "1e400", "-1E+2", "0.1000", "12345678901234567",
@@ -24,8 +25,14 @@ LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=list(He
 def texts(draw: st.DrawFn) -> str:
     """JSON as it may be written: not only as Python's encoder writes it."""
     values = st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-        lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5)
+        ),
         max_leaves=20,
     )
     text = json.dumps(
@@ -63,19 +70,29 @@ async def test_odd_data_come_back_as_they_were_given(story: Story, data: str) ->
 
 
 async def a_life(story: Story, data: str, other: str) -> None:
-    """A job goes through everything with its data, while others come by theirs in every way there is."""
+    """A job goes through everything with its data, while others come by theirs in every way there
+    is."""
     scripts = story.scripts
     await story.redis.flushdb()
 
     # Put, and handed out
     await story.put("a", 0, data=data)
     await scripts(
-        "put_many", queue="mail", now=1, batch=[{"jid": "b", "klass": "K", "data": data}, {"jid": "c", "klass": "K", "data": other}]
+        "put_many",
+        queue="mail",
+        now=1,
+        batch=[{"jid": "b", "klass": "K", "data": data}, {"jid": "c", "klass": "K", "data": other}],
     )
     await story.recur("r", 2, data=data)
     assert await shown(story, "peek", queue="mail", count=10, now=2) == [data, data, other, data]
-    assert await shown(story, "pop", queue="mail", worker="ann", count=3, now=3) == [data, data, other]
-    [[row], *_] = await scripts("pop_many", worker="ann", count=1, now=3, order="ordered", batch=[{"queue": "mail"}])
+    assert await shown(story, "pop", queue="mail", worker="ann", count=3, now=3) == [
+        data,
+        data,
+        other,
+    ]
+    [[row], *_] = await scripts(
+        "pop_many", worker="ann", count=1, now=3, order="ordered", batch=[{"queue": "mail"}]
+    )
     assert data.encode() in row
     assert (await scripts("recur", "get", jid="r"))["data"] == data
 
@@ -95,14 +112,21 @@ async def a_life(story: Story, data: str, other: str) -> None:
     await scripts("unfail", queue="mail", group="typo", now=10)
     assert await story.pop(11) == ["a"]
     assert await story.complete("a", 12, data="", next="post") == "waiting"
-    assert await scripts("check", now=12, budget=10_000) == {"cursor": "0", "examined": pytest.approx(50, abs=50), "found": [], "mended": 0}
+    assert await scripts("check", now=12, budget=10_000) == {
+        "cursor": "0",
+        "examined": pytest.approx(50, abs=50),
+        "found": [],
+        "mended": 0,
+    }
     assert await shown(story, "multiget", jids=["a", "b", "c"]) == [data, data, other]
 
     # Replaced
     assert await story.pop(13, queue="post") == ["a"]
     await story.heartbeat("a", 14, data=other)
     assert await stored(story, "a") == other
-    assert await story.complete("a", 15, queue="post", data=data, next="mail", delay=1) == "scheduled"
+    assert (
+        await story.complete("a", 15, queue="post", data=data, next="mail", delay=1) == "scheduled"
+    )
     assert await stored(story, "a") == data
     await scripts("requeue", queue="mail", jid="a", klass="K", data=other, now=16, delay=0)
     assert await stored(story, "a") == other
@@ -110,7 +134,10 @@ async def a_life(story: Story, data: str, other: str) -> None:
     await story.fail("a", 18, data=data)
     assert await stored(story, "a") == data
     await scripts(
-        "complete_many", worker="ann", now=19, batch=[{"jid": "b", "queue": "mail", "data": other}, {"jid": "c", "queue": "mail"}]
+        "complete_many",
+        worker="ann",
+        now=19,
+        batch=[{"jid": "b", "queue": "mail", "data": other}, {"jid": "c", "queue": "mail"}],
     )
     assert (await stored(story, "b"), await stored(story, "c")) == (other, other)
     await scripts("recur", "update", jid="r", pairs=["data", other])
@@ -130,8 +157,13 @@ async def stored(story: Story, jid: str) -> str:
     return data
 
 
-@pytest.mark.parametrize("more", ['{"a":' * 100 + "1" + "}" * 100, '{"a":"' + "x" * 70_000 + '"}', '{"when":1,"what":2,"a":[]}'])
-async def test_what_is_logged_with_an_event_can_be_read_with_the_job(story: Story, more: str) -> None:
+@pytest.mark.parametrize(
+    "more",
+    ['{"a":' * 100 + "1" + "}" * 100, '{"a":"' + "x" * 70_000 + '"}', '{"when":1,"what":2,"a":[]}'],
+)
+async def test_what_is_logged_with_an_event_can_be_read_with_the_job(
+    story: Story, more: str
+) -> None:
     await story.redis.flushdb()
     await story.put("a", 0)
     await story.scripts("log", jid="a", message="hm", now=1, data=more)

@@ -1,7 +1,8 @@
-"""Every argument of every command, wrong in every way that its type can be: refused with BADARG, and nothing has changed.
+"""Every argument of every command, wrong in every way that its type can be: refused with BADARG,
+and nothing has changed.
 
-What the arguments are is read from the commands' headers, so no command and no argument can be left out.
-"""
+What the arguments are is read from the commands' headers, so no command and no argument can be left
+out."""
 
 import json
 from collections.abc import Iterator
@@ -11,10 +12,9 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.scripts.compose import compose
-from aioqless.scripts.header import Arg, Command, Form, command_names, read_command
-
-from .story import Story
+from aioqless.store.composer import compose
+from aioqless.store.header import Arg, Command, Form, command_names, read_command
+from tests.lua.story import Story
 
 _DIGEST = """
 local keys = redis.call('KEYS', ARGV[1])
@@ -23,12 +23,54 @@ for i, key in ipairs(keys) do keys[i] = key .. redis.call('DUMP', key) end
 return redis.sha1hex(table.concat(keys))
 """
 
-NO_NUMBERS = ["many", "nan", "-nan", "inf", "-inf", "1e999", "1,5", "1 2", "--1", "0x", "{}", "\x00", "1\x00"]
+NO_NUMBERS = [
+    "many",
+    "nan",
+    "-nan",
+    "inf",
+    "-inf",
+    "1e999",
+    "1,5",
+    "1 2",
+    "--1",
+    "0x",
+    "{}",
+    "\x00",
+    "1\x00",
+]
 NO_SECONDS = [*NO_NUMBERS, "-1", "-0.001", "1e11"]
 NO_COUNTS = [*NO_NUMBERS, "-1", "1.5", "1e-3", "1e300"]
 NO_NAMES = ["x" * 513, "a\nb", "\t", "a\x00b", "\x7f", "\x1b[0m"]
-NO_JSON = ["{", "[", "[1,]", '{"a":}', "nope", "'a'", '"a', "\x00", "[1] 2", "{} {}", "," * 100, "[" * 2000]
-NO_LISTS = [*NO_JSON, "{}", '{"a": "b"}', '"a"', "1", "null", "true", "[1]", "[null]", "[true]", '[["a"]]', '[""]', '["a", ""]', '["a", 1]']
+NO_JSON = [
+    "{",
+    "[",
+    "[1,]",
+    '{"a":}',
+    "nope",
+    "'a'",
+    '"a',
+    "\x00",
+    "[1] 2",
+    "{} {}",
+    "," * 100,
+    "[" * 2000,
+]
+NO_LISTS = [
+    *NO_JSON,
+    "{}",
+    '{"a": "b"}',
+    '"a"',
+    "1",
+    "null",
+    "true",
+    "[1]",
+    "[null]",
+    "[true]",
+    '[["a"]]',
+    '[""]',
+    '["a", ""]',
+    '["a", 1]',
+]
 TOO_MANY = json.dumps([str(number) for number in range(1001)])
 
 # A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
@@ -47,7 +89,17 @@ WRONG = {
     "jid": [*NO_NAMES, "a-history", "a-dependencies", "a-dependents", "-history"],
     "new_queue": [*NO_NAMES, "{namespace}:q:", "{namespace}:q:a\nb"],
     "data": [*NO_JSON, "false", " false\n"],
-    "object": [*NO_JSON, "false", "[]", "1", '"a"', "null", "true", "{" + "x" * 70_000, '{"a":' * 101 + "1" + "}" * 101],
+    "object": [
+        *NO_JSON,
+        "false",
+        "[]",
+        "1",
+        '"a"',
+        "null",
+        "true",
+        "{" + "x" * 70_000,
+        '{"a":' * 101 + "1" + "}" * 101,
+    ],
     "time": [*NO_NUMBERS, "-1", "1.1e11"],
     "seconds": NO_SECONDS,
     "interval": [*NO_SECONDS, "0", "-0"],
@@ -56,7 +108,17 @@ WRONG = {
     "priority": [*NO_NUMBERS, "1.1e9", "-1.1e9"],
     "tags": [*NO_LISTS, TOO_MANY, *(json.dumps([name]) for name in NO_NAMES)],
     "jids": [*NO_LISTS, TOO_MANY],
-    "request": ["line", "line:", ":1", "line:-1", "line:1.5", "line:one", "a\nline:1", "\x00:1", "x" * 512 + ":1"],
+    "request": [
+        "line",
+        "line:",
+        ":1",
+        "line:-1",
+        "line:1.5",
+        "line:one",
+        "a\nline:1",
+        "\x00:1",
+        "x" * 512 + ":1",
+    ],
 }
 EMPTY_IS_FINE = {"text", "time", "any_jid"}
 
@@ -155,11 +217,24 @@ class Spoken:
 
     def argv(self, **other: list[str]) -> list[str]:
         """The arguments in order; `other` replaces parts of them."""
-        parts = {"lead": self.lead, "word": [self.word] if self.word else [], "args": self.args, "rest": self.rest} | other
+        parts = {
+            "lead": self.lead,
+            "word": [self.word] if self.word else [],
+            "args": self.args,
+            "rest": self.rest,
+        } | other
         batch = other.get("batch", ["1", *self.batch] if self.form.batch else [])
         options = other.get("options", [])
         end = [""] if self.form.rest and options else []
-        return [*parts["lead"], *parts["word"], *parts["args"], *parts["rest"], *batch, *end, *options]
+        return [
+            *parts["lead"],
+            *parts["word"],
+            *parts["args"],
+            *parts["rest"],
+            *batch,
+            *end,
+            *options,
+        ]
 
 
 def every_form() -> Iterator[Spoken]:
@@ -173,11 +248,22 @@ def every_form() -> Iterator[Spoken]:
             yield _spoken(command, word, form, keys, lead)
 
 
-def _spoken(command: Command, word: str | None, form: Form, keys: list[str], lead: list[str]) -> Spoken:
+def _spoken(
+    command: Command, word: str | None, form: Form, keys: list[str], lead: list[str]
+) -> Spoken:
     rest = [sample(form.rest)] if form.rest else []
     if form.rest and form.rest.name == "pairs":
         rest.append("1")
-    return Spoken(command, word, form, keys, lead, [sample(arg) for arg in form.args], rest, [sample(arg) for arg in form.batch])
+    return Spoken(
+        command,
+        word,
+        form,
+        keys,
+        lead,
+        [sample(arg) for arg in form.args],
+        rest,
+        [sample(arg) for arg in form.batch],
+    )
 
 
 def sample(arg: Arg) -> str:
@@ -198,7 +284,9 @@ def replaced(texts: list[str], at: int, text: str) -> list[str]:
 def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
     """What is wrong, keys and arguments."""
     command, form = spoken.command, spoken.form
-    any_text = form.rest is not None and form.rest.type == "any_jid"  # what isn't an option behind it is another jid
+    any_text = (
+        form.rest is not None and form.rest.type == "any_jid"
+    )  # what isn't an option behind it is another jid
     if command.key:
         key = Arg(command.key, command.key_type)
         yield "no key", [], spoken.argv()
@@ -210,35 +298,75 @@ def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
         texts = getattr(spoken, part)
         for at, arg in enumerate(args):
             for text in wrong(arg):
-                yield f"{arg.name} is {text[:20]!r}", spoken.keys, spoken.argv(**{part: replaced(texts, at, text)})
+                yield (
+                    f"{arg.name} is {text[:20]!r}",
+                    spoken.keys,
+                    spoken.argv(**{part: replaced(texts, at, text)}),
+                )
             if not arg.optional and arg.type != "time":
-                before = spoken.lead[:at] if part == "lead" else [*spoken.lead, *([spoken.word] if spoken.word else []), *texts[:at]]
+                before = (
+                    spoken.lead[:at]
+                    if part == "lead"
+                    else [*spoken.lead, *([spoken.word] if spoken.word else []), *texts[:at]]
+                )
                 yield f"{arg.name} and all behind it are missing", spoken.keys, before
     if spoken.word:
         for word in ("", "other", spoken.word.upper(), spoken.word + "\x00"):
             yield f"the word is {word!r}", spoken.keys, spoken.argv(word=[word])
     if form.rest:
         for text in wrong(Arg(form.rest.name, form.rest.type, True)):
-            yield f"one of {form.rest.name} is {text[:20]!r}", spoken.keys, spoken.argv(rest=[*spoken.rest, text])
-        yield f"too many {form.rest.name}", spoken.keys, spoken.argv(rest=[f"n{number}" for number in range(1001)])
+            yield (
+                f"one of {form.rest.name} is {text[:20]!r}",
+                spoken.keys,
+                spoken.argv(rest=[*spoken.rest, text]),
+            )
+        yield (
+            f"too many {form.rest.name}",
+            spoken.keys,
+            spoken.argv(rest=[f"n{number}" for number in range(1001)]),
+        )
         if not any_text:
-            yield f"{form.rest.name} go on after their end", spoken.keys, spoken.argv(rest=[*spoken.rest, "", "another"])
+            yield (
+                f"{form.rest.name} go on after their end",
+                spoken.keys,
+                spoken.argv(rest=[*spoken.rest, "", "another"]),
+            )
     if form.batch:
         for text in (*WRONG["count"], "", "1001", "2", "1e9"):
-            yield f"the batch has {text[:20]!r}", spoken.keys, spoken.argv(batch=[text, *spoken.batch])
-        yield "the batch has fewer than were sent", spoken.keys, spoken.argv(batch=["0", *spoken.batch[:1]])
+            yield (
+                f"the batch has {text[:20]!r}",
+                spoken.keys,
+                spoken.argv(batch=[text, *spoken.batch]),
+            )
+        yield (
+            "the batch has fewer than were sent",
+            spoken.keys,
+            spoken.argv(batch=["0", *spoken.batch[:1]]),
+        )
         yield "no batch", spoken.keys, spoken.argv(batch=[])
     for option in form.options:
         for text in (*WRONG[option.type], *([] if option.type in EMPTY_IS_FINE else [""])):
-            yield f"{option.name} is {text[:20]!r}", spoken.keys, spoken.argv(options=[option.name, text])
+            yield (
+                f"{option.name} is {text[:20]!r}",
+                spoken.keys,
+                spoken.argv(options=[option.name, text]),
+            )
         if not any_text:
             yield f"{option.name} has no value", spoken.keys, spoken.argv(options=[option.name])
     if form.options and not any_text:
         yield "an option that there isn't", spoken.keys, spoken.argv(options=["colour", "red"])
         yield "an option without a name", spoken.keys, spoken.argv(options=["", "red"])
-        yield "an option and a half", spoken.keys, spoken.argv(options=["request", "line:1", "colour"])
+        yield (
+            "an option and a half",
+            spoken.keys,
+            spoken.argv(options=["request", "line:1", "colour"]),
+        )
     elif not form.options:
-        yield "one too many", spoken.keys, spoken.argv(options=["another"]) if not form.rest else [*spoken.argv(), "", "another"]
+        yield (
+            "one too many",
+            spoken.keys,
+            spoken.argv(options=["another"]) if not form.rest else [*spoken.argv(), "", "another"],
+        )
 
 
 @pytest.fixture
@@ -269,7 +397,10 @@ async def contents(story: Story) -> bytes:
 async def call(story: Story, command: str, keys: list[str], argv: list[Any]) -> Any:
     """A refusal's code and details; or the reply."""
     sha = await story.ask("SCRIPT", "LOAD", compose(command, story.namespace).text)
-    keys, argv = ([str(text).replace("{namespace}", story.namespace) for text in part] for part in (keys, argv))
+    keys, argv = (
+        [str(text).replace("{namespace}", story.namespace) for text in part]
+        for part in (keys, argv)
+    )
     try:
         return await story.ask("EVALSHA", sha, len(keys), *keys, *argv)
     except ResponseError as refused:
@@ -287,7 +418,9 @@ FORMS = {f"{spoken.command.name} {spoken.word or ''}".strip(): spoken for spoken
 
 
 @pytest.mark.parametrize("name", FORMS)
-async def test_whatever_is_wrong_with_an_argument_is_refused_and_changes_nothing(town: Story, name: str) -> None:
+async def test_whatever_is_wrong_with_an_argument_is_refused_and_changes_nothing(
+    town: Story, name: str
+) -> None:
     spoken = FORMS[name]
     before = await contents(town)
     for what, keys, argv in bad_calls(spoken):
@@ -305,7 +438,11 @@ async def test_what_was_wrong_was_wrong_for_that_reason(town: Story, name: str) 
     for option in spoken.form.options:
         for options in ([option.name, sample(option)], [option.name, sample(option)] * 2):
             reply = await call(town, spoken.command.name, spoken.keys, spoken.argv(options=options))
-            assert not isinstance(reply, tuple) or reply[0] != "BADARG" or "cannot be used without" in reply[1]["why"], reply
+            assert (
+                not isinstance(reply, tuple)
+                or reply[0] != "BADARG"
+                or "cannot be used without" in reply[1]["why"]
+            ), reply
 
 
 @pytest.mark.parametrize("name", [name for name, spoken in FORMS.items() if spoken.form.batch])
@@ -314,7 +451,12 @@ async def test_what_is_wrong_with_one_of_a_batch_is_refused_alone(town: Story, n
     before = await contents(town)
     for at, arg in enumerate(spoken.form.batch):
         for text in wrong(arg):
-            reply = await call(town, spoken.command.name, spoken.keys, spoken.argv(batch=["1", *replaced(spoken.batch, at, text)]))
+            reply = await call(
+                town,
+                spoken.command.name,
+                spoken.keys,
+                spoken.argv(batch=["1", *replaced(spoken.batch, at, text)]),
+            )
             refusal = reply if isinstance(reply, tuple) else said(reply[0])
             assert refusal[0] == "BADARG", f"{arg.name} is {text[:20]!r}: {reply!r}"
             assert await contents(town) == before, f"{arg.name} is {text[:20]!r}"

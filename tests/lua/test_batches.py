@@ -1,10 +1,10 @@
-"""put_many, complete_many and heartbeat_many: one answer for each, and a bad one never spoils its neighbours."""
+"""put_many, complete_many and heartbeat_many: one answer for each, and a bad one never spoils its
+neighbours."""
 
 from typing import Any
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def _put(story: Story, at: float, *jobs: dict[str, Any], queue: str = "mail") -> Any:
@@ -25,19 +25,31 @@ async def test_many_jobs_are_put_by_one_call_and_answered_by_their_jids(story: S
     assert await story.scores("q:mail-work") == {"a": score(0, 1), "b": score(0, 1.000001)}
 
 
-async def test_jobs_of_a_batch_are_handed_out_in_its_order_whatever_their_jids(story: Story) -> None:
+async def test_jobs_of_a_batch_are_handed_out_in_its_order_whatever_their_jids(
+    story: Story,
+) -> None:
     jids = ["b", "a", "c", "zz", "m"]
     await _put(story, 1_750_000_000.25, *({"jid": jid} for jid in jids))
     assert await story.pop(1_750_000_001, count=5) == jids
 
 
 async def test_each_job_of_a_batch_has_its_own_options_and_is_as_if_put_alone(story: Story) -> None:
-    options: dict[str, Any] = {"priority": -2, "tags": '["x"]', "retries": 3, "delay": 7, "data": "[ ]", "klass": "Send"}
+    options: dict[str, Any] = {
+        "priority": -2,
+        "tags": '["x"]',
+        "retries": 3,
+        "delay": 7,
+        "data": "[ ]",
+        "klass": "Send",
+    }
     await story.put("alone", 1, **{**options, "tags": ["x"]})
     await _put(story, 1, {"jid": "many", **options}, {"jid": "a"})
     alone, many = await story.job("alone"), await story.job("many")
     assert many == {**alone, "jid": "many"}
-    assert (await story.where("many"), await story.items("j:many-history")) == ({"scheduled": 8}, await story.items("j:alone-history"))
+    assert (await story.where("many"), await story.items("j:many-history")) == (
+        {"scheduled": 8},
+        await story.items("j:alone-history"),
+    )
 
 
 async def test_a_job_of_a_batch_may_depend_on_one_before_it(story: Story) -> None:
@@ -46,7 +58,14 @@ async def test_a_job_of_a_batch_may_depend_on_one_before_it(story: Story) -> Non
 
 
 async def test_a_refused_job_leaves_its_neighbours_alone(story: Story) -> None:
-    answers = await _put(story, 1, {"jid": "a"}, {"jid": "b", "data": "{"}, {"jid": "c", "depends": '["c"]'}, {"jid": "d"})
+    answers = await _put(
+        story,
+        1,
+        {"jid": "a"},
+        {"jid": "b", "data": "{"},
+        {"jid": "c", "depends": '["c"]'},
+        {"jid": "d"},
+    )
     assert (answers[0], answers[3]) == ("a", "d")
     assert isinstance(answers[1], InvalidArgument)
     assert (answers[1].detail["argument"], answers[2].detail["argument"]) == ("data", "depends")
@@ -71,9 +90,18 @@ async def test_an_empty_batch_has_no_answers(story: Story) -> None:
 async def test_many_jobs_are_completed_by_one_call(story: Story) -> None:
     await _put(story, 0, {"jid": "a"}, {"jid": "b"}, {"jid": "c"})
     await story.pop(1, count=3)
-    answers = await _complete(story, 3, {"jid": "a"}, {"jid": "b", "next": "post", "delay": 5}, {"jid": "c", "data": "[ 3 ]"})
+    answers = await _complete(
+        story,
+        3,
+        {"jid": "a"},
+        {"jid": "b", "next": "post", "delay": 5},
+        {"jid": "c", "data": "[ 3 ]"},
+    )
     assert answers == ["complete", "scheduled", "complete"]
-    assert (await story.scores("completed"), await story.where("b", "post")) == ({"a": 3, "c": 3}, {"scheduled": 8})
+    assert (await story.scores("completed"), await story.where("b", "post")) == (
+        {"a": 3, "c": 3},
+        {"scheduled": 8},
+    )
     assert ((await story.get("a"))["data"], (await story.get("c"))["data"]) == ("{}", "[ 3 ]")
     assert await story.day("run") == {"total": "3", "mean": "2", "vk": "0", "s2": "3"}
 
@@ -81,8 +109,14 @@ async def test_many_jobs_are_completed_by_one_call(story: Story) -> None:
 async def test_jobs_of_several_queues_are_completed_together(story: Story) -> None:
     await story.running("a")
     await story.running("b", queue="post")
-    assert await _complete(story, 3, {"jid": "a"}, {"jid": "b", "queue": "post"}) == ["complete", "complete"]
-    assert ((await story.day("run"))["total"], (await story.day("run", queue="post"))["total"]) == ("1", "1")
+    assert await _complete(story, 3, {"jid": "a"}, {"jid": "b", "queue": "post"}) == [
+        "complete",
+        "complete",
+    ]
+    assert ((await story.day("run"))["total"], (await story.day("run", queue="post"))["total"]) == (
+        "1",
+        "1",
+    )
 
 
 async def test_a_refused_completion_leaves_its_neighbours_alone(story: Story) -> None:
@@ -127,7 +161,9 @@ async def test_a_batch_deletes_old_jobs_twenty_and_two_for_each_it_completes(sto
 async def test_a_batch_goes_on_with_what_earlier_calls_left(story: Story) -> None:
     await story.running("a")
     await story.running("b")
-    await _put(story, 2, *({"jid": f"w{n:03}", "depends": '["a"]'} for n in range(450)), queue="post")
+    await _put(
+        story, 2, *({"jid": f"w{n:03}", "depends": '["a"]'} for n in range(450)), queue="post"
+    )
     await story.complete("a", 3)
     assert (await story.counts(3, "post"))["depends"] == 50
     await _complete(story, 4, {"jid": "b"})
@@ -142,7 +178,10 @@ async def test_many_locks_are_renewed_by_one_call_each_as_its_queue_says(story: 
     await story.running("a")
     await story.running("b", queue="post")
     batch = [{"jid": "a", "fence": "1"}, {"jid": "b"}]
-    assert await story.scripts("heartbeat_many", worker="ann", now=5.5, batch=batch) == ["65.5", "15.5"]
+    assert await story.scripts("heartbeat_many", worker="ann", now=5.5, batch=batch) == [
+        "65.5",
+        "15.5",
+    ]
     assert await story.scores("w:ann:jobs") == {"a": 65.5, "b": 15.5}
     assert await story.scores("workers") == {"ann": 5.5}
 

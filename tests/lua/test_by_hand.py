@@ -1,32 +1,61 @@
-"""The script calls as the specification spells them: keys, order of arguments, and replies as Redis gives them."""
+"""The script calls as the specification spells them: keys, order of arguments, and replies as Redis
+gives them."""
 
 import json
 
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.scripts.header import command_names
-
-from .story import Story
+from aioqless.store.header import command_names
+from tests.lua.story import Story
 
 
 async def test_a_jobs_life_in_the_words_of_the_specification(story: Story) -> None:
     call = story.by_hand
-    assert await call("put", ["mail"], "a", "Greet", '{"n":1}', 0, 0, "priority", -1, "tags", '["x"]', "retries", 3) == b"a"
+    assert (
+        await call(
+            "put",
+            ["mail"],
+            "a",
+            "Greet",
+            '{"n":1}',
+            0,
+            0,
+            "priority",
+            -1,
+            "tags",
+            '["x"]',
+            "retries",
+            3,
+        )
+        == b"a"
+    )
     assert await call("put", ["mail"], "b", "Greet", "{}", 0, 0, "depends", '["a"]') == b"b"
     assert await call("put", ["mail"], "c", "Greet", "{}", 0, 10) == b"c"
     assert [job["jid"] for job in json.loads(await call("peek", ["mail"], 5, 1))] == ["a"]
     (job,) = json.loads(await call("pop", ["mail"], "ann", 5, 1))
-    assert (job["jid"], job["state"], job["priority"], job["tags"], job["retries"]) == ("a", "running", -1, ["x"], 3)
+    assert (job["jid"], job["state"], job["priority"], job["tags"], job["retries"]) == (
+        "a",
+        "running",
+        -1,
+        ["x"],
+        3,
+    )
     assert await call("heartbeat", [], "a", "ann", 2) == b"62"
     assert await call("heartbeat", [], "a", "ann", 2.5, "[2]") == b"62.5"
     assert await call("retry", [], "a", "mail", "ann", 3) == b"2"
     json.loads(await call("pop", ["mail"], "ann", 1, 4))
     assert await call("retry", [], "a", "mail", "ann", 5, 1) == b"1"
     json.loads(await call("pop", ["mail"], "ann", 1, 6))
-    assert await call("complete", [], "a", "ann", "mail", 7, "[3]", "next", "post", "delay", 1) == b"scheduled"
+    assert (
+        await call("complete", [], "a", "ann", "mail", 7, "[3]", "next", "post", "delay", 1)
+        == b"scheduled"
+    )
     json.loads(await call("pop", ["post"], "ann", 1, 8))
-    assert await call("complete", [], "a", "ann", "post", 9, "[4]", "next", "post", "depends", '["c"]') == b"depends"
+    assert (
+        await call("complete", [], "a", "ann", "post", 9, "[4]", "next", "post", "depends", '["c"]')
+        == b"depends"
+    )
     assert await call("depends", [], "a", "on", "b") == b"1"
     assert await call("depends", [], "a", "off", "b") == b"1"
     assert await call("depends", [], "a", "off", "all") == b"1"
@@ -60,7 +89,16 @@ async def test_asking_in_the_words_of_the_specification(story: Story) -> None:
     assert await call("jobs", [], "stalled", 61, "mail") == [b"a"]
     assert await call("jobs", [], "scheduled", 2, "mail") == [b"later"]
     assert await call("jobs", [], "depends", 2, "mail") == [b"held"]
-    counts = {"name": "mail", "waiting": 0, "running": 1, "stalled": 0, "scheduled": 1, "depends": 1, "recurring": 0, "paused": False}
+    counts = {
+        "name": "mail",
+        "waiting": 0,
+        "running": 1,
+        "stalled": 0,
+        "scheduled": 1,
+        "depends": 1,
+        "recurring": 0,
+        "paused": False,
+    }
     assert json.loads(await call("queues", [], 2)) == [counts]
     assert json.loads(await call("queues", [], 2, "mail")) == counts
     assert json.loads(await call("workers", [], 2)) == [{"name": "ann", "jobs": 1, "stalled": 0}]
@@ -95,7 +133,26 @@ async def test_configuring_in_the_words_of_the_specification(story: Story) -> No
 
 async def test_recurring_in_words_like_the_specifications(story: Story) -> None:
     call = story.by_hand
-    assert await call("recur", [], "on", "mail", "r", "Greet", "{}", 0, "interval", 60, 5, "backlog", 2, "tags", '["x"]') == b"r"
+    assert (
+        await call(
+            "recur",
+            [],
+            "on",
+            "mail",
+            "r",
+            "Greet",
+            "{}",
+            0,
+            "interval",
+            60,
+            5,
+            "backlog",
+            2,
+            "tags",
+            '["x"]',
+        )
+        == b"r"
+    )
     assert json.loads(await call("recur", [], "get", "r"))["next"] == 5
     assert await call("recur", [], "update", "r", "interval", 70, "priority", -1) == b"1"
     assert await call("recur", [], "tag", "r", "y") == [b"x", b"y"]
@@ -106,11 +163,15 @@ async def test_recurring_in_words_like_the_specifications(story: Story) -> None:
 
 
 async def test_an_option_given_twice_counts_as_given_last(story: Story) -> None:
-    await story.by_hand("put", ["mail"], "a", "Greet", "{}", 0, 0, "priority", 1, "retries", 1, "priority", 2)
+    await story.by_hand(
+        "put", ["mail"], "a", "Greet", "{}", 0, 0, "priority", 1, "retries", 1, "priority", 2
+    )
     assert ((await story.get("a"))["priority"], (await story.get("a"))["retries"]) == (2, 1)
 
 
-async def test_a_refusal_is_an_error_that_begins_with_a_code_and_says_why_in_json(story: Story) -> None:
+async def test_a_refusal_is_an_error_that_begins_with_a_code_and_says_why_in_json(
+    story: Story,
+) -> None:
     with pytest.raises(ResponseError) as caught:
         await story.by_hand("complete", [], "a", "ann", "mail", 1, "")
     code, detail = str(caught.value).split(" ", 1)
@@ -134,7 +195,5 @@ async def test_a_key_that_only_shows_the_way_in_a_cluster_is_passed_over(story: 
 
 def test_the_specifications_commands_are_all_there() -> None:
     named = "cancel complete depends fail failed get heartbeat jobs peek pop priority put queues retry stats tag track workers config recur"
-    later = (
-        "multiget unfail timeout requeue length pause unpause forget deregister log release put_many pop_many complete_many heartbeat_many"
-    )
+    later = "multiget unfail timeout requeue length pause unpause forget deregister log release put_many pop_many complete_many heartbeat_many"
     assert set(named.split()) | set(later.split()) <= set(command_names())

@@ -3,11 +3,12 @@
 import pytest
 
 from aioqless.errors import HasDependents, NoSuchJob
+from tests.lua.story import Story
 
-from .story import Story
 
-
-@pytest.mark.parametrize("state", ["waiting", "scheduled", "depends", "running", "stalled", "failed"])
+@pytest.mark.parametrize(
+    "state", ["waiting", "scheduled", "depends", "running", "stalled", "failed"]
+)
 async def test_a_cancelled_job_is_gone_without_a_trace(story: Story, state: str) -> None:
     if state == "depends":
         await story.put("b", 0, queue="post")
@@ -29,7 +30,15 @@ async def test_a_cancelled_job_is_gone_without_a_trace(story: Story, state: str)
     assert await story.get("a") is None
     left = await story.everything()
     of_the_other = {"j:b", "j:b-history", "q:post-work"}
-    assert set(left) - of_the_other <= {"queues", "workers", "x:fence", "s:stats:0:mail", "s:wait:0:mail", "x:days", "x:histograms"}
+    assert set(left) - of_the_other <= {
+        "queues",
+        "workers",
+        "x:fence",
+        "s:stats:0:mail",
+        "s:wait:0:mail",
+        "x:days",
+        "x:histograms",
+    }
 
 
 async def test_a_cancelled_job_can_be_neither_renewed_nor_completed(story: Story) -> None:
@@ -56,7 +65,9 @@ async def test_a_job_named_twice_is_cancelled_once(story: Story) -> None:
     assert await story.scores("tags") == {}
 
 
-async def test_a_job_that_others_wait_for_is_cancelled_with_them_or_not_at_all(story: Story) -> None:
+async def test_a_job_that_others_wait_for_is_cancelled_with_them_or_not_at_all(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     await story.put("c", 2, depends=["b"])
@@ -79,7 +90,10 @@ async def test_a_cancelled_dependent_is_unlinked_from_what_it_waited_for(story: 
     await story.put("b", 1, depends=["a"])
     await story.put("c", 1, depends=["a"])
     await story.cancel("b")
-    assert (await story.members("j:a-dependents"), (await story.get("a"))["dependents"]) == ({"c"}, ["c"])
+    assert (await story.members("j:a-dependents"), (await story.get("a"))["dependents"]) == (
+        {"c"},
+        ["c"],
+    )
 
 
 async def test_a_failed_job_leaves_its_group_and_the_count_of_its_day(story: Story) -> None:
@@ -89,7 +103,10 @@ async def test_a_failed_job_leaves_its_group_and_the_count_of_its_day(story: Sto
     assert (await story.items("f:typo"), await story.members("failures")) == (["b"], {"typo"})
     assert await story.day() == {"failures": "2", "failed": "1"}
     await story.cancel("b")
-    assert (await story.members("failures"), await story.day()) == (set(), {"failures": "2", "failed": "0"})
+    assert (await story.members("failures"), await story.day()) == (
+        set(),
+        {"failures": "2", "failed": "0"},
+    )
 
 
 async def test_a_tracked_job_stays_tracked_as_expired(story: Story) -> None:
@@ -101,17 +118,33 @@ async def test_a_tracked_job_stays_tracked_as_expired(story: Story) -> None:
 
 async def test_many_are_cancelled_at_once(story: Story) -> None:
     jids = [f"j{n}" for n in range(300)]
-    await story.scripts("put_many", queue="mail", now=0, batch=[{"jid": jid, "klass": "K", "data": "1", "tags": '["x"]'} for jid in jids])
+    await story.scripts(
+        "put_many",
+        queue="mail",
+        now=0,
+        batch=[{"jid": jid, "klass": "K", "data": "1", "tags": '["x"]'} for jid in jids],
+    )
     assert await story.cancel(*jids) == jids
     assert await story.scores("tags") == {}
     assert [key for key in await story.everything() if key.startswith(("j:", "q:", "t:"))] == []
 
 
-async def test_one_with_very_many_dependencies_leaves_some_for_later_calls_to_unlink(story: Story) -> None:
+async def test_one_with_very_many_dependencies_leaves_some_for_later_calls_to_unlink(
+    story: Story,
+) -> None:
     others = [f"o{n:03}" for n in range(500)]
-    await story.scripts("put_many", queue="post", now=0, batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in others])
+    await story.scripts(
+        "put_many",
+        queue="post",
+        now=0,
+        batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in others],
+    )
     await story.put("a", 1, depends=others)
     await story.cancel("a")
     for at in (2, 3):
         await story.pop(at, queue="other")
-    assert [key for key in await story.everything() if "depend" in key or key.startswith("x:left") or key == "x:todo"] == []
+    assert [
+        key
+        for key in await story.everything()
+        if "depend" in key or key.startswith("x:left") or key == "x:todo"
+    ] == []

@@ -1,10 +1,10 @@
-"""A queue holds no more jobs than it may, where somebody said how many; what is there can always be worked off."""
+"""A queue holds no more jobs than it may, where somebody said how many; what is there can always be
+worked off."""
 
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob, QueueFull
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_a_queue_without_a_limit_holds_any_number(story: Story) -> None:
@@ -13,7 +13,9 @@ async def test_a_queue_without_a_limit_holds_any_number(story: Story) -> None:
     assert await story.counts(31) == {"waiting": 30}
 
 
-async def test_a_full_queue_refuses_a_job_by_name_with_what_it_holds_and_nothing_changes(story: Story) -> None:
+async def test_a_full_queue_refuses_a_job_by_name_with_what_it_holds_and_nothing_changes(
+    story: Story,
+) -> None:
     await story.configure(mail_max_length=2)
     await story.put("a", 0)
     await story.put("b", 1)
@@ -34,7 +36,9 @@ async def test_what_waits_runs_is_scheduled_or_held_counts(story: Story) -> None
     await story.put("e", 7)
 
 
-async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_in_does_not(story: Story) -> None:
+async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_in_does_not(
+    story: Story,
+) -> None:
     await story.configure(mail_max_length=1)
     await story.put("a", 0)
     assert await story.put("a", 1, priority=-3) == "a"
@@ -52,18 +56,26 @@ async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> No
     await story.put("a", 0)
     batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "bacde"]
     answers = await story.scripts("put_many", queue="mail", now=1, batch=batch)
-    assert answers[:3] == ["b", "a", "c"] and [type(each) for each in answers[3:]] == [QueueFull, QueueFull]
+    assert answers[:3] == ["b", "a", "c"] and [type(each) for each in answers[3:]] == [
+        QueueFull,
+        QueueFull,
+    ]
     assert await story.counts(2) == {"waiting": 3}
 
 
 async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: Story) -> None:
     await story.configure(mail_max_length=2)
-    flow = [{"queue": queue, "jid": jid, "klass": "K", "data": "1"} for queue, jid in (("mail", "a"), ("post", "b"), ("mail", "c"))]
+    flow = [
+        {"queue": queue, "jid": jid, "klass": "K", "data": "1"}
+        for queue, jid in (("mail", "a"), ("post", "b"), ("mail", "c"))
+    ]
     more = {"queue": "mail", "jid": "d", "klass": "K", "data": "1", "depends": ["a"]}
     async with story.refused(QueueFull, queue="mail"):
         await story.scripts("put_flow", now=0, batch=[*flow, more])
     assert await story.scripts("put_flow", now=1, batch=flow) == ["a", "b", "c"]
-    apart = await story.scripts("put_flow", now=2, batch=[more, {**more, "queue": "post", "jid": "e"}], apart="yes")
+    apart = await story.scripts(
+        "put_flow", now=2, batch=[more, {**more, "queue": "post", "jid": "e"}], apart="yes"
+    )
     assert type(apart[0]) is QueueFull and apart[1] == "e"
 
 

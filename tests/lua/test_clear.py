@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-
-from .story import Story
-from .test_limited import ONE
+from tests.lua.story import Story
+from tests.lua.test_limited import ONE
 
 ALL = ["waiting", "scheduled", "depends", "failed"]
 
 
-async def clear(story: Story, state: str, *states: str, at: float = 10, **more: Any) -> tuple[int, dict[str, str]]:
+async def clear(
+    story: Story, state: str, *states: str, at: float = 10, **more: Any
+) -> tuple[int, dict[str, str]]:
     """All calls that it takes: how many were canceled, and which stayed for which."""
     offset: int | None = 0
     canceled, kept = 0, {}
@@ -45,7 +46,9 @@ async def test_a_scheduled_job_that_is_due_counts_as_waiting(story: Story) -> No
     assert await story.state("later") == "scheduled"
 
 
-async def test_a_job_that_an_operator_took_from_its_worker_is_waiting_and_one_with_an_expired_lock_is_running(story: Story) -> None:
+async def test_a_job_that_an_operator_took_from_its_worker_is_waiting_and_one_with_an_expired_lock_is_running(
+    story: Story,
+) -> None:
     await story.running("a")
     await story.timeout("a", at=2)
     assert await story.pop(3, worker="bob") == ["a"]
@@ -56,30 +59,48 @@ async def test_a_job_that_an_operator_took_from_its_worker_is_waiting_and_one_wi
     assert await story.state("a") == "running"
 
 
-async def test_a_job_goes_with_all_that_depend_on_it_in_whatever_order_they_are_listed(story: Story) -> None:
+async def test_a_job_goes_with_all_that_depend_on_it_in_whatever_order_they_are_listed(
+    story: Story,
+) -> None:
     for number in (3, 1, 0, 2):
         await story.put(f"c{number}", 5)
     for number, other in ((2, 3), (0, 1), (1, 2)):
-        await story.scripts("put", queue="mail", jid=f"c{number}", klass="K", data="{}", now=6, delay=0, depends=[f"c{other}"])
+        await story.scripts(
+            "put",
+            queue="mail",
+            jid=f"c{number}",
+            klass="K",
+            data="{}",
+            now=6,
+            delay=0,
+            depends=[f"c{other}"],
+        )
     assert await clear(story, "depends", "depends", "waiting") == (3, {})
     assert await clear(story, "waiting") == (1, {})
     assert [key for key in await story.everything() if key.startswith(("j:", "q:", "x:left"))] == []
 
 
 @pytest.mark.parametrize("dry_run", [None, 1])
-async def test_a_job_stays_while_one_elsewhere_depends_on_it_even_indirectly(story: Story, dry_run: int | None) -> None:
+async def test_a_job_stays_while_one_elsewhere_depends_on_it_even_indirectly(
+    story: Story, dry_run: int | None
+) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     await story.put("outside", 2, depends=["b"], queue="post")
     await story.put("c", 3, depends=["a"])
     await story.put("free", 4)
-    found = [await clear(story, state, "waiting", "depends", dry_run=dry_run) for state in ("depends", "waiting")]
+    found = [
+        await clear(story, state, "waiting", "depends", dry_run=dry_run)
+        for state in ("depends", "waiting")
+    ]
     assert found == [(1, {"b": "outside"}), (1, {"a": "outside"})]
     left = {"a", "b", "outside"} | ({"c", "free"} if dry_run else set())
     assert {jid for jid in ("a", "b", "c", "outside", "free") if await story.get(jid)} == left
 
 
-async def test_a_running_dependent_and_one_of_a_state_that_is_not_cleared_keep_a_job(story: Story) -> None:
+async def test_a_running_dependent_and_one_of_a_state_that_is_not_cleared_keep_a_job(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     assert await clear(story, "waiting") == (0, {"a": "b"})
@@ -94,7 +115,9 @@ async def test_jobs_that_depend_on_each_other_in_a_circle_go_together(story: Sto
     assert await clear(story, "depends") == (2, {})
 
 
-async def test_failed_jobs_of_the_queue_go_and_those_of_other_queues_in_the_group_stay(story: Story) -> None:
+async def test_failed_jobs_of_the_queue_go_and_those_of_other_queues_in_the_group_stay(
+    story: Story,
+) -> None:
     for number in range(3):
         await story.failed(f"m{number}")
         await story.failed(f"p{number}", queue="post")
@@ -111,7 +134,9 @@ async def test_jobs_held_back_by_a_limit_are_scheduled_and_all_go(story: Story) 
     assert await story.counts(10) == {"running": 1, "scheduled": 7}
     canceled, _ = await clear(story, "scheduled")
     left = await story.counts(10)
-    assert left.get("waiting", 0) <= 1 and canceled == 7 - left.get("waiting", 0), "the key's next may have gone to its place in line"
+    assert left.get("waiting", 0) <= 1 and canceled == 7 - left.get("waiting", 0), (
+        "the key's next may have gone to its place in line"
+    )
     await clear(story, "waiting")
     assert await story.counts(10) == {"running": 1}
     await story.complete(running, 11)
@@ -121,7 +146,9 @@ async def test_jobs_held_back_by_a_limit_are_scheduled_and_all_go(story: Story) 
 async def test_many_go_in_portions(story: Story) -> None:
     batch = [{"jid": f"j{number}", "klass": "K", "data": "1"} for number in range(600)]
     await story.scripts("put_many", queue="mail", now=0, batch=batch)
-    reply = await story.scripts("clear", queue="mail", state="waiting", offset=0, now=1, states=["waiting"])
+    reply = await story.scripts(
+        "clear", queue="mail", state="waiting", offset=0, now=1, states=["waiting"]
+    )
     assert reply == {"canceled": 250, "kept": [], "offset": 0}
     assert await clear(story, "waiting", dry_run=1) == (350, {})
     assert await clear(story, "waiting") == (350, {})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from .story import Story
+from tests.lua.story import Story
 
 Clock = Callable[[float], bool]
 
@@ -26,7 +26,14 @@ async def test_a_life_by_the_servers_clock(story: Story, recent: Clock) -> None:
     assert recent(popped["expires"] - 60)
     assert recent(await call("heartbeat", **job) - 60)
     assert await call("retry", **job, queue="mail") == 4
-    assert len(await call("pop_many", worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}])) == 3
+    assert (
+        len(
+            await call(
+                "pop_many", worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}]
+            )
+        )
+        == 3
+    )
     assert await call("release", **job, delay=0.000001) == "scheduled"
     (popped,) = await call("pop", queue="mail", worker="ann", count=1)
     await call("timeout", jids=["a"])
@@ -39,12 +46,18 @@ async def test_a_life_by_the_servers_clock(story: Story, recent: Clock) -> None:
     (popped,) = await call("pop", queue="mail", worker="ann", count=1)
     assert await call("complete", **job, queue="mail") == "complete"
     times = [when for when, _ in await story.happened("a")]
-    times += [*(await story.scores("t:x")).values(), *(await story.scores("tracked")).values(), *(await story.scores("completed")).values()]
+    times += [
+        *(await story.scores("t:x")).values(),
+        *(await story.scores("tracked")).values(),
+        *(await story.scores("completed")).values(),
+    ]
     assert len(times) == 15
     assert [at for at in times if not recent(at)] == []
 
 
-async def test_a_dependency_taken_off_without_a_time_is_taken_off_now(story: Story, recent: Clock) -> None:
+async def test_a_dependency_taken_off_without_a_time_is_taken_off_now(
+    story: Story, recent: Clock
+) -> None:
     await story.put("a", 0)
     await story.put("b", 0, depends=["a"])
     await story.scripts("depends", "off", jid="b", jids=["all"])
@@ -52,7 +65,9 @@ async def test_a_dependency_taken_off_without_a_time_is_taken_off_now(story: Sto
 
 
 async def test_a_template_begins_now(story: Story, recent: Clock) -> None:
-    await story.scripts("recur", "on", queue="mail", jid="r", klass="K", data="1", interval=60, offset=0)
+    await story.scripts(
+        "recur", "on", queue="mail", jid="r", klass="K", data="1", interval=60, offset=0
+    )
     assert recent((await story.scores("q:mail-recur"))["r"])
     assert [job["jid"] for job in await story.scripts("peek", queue="mail", count=1)] == ["r-1"]
 

@@ -1,12 +1,12 @@
-"""complete: a run is done, and the job ends or goes on in another queue. (What is kept of it: test_retention.py.)"""
+"""complete: a run is done, and the job ends or goes on in another queue. (What is kept of it:
+test_retention.py.)"""
 
 from typing import Any
 
 import pytest
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 A_MOMENT = 1353000060.123456
 
@@ -19,7 +19,13 @@ async def test_a_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Stor
     assert await story.pop(1) == ["a"]
     assert await story.complete("a", 2) == "complete"
     job = await story.get("a")
-    assert (job["state"], job["queue"], job["worker"], job["expires"], job["failure"]) == ("complete", "", "", 0, {})
+    assert (job["state"], job["queue"], job["worker"], job["expires"], job["failure"]) == (
+        "complete",
+        "",
+        "",
+        0,
+        {},
+    )
     assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done")]
 
 
@@ -27,7 +33,9 @@ async def test_a_completed_job_is_stored_as_live_clients_store_it(story: Story) 
     await story.put("a", 0, retries=3)
     await story.pop(A_MOMENT - 1)
     await story.complete("a", A_MOMENT)
-    stored = {name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")}
+    stored = {
+        name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")
+    }
     assert stored == {
         "jid": "a", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "complete", "worker": "", "expires": "0",
         "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.12345600128173828125", "failure": "{}",
@@ -117,7 +125,13 @@ async def test_a_job_goes_on_in_another_queue(story: Story) -> None:
     await story.running("a", priority=-2, retries=3)
     assert await story.complete("a", 2, next="post", data="[2]") == "waiting"
     job = await story.get("a")
-    assert (job["state"], job["queue"], job["worker"], job["expires"], job["data"]) == ("waiting", "post", "", 0, "[2]")
+    assert (job["state"], job["queue"], job["worker"], job["expires"], job["data"]) == (
+        "waiting",
+        "post",
+        "",
+        0,
+        "[2]",
+    )
     assert (await story.where("a"), await story.where("a", "post")) == ({}, {"work": score(2, 2)})
     assert (await story.items("j:a-history"))[2:] == ['[2,"done"]', '[2,"put",{"q":"post"}]']
     assert (await story.scores("completed"), await story.scores("w:ann:jobs")) == ({}, {})
@@ -142,7 +156,10 @@ async def test_a_job_may_go_on_in_the_queue_it_is_in(story: Story) -> None:
 async def test_a_job_that_goes_on_later_is_scheduled_and_says_so(story: Story) -> None:
     await story.running("a")
     assert await story.complete("a", 2, next="post", delay=10) == "scheduled"
-    assert (await story.where("a", "post"), await story.state("a")) == ({"scheduled": 12}, "scheduled")
+    assert (await story.where("a", "post"), await story.state("a")) == (
+        {"scheduled": 12},
+        "scheduled",
+    )
     assert await story.pop(12, queue="post") == ["a"]
 
 
@@ -156,7 +173,10 @@ async def test_a_job_that_goes_on_may_wait_for_others(story: Story) -> None:
     await story.running("a")
     assert await story.complete("a", 2, next="post", depends=["b"]) == "depends"
     assert (await story.where("a", "post"), await story.state("a")) == ({"depends": 2}, "depends")
-    assert (await story.members("j:a-dependencies"), await story.members("j:b-dependents")) == ({"b"}, {"a"})
+    assert (await story.members("j:a-dependencies"), await story.members("j:b-dependents")) == (
+        {"b"},
+        {"a"},
+    )
 
 
 async def test_a_job_that_goes_on_may_wait_for_others_and_for_a_time(story: Story) -> None:
@@ -166,7 +186,10 @@ async def test_a_job_that_goes_on_may_wait_for_others_and_for_a_time(story: Stor
     assert (await story.job("a"))["scheduled"] == "102"
     await story.pop(3, queue="other")
     await story.complete("b", 4, queue="other")
-    assert (await story.where("a", "post"), await story.state("a")) == ({"scheduled": 102}, "scheduled")
+    assert (await story.where("a", "post"), await story.state("a")) == (
+        {"scheduled": 102},
+        "scheduled",
+    )
     assert "scheduled" not in await story.job("a")
 
 
@@ -174,7 +197,10 @@ async def test_a_delay_holds_when_all_that_is_depended_on_is_done_already(story:
     await story.completed("b")
     await story.running("a", 3, 4)
     assert await story.complete("a", 5, next="post", delay=100, depends=["b"]) == "scheduled"
-    assert (await story.where("a", "post"), await story.state("a")) == ({"scheduled": 105}, "scheduled")
+    assert (await story.where("a", "post"), await story.state("a")) == (
+        {"scheduled": 105},
+        "scheduled",
+    )
 
 
 async def test_going_on_does_not_release_who_waits(story: Story) -> None:
@@ -192,7 +218,10 @@ async def test_a_completed_job_lets_those_run_that_waited_for_it_alone(story: St
     await story.running("a")
     await story.put("b", 2, queue="post", depends=["a"], priority=-1)
     await story.complete("a", 3)
-    assert (await story.where("b", "post"), await story.state("b")) == ({"work": score(1, 3)}, "waiting")
+    assert (await story.where("b", "post"), await story.state("b")) == (
+        {"work": score(1, 3)},
+        "waiting",
+    )
     assert not await story.exists("j:a-dependents")
     assert not await story.exists("j:b-dependencies")
 
@@ -232,10 +261,17 @@ async def test_a_chain_runs_link_by_link(story: Story) -> None:
         await story.complete(jid, at)
 
 
-async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_later_calls(story: Story) -> None:
+async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_later_calls(
+    story: Story,
+) -> None:
     await story.running("a")
     waiting = [f"w{n:03}" for n in range(650)]
-    await story.scripts("put_many", queue="post", now=2, batch=[{"jid": w, "klass": "K", "data": "1", "depends": ["a"]} for w in waiting])
+    await story.scripts(
+        "put_many",
+        queue="post",
+        now=2,
+        batch=[{"jid": w, "klass": "K", "data": "1", "depends": ["a"]} for w in waiting],
+    )
     await story.complete("a", 3)
     assert await story.counts(3, "post") == {"waiting": 400, "depends": 250}
     await story.pop(4, queue="other")
@@ -246,7 +282,9 @@ async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_la
     assert left == {"x:fence", "x:days", "x:histograms"}, "nothing to do is left behind"
 
 
-async def test_a_job_that_was_put_again_keeps_who_waits_for_it_now_apart_from_who_did(story: Story) -> None:
+async def test_a_job_that_was_put_again_keeps_who_waits_for_it_now_apart_from_who_did(
+    story: Story,
+) -> None:
     await story.running("a")
     early = [{"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": ["a"]} for n in range(300)]
     await story.scripts("put_many", queue="post", now=2, batch=early)

@@ -3,8 +3,7 @@
 import pytest
 
 from aioqless.errors import InvalidArgument
-
-from .story import Story
+from tests.lua.story import Story
 
 _DEFAULTS = {
     "application": "qless",
@@ -50,7 +49,10 @@ async def test_options_nobody_knows_can_be_kept_too(story: Story) -> None:
 async def test_an_unset_option_is_its_default_again(story: Story) -> None:
     await story.configure(heartbeat=30)
     await story.scripts("config", "unset", option="heartbeat")
-    assert (await story.fields("config"), await story.scripts("config", "get", option="heartbeat")) == ({}, 60)
+    assert (
+        await story.fields("config"),
+        await story.scripts("config", "get", option="heartbeat"),
+    ) == ({}, 60)
 
 
 async def test_an_option_that_is_set_to_nothing_is_unset(story: Story) -> None:
@@ -59,7 +61,9 @@ async def test_an_option_that_is_set_to_nothing_is_unset(story: Story) -> None:
     assert await story.fields("config") == {}
 
 
-async def test_both_spellings_of_a_queues_heartbeat_are_written_as_live_clients_do(story: Story) -> None:
+async def test_both_spellings_of_a_queues_heartbeat_are_written_as_live_clients_do(
+    story: Story,
+) -> None:
     await story.scripts("config", "set", option="heartbeat-mail", value=20)
     assert await story.fields("config") == {"mail-heartbeat": "20"}
     assert await story.scripts("config", "get", option="heartbeat-mail") == "20"
@@ -68,7 +72,9 @@ async def test_both_spellings_of_a_queues_heartbeat_are_written_as_live_clients_
     assert await story.fields("config") == {}
 
 
-async def test_the_other_spelling_written_by_somebody_else_can_be_read_and_unset(story: Story) -> None:
+async def test_the_other_spelling_written_by_somebody_else_can_be_read_and_unset(
+    story: Story,
+) -> None:
     await story.change("HSET", "config", "heartbeat-mail", "20")
     assert await story.scripts("config", "get", option="heartbeat-mail") == "20"
     await story.scripts("config", "unset", option="heartbeat-mail")
@@ -76,7 +82,15 @@ async def test_the_other_spelling_written_by_somebody_else_can_be_read_and_unset
 
 
 @pytest.mark.parametrize(
-    "option", ["heartbeat", "mail-heartbeat", "heartbeat-mail", "mail-max-concurrency", "grace-period", "jobs-history"]
+    "option",
+    [
+        "heartbeat",
+        "mail-heartbeat",
+        "heartbeat-mail",
+        "mail-max-concurrency",
+        "grace-period",
+        "jobs-history",
+    ],
 )
 async def test_an_option_that_is_read_as_a_number_must_be_one(story: Story, option: str) -> None:
     async with story.refused(InvalidArgument, argument=option):

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 NOTHING_DUE = {"made": [], "due": []}
 
@@ -16,8 +15,23 @@ NOTHING_DUE = {"made": [], "due": []}
 
 
 async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
-    await story.cron("night", 10, next=7200, priority=-2, tags=["x"], retries=3, backlog=4, timezone="Asia/Tokyo", data="[ ]")
-    assert {key for key in await story.everything() if "request" not in key} == {"x:cron:night", "x:ticks", "queues", "x:days"}
+    await story.cron(
+        "night",
+        10,
+        next=7200,
+        priority=-2,
+        tags=["x"],
+        retries=3,
+        backlog=4,
+        timezone="Asia/Tokyo",
+        data="[ ]",
+    )
+    assert {key for key in await story.everything() if "request" not in key} == {
+        "x:cron:night",
+        "x:ticks",
+        "queues",
+        "x:days",
+    }
     assert await story.fields("x:cron:night") == {
         "jid": "night", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "recur", "queue": "mail",
         "type": "cron", "cron": "0 2 * * *", "timezone": "Asia/Tokyo", "retries": "3", "backlog": "4", "count": "0",
@@ -34,12 +48,33 @@ async def test_a_template_is_shown_like_one_with_an_interval(story: Story) -> No
     }  # fmt: skip
 
 
-async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_interval(story: Story) -> None:
+async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_interval(
+    story: Story,
+) -> None:
     await story.cron("night", 10, next=7200)
-    pairs = ["klass", "Send", "queue", "post", "cron", "0 3 * * *", "timezone", "Asia/Tokyo", "next", 9000, "backlog", 2]
+    pairs = [
+        "klass",
+        "Send",
+        "queue",
+        "post",
+        "cron",
+        "0 3 * * *",
+        "timezone",
+        "Asia/Tokyo",
+        "next",
+        9000,
+        "backlog",
+        2,
+    ]
     await story.scripts("recur", "update", jid="night", pairs=pairs)
     view = await story.scripts("recur", "get", jid="night")
-    assert (view["klass"], view["queue"], view["cron"], view["timezone"], view["next"]) == ("Send", "post", "0 3 * * *", "Asia/Tokyo", 9000)
+    assert (view["klass"], view["queue"], view["cron"], view["timezone"], view["next"]) == (
+        "Send",
+        "post",
+        "0 3 * * *",
+        "Asia/Tokyo",
+        9000,
+    )
     assert (view["backlog"], view["coalesce"]) == (2, False)
     assert await story.scripts("recur", "tag", jid="night", tags=["x"]) == ["x"]
     assert set(await story.scores("queues")) == {"mail", "post"}
@@ -48,7 +83,9 @@ async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_i
     assert (await story.fields("x:cron:night"), await story.scores("x:ticks")) == ({}, {})
 
 
-async def test_a_template_put_anew_with_the_other_kind_of_schedule_counts_on_and_is_one_template(story: Story) -> None:
+async def test_a_template_put_anew_with_the_other_kind_of_schedule_counts_on_and_is_one_template(
+    story: Story,
+) -> None:
     await story.recur("r", 0, interval=60)
     assert await story.pop(0) == ["r-1"]
     await story.complete("r-1", 1)
@@ -78,7 +115,9 @@ async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
 
 async def test_what_is_due_is_told_with_all_that_is_needed_to_reckon_it(story: Story) -> None:
     await story.cron("night", 10, next=7200)
-    await story.cron("day", 10, next=50000, expression="0 14 * * *", timezone="Europe/Paris", backlog=3)
+    await story.cron(
+        "day", 10, next=50000, expression="0 14 * * *", timezone="Europe/Paris", backlog=3
+    )
     assert await story.tick(7199) == {"now": 7199, "next": 7200, **NOTHING_DUE}
     assert await story.tick(7200) == {
         "now": 7200, "made": [], "next": 50000,
@@ -91,7 +130,9 @@ async def test_what_is_due_is_told_with_all_that_is_needed_to_reckon_it(story: S
 
 async def test_of_many_who_reckon_a_tick_one_makes_the_instance(story: Story) -> None:
     await story.cron("night", 10, next=7200)
-    answers = await asyncio.gather(*(story.tick(7200, ("night", 7200, 7200, 93600)) for _ in range(20)))
+    answers = await asyncio.gather(
+        *(story.tick(7200, ("night", 7200, 7200, 93600)) for _ in range(20))
+    )
     assert sorted(jid for answer in answers for jid in answer["made"]) == [""] * 19 + ["night-1"]
     assert await story.scores("q:mail-work") == {"night-1": score(0, 7200)}
 
@@ -100,21 +141,34 @@ async def test_what_was_missed_is_made_up_for_tick_by_tick_in_one_call(story: St
     await story.cron("night", 10, next=100, backlog=0)
     rows = [("night", 100, 100, 200), ("night", 200, 200, 300), ("night", 300, 300, 400)]
     assert (await story.tick(350, *rows))["made"] == ["night-1", "night-2", "night-3"]
-    assert await story.tick(350, *rows) == {"now": 350, "made": ["", "", ""], "due": [], "next": 400}
+    assert await story.tick(350, *rows) == {
+        "now": 350,
+        "made": ["", "", ""],
+        "due": [],
+        "next": 400,
+    }
 
 
-async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_nothing(story: Story) -> None:
+async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_nothing(
+    story: Story,
+) -> None:
     for jid in ("changed", "paused", "off"):
         await story.cron(jid, 10, next=100)
     await story.scripts("recur", "update", jid="changed", pairs=["cron", "0 3 * * *", "next", 150])
     await story.scripts("recur", "pause", jid="paused", now=20)
     await story.scripts("recur", "off", jid="off")
-    assert (await story.tick(120, *((jid, 100, 100, 200) for jid in ("changed", "paused", "off", "unknown"))))["made"] == [""] * 4
+    assert (
+        await story.tick(
+            120, *((jid, 100, 100, 200) for jid in ("changed", "paused", "off", "unknown"))
+        )
+    )["made"] == [""] * 4
     assert await story.scores("x:ticks") == {"changed": 150}
     assert await story.scores("q:mail-work") == {}
 
 
-async def test_an_instance_does_not_take_the_jid_of_a_job_and_no_tick_is_lost_over_it(story: Story) -> None:
+async def test_an_instance_does_not_take_the_jid_of_a_job_and_no_tick_is_lost_over_it(
+    story: Story,
+) -> None:
     for number in range(1, 151):
         await story.put(f"night-{number}", 0)
     await story.cron("night", 10, next=100)
@@ -124,10 +178,17 @@ async def test_an_instance_does_not_take_the_jid_of_a_job_and_no_tick_is_lost_ov
     assert await story.scores("x:ticks") == {"night": 200}
 
 
-async def test_a_template_that_lacks_what_instances_need_makes_none_and_holds_up_nobody(story: Story) -> None:
+async def test_a_template_that_lacks_what_instances_need_makes_none_and_holds_up_nobody(
+    story: Story,
+) -> None:
     await story.cron("night", 10, next=100)
     await story.change("HDEL", "x:cron:night", "klass")
-    assert await story.tick(100, ("night", 100, 100, 200)) == {"now": 100, "made": [""], "due": [], "next": 200}
+    assert await story.tick(100, ("night", 100, 100, 200)) == {
+        "now": 100,
+        "made": [""],
+        "due": [],
+        "next": 200,
+    }
 
 
 async def test_a_turn_without_a_template_is_dropped_when_it_is_due(story: Story) -> None:
@@ -139,7 +200,9 @@ async def test_a_turn_without_a_template_is_dropped_when_it_is_due(story: Story)
 async def test_a_repeated_tick_answers_what_it_made_and_makes_no_more(story: Story) -> None:
     await story.cron("night", 10, next=100)
     batch = [{"jid": "night", "tick": 100, "at": 100, "next": 200}]
-    answers = [await story.scripts("tick", now=now, batch=batch, request="line:1") for now in (150, 250)]
+    answers = [
+        await story.scripts("tick", now=now, batch=batch, request="line:1") for now in (150, 250)
+    ]
     assert [answer["made"] for answer in answers] == [["night-1"], ["night-1"]]
     assert answers[1]["due"][0]["tick"] == 200, "what is due is told as it is now"
 
@@ -149,7 +212,9 @@ async def test_those_who_reckon_are_told_when_the_first_tick_comes_earlier(story
         await story.cron("late", 10, next=9000)
         await story.cron("early", 10, next=7200)
         await story.cron("later", 10, next=10000)
-        await story.scripts("recur", "update", jid="later", pairs=["cron", "0 1 * * *", "next", 3600])
+        await story.scripts(
+            "recur", "update", jid="later", pairs=["cron", "0 1 * * *", "next", 3600]
+        )
     assert [channel for channel, _ in told] == ["x:retimed"] * 3
 
 
@@ -157,8 +222,14 @@ async def test_those_who_reckon_are_told_when_the_first_tick_comes_earlier(story
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])
-async def test_a_paused_template_makes_nothing_until_it_is_resumed_and_its_clock_starts_anew(story: Story, kind: str) -> None:
-    await (story.recur("r", 0, interval=60, offset=60) if kind == "interval" else story.cron("r", 0, next=60))
+async def test_a_paused_template_makes_nothing_until_it_is_resumed_and_its_clock_starts_anew(
+    story: Story, kind: str
+) -> None:
+    await (
+        story.recur("r", 0, interval=60, offset=60)
+        if kind == "interval"
+        else story.cron("r", 0, next=60)
+    )
     before = await story.scripts("recur", "get", jid="r")
     await story.scripts("recur", "pause", jid="r", now=10)
     paused = await story.scripts("recur", "get", jid="r")
@@ -187,14 +258,20 @@ async def test_pausing_and_resuming_twice_is_like_once(story: Story) -> None:
     assert await story.scores("q:mail-recur") == {"r": 90}
 
 
-async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(story: Story) -> None:
+async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(
+    story: Story,
+) -> None:
     await story.recur("r", 0)
     await story.scripts("recur", "pause", jid="r", now=10)
     await story.scripts("recur", "update", jid="r", pairs=["queue", "post", "interval", 30])
     await story.recur("r", 20, interval=5)
     await story.cron("r", 30, next=60)
     assert (await story.scripts("recur", "get", jid="r"))["paused"] is True
-    assert (await story.scores("x:ticks"), await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == ({}, {}, {})
+    assert (
+        await story.scores("x:ticks"),
+        await story.scores("q:mail-recur"),
+        await story.scores("q:post-recur"),
+    ) == ({}, {}, {})
 
 
 async def test_a_peer_that_puts_a_paused_template_anew_ends_its_pause(story: Story) -> None:
@@ -208,13 +285,21 @@ async def test_a_peer_that_puts_a_paused_template_anew_ends_its_pause(story: Sto
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])
-async def test_a_template_run_now_makes_an_instance_and_its_clock_goes_on(story: Story, kind: str) -> None:
-    await (story.recur("r", 0, interval=60, offset=60) if kind == "interval" else story.cron("r", 0, next=60))
+async def test_a_template_run_now_makes_an_instance_and_its_clock_goes_on(
+    story: Story, kind: str
+) -> None:
+    await (
+        story.recur("r", 0, interval=60, offset=60)
+        if kind == "interval"
+        else story.cron("r", 0, next=60)
+    )
     assert await story.scripts("recur", "run", jid="r", now=10) == "r-1"
     assert await story.where("r-1") == {"work": score(0, 10)}
     assert (await story.scripts("recur", "get", jid="r"))["next"] == 60
     await story.scripts("recur", "pause", jid="r", now=11)
-    assert await story.scripts("recur", "run", jid="r", now=12) == "r-2", "whoever asks for it means it"
+    assert await story.scripts("recur", "run", jid="r", now=12) == "r-2", (
+        "whoever asks for it means it"
+    )
 
 
 @pytest.mark.parametrize("word", ["pause", "resume", "run"])
@@ -237,39 +322,75 @@ async def test_templates_are_listed_by_queue_and_those_without_a_turn_in_any(sto
     await story.scripts("recur", "resume", jid="late", now=2)
 
     async def listed(queue: str | None, **page: int) -> list[str]:
-        return [template["jid"] for template in await story.scripts("recurring", queue=queue, **page)]
+        return [
+            template["jid"] for template in await story.scripts("recurring", queue=queue, **page)
+        ]
 
     assert await listed("mail") == ["early", "late"]
     assert await listed("post") == []
     assert await listed(None) == ["noon", "night", "other"]
-    assert (await listed(None, count=2), await listed(None, offset=1, count=9)) == (["noon", "night"], ["night", "other"])
-    assert (await story.scripts("recurring", queue="mail"))[0] == await story.scripts("recur", "get", jid="early")
+    assert (await listed(None, count=2), await listed(None, offset=1, count=9)) == (
+        ["noon", "night"],
+        ["night", "other"],
+    )
+    assert (await story.scripts("recurring", queue="mail"))[0] == await story.scripts(
+        "recur", "get", jid="early"
+    )
 
 
 # Declared
 
 
-async def _declare(story: Story, at: float, *, every: float | None = None, **more: object) -> object:
-    given = {"queue": "mail", "jid": "r", "klass": "r", "data": "{}", "now": at, "next": at + (every or 100), **more}
+async def _declare(
+    story: Story, at: float, *, every: float | None = None, **more: object
+) -> object:
+    given = {
+        "queue": "mail",
+        "jid": "r",
+        "klass": "r",
+        "data": "{}",
+        "now": at,
+        "next": at + (every or 100),
+        **more,
+    }
     if every:
         return await story.scripts("declare", "interval", interval=every, **given)
-    return await story.scripts("declare", "cron", **{"expression": "0 2 * * *", "timezone": "UTC"} | given)
+    return await story.scripts(
+        "declare", "cron", **{"expression": "0 2 * * *", "timezone": "UTC"} | given
+    )
 
 
 @pytest.mark.parametrize("every", [60, None])
-async def test_what_is_declared_again_keeps_its_clock_and_takes_what_else_changed(story: Story, every: float | None) -> None:
+async def test_what_is_declared_again_keeps_its_clock_and_takes_what_else_changed(
+    story: Story, every: float | None
+) -> None:
     assert await _declare(story, 10, every=every) == "made"
     due = (await story.scripts("recur", "get", jid="r"))["next"]
     assert await _declare(story, 20, every=every, data="[2]", retries=1, queue="post") == "kept"
     view = await story.scripts("recur", "get", jid="r")
-    assert (view["data"], view["retries"], view["queue"], view["declared"], view["next"]) == ("[2]", 1, "post", 20, due)
-    turns = {key: value for key, value in (await story.everything()).items() if key.endswith("-recur") or key == "x:ticks"}
+    assert (view["data"], view["retries"], view["queue"], view["declared"], view["next"]) == (
+        "[2]",
+        1,
+        "post",
+        20,
+        due,
+    )
+    turns = {
+        key: value
+        for key, value in (await story.everything()).items()
+        if key.endswith("-recur") or key == "x:ticks"
+    }
     assert list(turns.values()) == [{"r": due}]
 
 
 async def test_a_changed_schedule_starts_anew(story: Story) -> None:
     await _declare(story, 10, every=60)
-    changes: list[dict[str, Any]] = [{"every": 30}, {}, {"expression": "0 3 * * *"}, {"expression": "0 3 * * *", "timezone": "Asia/Tokyo"}]
+    changes: list[dict[str, Any]] = [
+        {"every": 30},
+        {},
+        {"expression": "0 3 * * *"},
+        {"expression": "0 3 * * *", "timezone": "Asia/Tokyo"},
+    ]
     for at, how in enumerate(changes, 20):
         assert await _declare(story, at, **how) == "retimed"
         assert (await story.scripts("recur", "get", jid="r"))["next"] == at + how.get("every", 100)
@@ -298,11 +419,15 @@ async def test_only_what_was_declared_is_dropped(story: Story) -> None:
     await story.recur("by hand", 10)
     await _declare(story, 10, jid="taken over", every=60)
     await story.recur("taken over", 20)
-    assert await story.scripts("declare", "off", jids=["r", "night", "by hand", "taken over", "unknown"]) == ["r", "night"]
+    assert await story.scripts(
+        "declare", "off", jids=["r", "night", "by hand", "taken over", "unknown"]
+    ) == ["r", "night"]
     assert await story.scores("q:mail-recur") == {"by hand": 10, "taken over": 20}
 
 
-async def test_a_template_with_a_cron_expression_is_not_resumed_without_its_next_time(story: Story) -> None:
+async def test_a_template_with_a_cron_expression_is_not_resumed_without_its_next_time(
+    story: Story,
+) -> None:
     await story.cron("night", 1, next=5)
     async with story.refused(InvalidArgument, argument="next"):
         await story.scripts("recur", "resume", jid="night", now=1)

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def _on(story: Story, jid: str, *jids: str) -> Any:
@@ -51,7 +50,10 @@ async def test_a_job_cannot_be_made_to_wait_for_itself(held: Story) -> None:
 async def test_one_of_several_dependencies_can_be_taken_off(held: Story) -> None:
     await _on(held, "b", "c")
     assert await _off(held, "b", "a") == 1
-    assert (await held.members("j:b-dependencies"), await held.members("j:a-dependents")) == ({"c"}, set())
+    assert (await held.members("j:b-dependencies"), await held.members("j:a-dependents")) == (
+        {"c"},
+        set(),
+    )
     assert await held.state("b") == "depends"
 
 
@@ -76,7 +78,9 @@ async def test_a_job_that_was_taken_off_is_not_waited_for_when_it_completes(held
 
 
 @pytest.mark.parametrize("off", ["a", "all"])
-async def test_a_remembered_delay_is_kept_when_the_last_dependency_goes(story: Story, off: str) -> None:
+async def test_a_remembered_delay_is_kept_when_the_last_dependency_goes(
+    story: Story, off: str
+) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"], delay=100)
     await _off(story, "b", off)
@@ -85,7 +89,9 @@ async def test_a_remembered_delay_is_kept_when_the_last_dependency_goes(story: S
 
 
 @pytest.mark.parametrize("delay", [5, 9])
-async def test_a_delay_that_passed_is_no_reason_to_wait_and_leaves_nothing_behind(story: Story, delay: float) -> None:
+async def test_a_delay_that_passed_is_no_reason_to_wait_and_leaves_nothing_behind(
+    story: Story, delay: float
+) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"], delay=delay)
     await _off(story, "b", "a")

@@ -3,24 +3,33 @@
 import pytest
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def test_a_failed_job_is_kept_in_its_group(story: Story) -> None:
     await story.running("a")
     assert await story.fail("a", 2, group="upload error", message="disk full") == "a"
-    assert (await story.members("failures"), await story.items("f:upload error")) == ({"upload error"}, ["a"])
+    assert (await story.members("failures"), await story.items("f:upload error")) == (
+        {"upload error"},
+        ["a"],
+    )
     job = await story.get("a")
     assert (job["state"], job["worker"], job["expires"], job["queue"]) == ("failed", "", 0, "mail")
-    assert job["failure"] == {"group": "upload error", "message": "disk full", "when": 2, "worker": "ann"}
+    assert job["failure"] == {
+        "group": "upload error",
+        "message": "disk full",
+        "when": 2,
+        "worker": "ann",
+    }
 
 
 async def test_a_failed_job_is_stored_as_live_clients_store_it(story: Story) -> None:
     await story.put("a", 0, retries=3, priority=-1, tags=["x"])
     await story.pop(1)
     await story.fail("a", 2.9, message='say "no"')
-    stored = {name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")}
+    stored = {
+        name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")
+    }
     assert stored == {
         "jid": "a", "klass": "Greet", "data": "{}", "priority": "1", "tags": '["x"]', "state": "failed", "worker": "", "expires": "",
         "queue": "mail", "retries": "3", "remaining": "3", "time": "1." + 20 * "0",
@@ -118,8 +127,18 @@ async def test_an_operator_may_fail_a_waiting_job(story: Story) -> None:
     await story.put("a", 0)
     assert await story.fail("a", 2, worker="") == "a"
     assert (await story.where("a"), await story.items("f:typo")) == ({}, ["a"])
-    assert (await story.get("a"))["failure"] == {"group": "typo", "message": "no such word", "when": 2, "worker": ""}
-    assert (await story.get("a"))["history"][-1] == {"when": 2, "what": "failed", "worker": "", "group": "typo"}
+    assert (await story.get("a"))["failure"] == {
+        "group": "typo",
+        "message": "no such word",
+        "when": 2,
+        "worker": "",
+    }
+    assert (await story.get("a"))["history"][-1] == {
+        "when": 2,
+        "what": "failed",
+        "worker": "",
+        "group": "typo",
+    }
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 

@@ -1,6 +1,6 @@
 """failed: how many jobs failed in each group, or the jobs of one group."""
 
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_without_a_group_the_groups_are_counted(story: Story) -> None:
@@ -15,7 +15,9 @@ async def test_a_group_answers_whole_jobs_with_their_message_newest_first(story:
     for at, jid in enumerate("ab"):
         await story.running(jid, at, at)
         await story.fail(jid, at, message=f"no {jid}")
-    expected = [{**(await story.get(jid)), "group": "typo", "message": f"no {jid}"} for jid in ("b", "a")]
+    expected = [
+        {**(await story.get(jid)), "group": "typo", "message": f"no {jid}"} for jid in ("b", "a")
+    ]
     assert await story.scripts("failed", group="typo") == {"total": 2, "jobs": expected}
 
 

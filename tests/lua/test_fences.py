@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import LockLost
-
-from .story import Story
+from tests.lua.story import Story
 
 Act = Callable[[Story, str], Awaitable[Any]]
 
@@ -23,7 +22,10 @@ _ACTS: dict[str, Act] = {
 async def test_every_pop_has_a_higher_number_whatever_the_queue(story: Story) -> None:
     for n, queue in enumerate(("mail", "post", "mail"), 1):
         await story.running(f"j{n}", queue=queue)
-        assert ((await story.job(f"j{n}"))["x-fence"], (await story.get(f"j{n}"))["fence"]) == (str(n), n)
+        assert ((await story.job(f"j{n}"))["x-fence"], (await story.get(f"j{n}"))["fence"]) == (
+            str(n),
+            n,
+        )
 
 
 async def test_the_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> None:
@@ -31,7 +33,11 @@ async def test_the_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> 
     for at, jid in enumerate("cab"):
         await story.put(jid, at)
     jids = await story.pop(9, count=3)
-    assert [(jid, (await story.get(jid))["fence"]) for jid in jids] == [("c", 2), ("a", 3), ("b", 4)]
+    assert [(jid, (await story.get(jid))["fence"]) for jid in jids] == [
+        ("c", 2),
+        ("a", 3),
+        ("b", 4),
+    ]
 
 
 async def test_a_pop_in_vain_takes_no_number(story: Story) -> None:
@@ -69,7 +75,9 @@ async def test_an_earlier_run_of_the_same_worker_has_lost_its_lock(story: Story,
 
 
 @pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
-async def test_the_right_number_does_not_make_up_for_the_wrong_worker(story: Story, act: Act) -> None:
+async def test_the_right_number_does_not_make_up_for_the_wrong_worker(
+    story: Story, act: Act
+) -> None:
     await story.configure(grace_period=0)
     await story.running("a", worker="bob")
     async with story.refused(LockLost, jid="a", holder="bob"):

@@ -1,13 +1,13 @@
-"""A server that forgot its scripts, after a restart or a fail-over, is told them again, and no call is lost or doubled."""
+"""A server that forgot its scripts, after a restart or a fail-over, is told them again, and no call
+is lost or doubled."""
 
 from typing import Any
 
 import pytest
 
 from aioqless.errors import LockLost, NoSuchJob, ScriptError
-from aioqless.scripts import Scripts
-
-from .story import Story, score
+from aioqless.store import Scripts
+from tests.lua.story import Story, score
 
 
 class _ForgottenEachTime(Scripts):
@@ -27,7 +27,9 @@ async def _forget(story: Story) -> None:
     await story.ask("SCRIPT", "FLUSH", "SYNC")
 
 
-async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all_calls(forgetful: Story) -> None:
+async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all_calls(
+    forgetful: Story,
+) -> None:
     story = forgetful
     await story.put("a", 0)
     await story.put("b", 0, depends=["a"])
@@ -47,7 +49,9 @@ async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all
     ]  # fmt: skip
 
 
-async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_other(forgetful: Story) -> None:
+async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_other(
+    forgetful: Story,
+) -> None:
     with pytest.raises(NoSuchJob) as caught:
         await forgetful.complete("a", 1)
     assert caught.value.jid == "a"
@@ -58,7 +62,12 @@ async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_ot
 
 
 async def test_calls_sent_together_are_all_carried_out_once(story: Story) -> None:
-    calls = [story.scripts.prepare("put", queue="mail", jid=f"j{n}", klass="K", data="1", now=n, delay=0, tags=["x"]) for n in range(5)]
+    calls = [
+        story.scripts.prepare(
+            "put", queue="mail", jid=f"j{n}", klass="K", data="1", now=n, delay=0, tags=["x"]
+        )
+        for n in range(5)
+    ]
     await _forget(story)
     assert await story.scripts.pipeline(calls) == [f"j{n}" for n in range(5)]
     assert await story.scores("q:mail-work") == {f"j{n}": score(0, n) for n in range(5)}
@@ -89,7 +98,10 @@ async def test_a_server_that_forgot_some_scripts_only_is_told_those(story: Story
     await _forget(story)
     assert await story.state("a") == "waiting"
     put = prepare("put", queue="mail", jid="b", klass="K", data="1", now=1, delay=0)
-    assert [await _told(answer) for answer in await story.scripts.pipeline([put, prepare("get", jid="a"), put])] == ["b", "a", "b"]
+    assert [
+        await _told(answer)
+        for answer in await story.scripts.pipeline([put, prepare("get", jid="a"), put])
+    ] == ["b", "a", "b"]
     assert await story.happened("b") == [(1, "put"), (1, "put")], "sent twice, done twice"
 
 
@@ -98,7 +110,10 @@ async def _told(answer: Any) -> Any:
 
 
 async def test_refusals_in_a_pipeline_are_answers_in_their_places(story: Story) -> None:
-    calls = [story.scripts.prepare("complete", jid=jid, worker="ann", queue="mail", now=1) for jid in "ab"]
+    calls = [
+        story.scripts.prepare("complete", jid=jid, worker="ann", queue="mail", now=1)
+        for jid in "ab"
+    ]
     for _ in range(2):
         answers = await story.scripts.pipeline(calls)
         assert [answer.jid for answer in answers if isinstance(answer, ScriptError)] == ["a", "b"]

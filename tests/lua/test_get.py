@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_a_job_that_does_not_exist_is_nothing(story: Story) -> None:
@@ -54,14 +54,23 @@ async def test_numbers_keep_all_their_digits(story: Story) -> None:
 
 async def test_an_event_is_shown_with_when_what_and_more(story: Story) -> None:
     await story.put("a", 0)
-    await story.scripts("log", jid="a", message="seen", now=2, data='{"by": "eve", "when": "never", "what": "nothing"}')
+    await story.scripts(
+        "log",
+        jid="a",
+        message="seen",
+        now=2,
+        data='{"by": "eve", "when": "never", "what": "nothing"}',
+    )
     assert (await story.get("a"))["history"][1] == {"when": 2, "what": "seen", "by": "eve"}
 
 
 async def test_an_event_that_cannot_be_read_does_not_hide_the_job(story: Story) -> None:
     await story.put("a", 0)
     await story.change("RPUSH", "j:a-history", "nonsense")
-    assert (await story.get("a"))["history"] == [{"when": 0, "what": "put", "q": "mail"}, {"when": 0, "what": "unreadable"}]
+    assert (await story.get("a"))["history"] == [
+        {"when": 0, "what": "put", "q": "mail"},
+        {"when": 0, "what": "unreadable"},
+    ]
 
 
 @pytest.mark.parametrize(("stored", "shown"), [("2.7", 2), ("-1", -1), ("3", 3)])
@@ -71,7 +80,9 @@ async def test_remaining_retries_are_shown_floored(story: Story, stored: str, sh
     assert (await story.get("a"))["remaining"] == shown
 
 
-async def test_several_jobs_come_in_the_order_asked_without_those_that_do_not_exist(story: Story) -> None:
+async def test_several_jobs_come_in_the_order_asked_without_those_that_do_not_exist(
+    story: Story,
+) -> None:
     for jid in "abc":
         await story.put(jid, 0)
     jobs = await story.scripts("multiget", jids=["c", "unknown", "a", "c"])
@@ -105,7 +116,9 @@ _READS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("command", "given"), _READS)
-async def test_reading_changes_nothing(story: Story, command: tuple[str, ...], given: dict[str, Any]) -> None:
+async def test_reading_changes_nothing(
+    story: Story, command: tuple[str, ...], given: dict[str, Any]
+) -> None:
     await story.failed("bad")
     await story.completed("done", 3, 4, 5)
     await story.running("a", 6, 7, tags=["x"])

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import pytest
 
+from aioqless.client.job.summaries import FailureGroup
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
-from aioqless.jobs.glance import FailureGroup
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_a_glance_has_what_a_list_shows_of_jobs_that_exist(story: Story) -> None:
     await story.failed("bad", tags=["x"])
     await story.put("late", 3, delay=10, data='{"long":"' + "x" * 2000 + '"}', priority=-2)
     bad, late = await story.scripts("glances", jids=["bad", "ghost", "late"])
-    assert (bad["state"], bad["group"], bad["message"], bad["failed"], bad["tags"]) == ("failed", "typo", "no such word", 2, ["x"])
+    assert (bad["state"], bad["group"], bad["message"], bad["failed"], bad["tags"]) == (
+        "failed",
+        "typo",
+        "no such word",
+        2,
+        ["x"],
+    )
     assert (bad["data"], bad["size"]) == ("{}", 2)
-    assert (late["state"], late["due"], late["priority"], late["data"], late["size"]) == ("scheduled", 13, -2, None, 2011)
+    assert (late["state"], late["due"], late["priority"], late["data"], late["size"]) == (
+        "scheduled",
+        13,
+        -2,
+        None,
+        2011,
+    )
 
 
 async def test_a_long_message_is_cut_between_two_characters(story: Story) -> None:
@@ -27,13 +38,25 @@ async def test_a_long_message_is_cut_between_two_characters(story: Story) -> Non
 
 
 @pytest.mark.parametrize("cause", ["KeyError: 'invoice'", "ValueError: " + "é" * 2000])
-async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_are_shown(story: Story, cause: str) -> None:
-    frames = "".join(f'  File "shop/part{number}.py", line {number}, in work\n    go_on({number})\n' for number in range(40))
+async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_are_shown(
+    story: Story, cause: str
+) -> None:
+    frames = "".join(
+        f'  File "shop/part{number}.py", line {number}, in work\n    go_on({number})\n'
+        for number in range(40)
+    )
     await story.running("a")
     await story.fail("a", 2, message=f"Traceback (most recent call last):\n{frames}{cause}\n\n")
-    ((job,), (group,)) = await story.scripts("glances", jids=["a"]), await story.scripts("failures", names=["typo"])
+    ((job,), (group,)) = (
+        await story.scripts("glances", jids=["a"]),
+        await story.scripts("failures", names=["typo"]),
+    )
     lines = job["message"].splitlines()
-    assert lines[0] == "Traceback (most recent call last):" and "…" in lines and len(job["message"].encode()) <= 1000
+    assert (
+        lines[0] == "Traceback (most recent call last):"
+        and "…" in lines
+        and len(job["message"].encode()) <= 1000
+    )
     assert lines[-1][:200] == cause[:200] and (len(cause) > 600 or lines[-2] == "    go_on(39)")
     assert group["latest"]["message"] == job["message"]
 
@@ -45,7 +68,9 @@ async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: 
     group = FailureGroup.of(record)
     assert (group.total, group.latest and group.latest.jid) == (100, "j99")
     assert len(group.marks) == 8 and group.marks[0] == (1, 990) and group.marks[-1] == (100, 0)
-    assert group.since(991) == 0 and group.since(990) == 1 and group.since(0) == group.since(-5) == 100
+    assert (
+        group.since(991) == 0 and group.since(990) == 1 and group.since(0) == group.since(-5) == 100
+    )
     assert abs(group.since(500) - 50) <= 2
     assert none == {"group": "none", "total": 0, "latest": {}, "marks": []}
 
@@ -82,7 +107,12 @@ async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -
     await story.failed("b", 11, 12, 13, queue="post")
     async with story.refused(WrongState, state="failed"):
         await story.scripts("revive", "job", jid="b", now=14, data="[9]", was="[others]")
-    assert await story.scripts("revive", "job", jid="b", now=14, data="[9]", was=(await story.get("b"))["data"]) == 1
+    assert (
+        await story.scripts(
+            "revive", "job", jid="b", now=14, data="[9]", was=(await story.get("b"))["data"]
+        )
+        == 1
+    )
     async with story.refused(NoSuchJob):
         await story.scripts("revive", "job", jid="ghost", now=10)
 
@@ -102,11 +132,21 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
     await story.failed("b", 3, 4, 5)
     await story.completed("c", 86400, 86401, 86402)
     counts = await story.scripts("queues", queue="mail", now=10)
-    today = {"popped": 2, "completed": 1, "failures": 1, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
+    today = {
+        "popped": 2,
+        "completed": 1,
+        "failures": 1,
+        "retries": 0,
+        "lost_locks": 0,
+        "explicit_retries": 0,
+    }
     assert await story.scripts("queues", now=10, totals="today") == [{**counts, **today}]
     async with story.refused(InvalidArgument, argument="totals", value="yesterday"):
         await story.scripts("queues", now=10, totals="yesterday")
-    assert [(day["day"], day["completed"]) for day in await story.scripts("days", queue="mail", date=90000, count=3)] == [
+    assert [
+        (day["day"], day["completed"])
+        for day in await story.scripts("days", queue="mail", date=90000, count=3)
+    ] == [
         (0, 1),
         (86400, 1),
     ]
@@ -116,7 +156,12 @@ async def test_workers_show_what_they_hold_the_soonest_expiry_first(story: Story
     await story.running("a", 0, 1)
     await story.running("b", 2, 3)
     ann, nobody = await story.scripts("working", workers=["ann", "nobody"], most=1, now=5)
-    assert (ann["name"], ann["jobs"], ann["stalled"], [job["jid"] for job in ann["doing"]]) == ("ann", 2, 0, ["a"])
+    assert (ann["name"], ann["jobs"], ann["stalled"], [job["jid"] for job in ann["doing"]]) == (
+        "ann",
+        2,
+        0,
+        ["a"],
+    )
     assert (nobody["seen"], nobody["doing"]) == (0, [])
     (ann,) = await story.scripts("working", workers=["ann"], most=5, now=62)
     assert (ann["jobs"], ann["stalled"]) == (1, 1)
@@ -137,19 +182,33 @@ async def test_jobs_are_found_by_a_part_of_their_klass_portion_by_portion(story:
 
 async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Story) -> None:
     for number in range(3):
-        await story.scripts("trail", "add", who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done")
+        await story.scripts(
+            "trail", "add", who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done"
+        )
     acts = await story.scripts("trail", "list", count=2)
     assert [act["about"]["n"] for act in acts] == [2, 1]
     (oldest,) = await story.scripts("trail", "list", before=acts[-1]["place"])
-    assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == ({"n": 0}, "ada", "retry", "done")
+    assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == (
+        {"n": 0},
+        "ada",
+        "retry",
+        "done",
+    )
 
 
 async def test_logins_are_listed_apart_from_acts(story: Story) -> None:
     await story.scripts("trail", "add", who="ada", act="retry", about="{}", outcome="done")
-    await story.scripts("trail", "login", who="ada", act="log-in", about='{"address":"::1"}', outcome="refused")
+    await story.scripts(
+        "trail", "login", who="ada", act="log-in", about='{"address":"::1"}', outcome="refused"
+    )
     assert [each["act"] for each in await story.scripts("trail", "list")] == ["retry"]
     (login,) = await story.scripts("trail", "logins", count=5)
-    assert (login["who"], login["act"], login["about"], login["outcome"]) == ("ada", "log-in", {"address": "::1"}, "refused")
+    assert (login["who"], login["act"], login["about"], login["outcome"]) == (
+        "ada",
+        "log-in",
+        {"address": "::1"},
+        "refused",
+    )
     assert await story.scripts("trail", "logins", before=login["place"]) == []
 
 

@@ -3,15 +3,17 @@
 import pytest
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_a_heartbeat_pushes_the_expiry_back_and_answers_it(story: Story) -> None:
     await story.running("a")
     assert await story.heartbeat("a", 31.5) == 91.5
     assert (await story.job("a"))["expires"] == "91.5"
-    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({"locks": 91.5}, {"a": 91.5})
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == (
+        {"locks": 91.5},
+        {"a": 91.5},
+    )
     assert await story.pop(91, worker="bob") == []
     assert (await story.job("a")).get("grace") is None
 
@@ -52,7 +54,10 @@ async def test_bad_data_do_not_renew_the_lock(story: Story) -> None:
 async def test_a_heartbeat_is_no_event_of_the_history_and_leaves_the_time(story: Story) -> None:
     await story.running("a")
     await story.heartbeat("a", 2)
-    assert (await story.happened("a"), (await story.job("a"))["time"]) == ([(0, "put"), (1, "popped")], "1." + 20 * "0")
+    assert (await story.happened("a"), (await story.job("a"))["time"]) == (
+        [(0, "put"), (1, "popped")],
+        "1." + 20 * "0",
+    )
 
 
 async def test_a_lapsed_lock_can_be_renewed_as_long_as_nobody_took_it(story: Story) -> None:

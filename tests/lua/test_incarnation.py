@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, NameTaken
-
-from .story import Story
+from tests.lua.story import Story
 
 ANN = {"id": "1", "host": "h", "place": "p", "pid": 7, "started": "100"}
 
 
 async def _claim(story: Story, at: float, gone: str | None = None, **more: Any) -> str:
     told = json.dumps({**ANN, **more})
-    answer: str = await story.scripts("incarnation", "claim", worker="ann", now=at, told=told, gone=gone)
+    answer: str = await story.scripts(
+        "incarnation", "claim", worker="ann", now=at, told=told, gone=gone
+    )
     return answer
 
 
@@ -30,7 +31,9 @@ async def test_a_name_that_nobody_has_is_claimed_and_renewed(story: Story) -> No
 
 async def test_a_name_that_another_has_is_refused_with_who_that_is(story: Story) -> None:
     await _claim(story, 0)
-    async with story.refused(NameTaken, worker="ann", id="1", host="h", place="p", pid=7, started="100", silent=60):
+    async with story.refused(
+        NameTaken, worker="ann", id="1", host="h", place="p", pid=7, started="100", silent=60
+    ):
         await _claim(story, 60, id="2", place="q")
 
 
@@ -52,7 +55,9 @@ async def test_where_nobody_can_see_processes_silence_tells(story: Story) -> Non
     assert await _claim(story, 61, id="2", place="") == "taken over"
 
 
-async def test_one_that_is_known_to_be_gone_is_replaced_at_once_but_nobody_else(story: Story) -> None:
+async def test_one_that_is_known_to_be_gone_is_replaced_at_once_but_nobody_else(
+    story: Story,
+) -> None:
     await _claim(story, 0)
     async with story.refused(NameTaken, id="1"):
         await _claim(story, 1, gone="0", id="2")
@@ -78,7 +83,9 @@ async def test_only_its_owner_leaves_it(story: Story) -> None:
     assert not await story.exists("x:incarnation:ann")
 
 
-async def test_what_the_former_one_held_goes_back_to_its_place_at_no_cost_of_a_retry(story: Story) -> None:
+async def test_what_the_former_one_held_goes_back_to_its_place_at_no_cost_of_a_retry(
+    story: Story,
+) -> None:
     await story.running("a", 0, 5)
     await story.put("b", 1)
     await story.running("other", 2, 3, worker="bob", queue="post")
@@ -91,7 +98,9 @@ async def test_what_the_former_one_held_goes_back_to_its_place_at_no_cost_of_a_r
     assert await story.state("other") == "running"
 
 
-async def test_a_job_that_ended_its_worker_too_often_fails_instead_of_ending_it_again(story: Story) -> None:
+async def test_a_job_that_ended_its_worker_too_often_fails_instead_of_ending_it_again(
+    story: Story,
+) -> None:
     await story.configure(max_lost=1)
     await story.running("a")
     await _claim(story, 6)
@@ -99,19 +108,29 @@ async def test_a_job_that_ended_its_worker_too_often_fails_instead_of_ending_it_
     assert await story.pop(8) == ["a"]
     assert (await _recover(story, 9, "1"), await _recover(story, 9, "1")) == (1, 0)
     job = await story.get("a")
-    assert (job["state"], job["remaining"], job["failure"]["group"]) == ("failed", 5, "mail-lost-locks")
+    assert (job["state"], job["remaining"], job["failure"]["group"]) == (
+        "failed",
+        5,
+        "mail-lost-locks",
+    )
     assert job["failure"]["message"] == 'Lost its lock 2 times in queue "mail", lately by ann'
     assert await story.where("a") == {} and await story.scores("w:ann:jobs") == {}
 
 
-async def test_job_fails_when_its_named_worker_died_more_often_than_the_job_has_retries(story: Story) -> None:
+async def test_job_fails_when_its_named_worker_died_more_often_than_the_job_has_retries(
+    story: Story,
+) -> None:
     await story.put("a", 0, retries=2)
     for start in (1, 11, 21):
         assert await story.pop(start) == ["a"]
         await _claim(story, start)
         assert await _recover(story, start + 5, "1") == 1
     job = await story.get("a")
-    assert (job["state"], job["remaining"], job["failure"]["group"]) == ("failed", 2, "failed-retries-mail")
+    assert (job["state"], job["remaining"], job["failure"]["group"]) == (
+        "failed",
+        2,
+        "failed-retries-mail",
+    )
     assert await story.where("a") == {} and await story.scores("w:ann:jobs") == {}
 
 

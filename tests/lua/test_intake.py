@@ -1,4 +1,5 @@
-"""Jobs in the format of sidekiq, exq and resque become ours: never lost, never twice, their arguments byte for byte."""
+"""Jobs in the format of sidekiq, exq and resque become ours: never lost, never twice, their
+arguments byte for byte."""
 
 import json
 from typing import Any
@@ -9,9 +10,8 @@ from hypothesis import strategies as st
 from redis import Redis as SyncRedis
 
 from aioqless.errors import InvalidArgument, QueueFull
-from aioqless.scripts.compose import compose
-
-from .story import Story
+from aioqless.store.composer import compose
+from tests.lua.story import Story
 
 EXISTS = "a job with this jid exists"
 
@@ -34,21 +34,54 @@ class There:
         job = {"class": "Greet", "queue": "mail", "args": [], "retry": True, **entry}
         await self.story.ask("ZADD", f"{self.prefix}{name}", at, json.dumps(job))
 
-    async def take(self, at: float = 10, *, queue: str = "mail", side: str = "right", count: int = 100, into: str = "", **more: Any) -> Any:
-        given = {"prefix": self.prefix, "into": into, "now": at, "queue": queue, "side": side, "count": count}
+    async def take(
+        self,
+        at: float = 10,
+        *,
+        queue: str = "mail",
+        side: str = "right",
+        count: int = 100,
+        into: str = "",
+        **more: Any,
+    ) -> Any:
+        given = {
+            "prefix": self.prefix,
+            "into": into,
+            "now": at,
+            "queue": queue,
+            "side": side,
+            "count": count,
+        }
         return await self.story.scripts("intake", "queue", **given, **more)
 
     async def due(
-        self, at: float, word: str = "schedule", *, offset: int = 0, count: int = 100, queues: tuple[str, ...] = (), **more: Any
+        self,
+        at: float,
+        word: str = "schedule",
+        *,
+        offset: int = 0,
+        count: int = 100,
+        queues: tuple[str, ...] = (),
+        **more: Any,
     ) -> Any:
-        given = {"prefix": self.prefix, "into": "", "now": at, "offset": offset, "count": count, "queues": queues}
+        given = {
+            "prefix": self.prefix,
+            "into": "",
+            "now": at,
+            "offset": offset,
+            "count": count,
+            "queues": queues,
+        }
         return await self.story.scripts("intake", word, **given, **more)
 
     async def left(self, queue: str = "mail") -> int:
         return int(await self.story.ask("LLEN", f"{self.prefix}queue:{queue}"))
 
     async def aside(self) -> list[dict[str, Any]]:
-        return [json.loads(each) for each in await self.story.ask("LRANGE", self.story.key("x:refused"), 0, -1)]
+        return [
+            json.loads(each)
+            for each in await self.story.ask("LRANGE", self.story.key("x:refused"), 0, -1)
+        ]
 
 
 @pytest.fixture
@@ -61,11 +94,22 @@ def _taken(count: int, **more: Any) -> dict[str, Any]:
 
 
 async def test_an_entry_becomes_a_job(story: Story, there: There) -> None:
-    entry = {"class": "HardWorker", "args": [1, "two"], "jid": "a1", "retry": 7, "tags": ["x", "y"], "created_at": 1.5, "queue": "mail"}
+    entry = {
+        "class": "HardWorker",
+        "args": [1, "two"],
+        "jid": "a1",
+        "retry": 7,
+        "tags": ["x", "y"],
+        "created_at": 1.5,
+        "queue": "mail",
+    }
     await there.push(entry)
     assert await there.take() == _taken(1)
     job = await story.get("a1")
-    kept = {name: job[name] for name in ("klass", "data", "queue", "state", "retries", "remaining", "tags", "priority")}
+    kept = {
+        name: job[name]
+        for name in ("klass", "data", "queue", "state", "retries", "remaining", "tags", "priority")
+    }
     assert kept == {
         "klass": "HardWorker", "data": '[1, "two"]', "queue": "mail", "state": "waiting", "retries": 7, "remaining": 7,
         "tags": ["x", "y"], "priority": 0,
@@ -73,14 +117,18 @@ async def test_an_entry_becomes_a_job(story: Story, there: There) -> None:
     assert (await there.left(), await story.happened("a1")) == (0, [(10, "put")])
 
 
-async def test_jobs_come_in_the_order_in_which_they_would_have_run_there(story: Story, there: There) -> None:
+async def test_jobs_come_in_the_order_in_which_they_would_have_run_there(
+    story: Story, there: There
+) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "zya"))
     assert await there.take(count=2) == _taken(2, more=True)
     await there.take(11)
     assert await story.pop(12, count=9) == ["z", "y", "a"]
 
 
-async def test_from_the_other_end_where_entries_are_pushed_to_the_right(story: Story, there: There) -> None:
+async def test_from_the_other_end_where_entries_are_pushed_to_the_right(
+    story: Story, there: There
+) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "abc"))
     await there.take(side="left")
     assert await story.pop(12, count=9) == ["c", "b", "a"]
@@ -105,12 +153,17 @@ ARGS = [
 ]  # fmt: skip
 
 
-SHAPES = ['{"class":"K","args":%s,"jid":"a"}', ' {"jid" : "a", "x":{"args":[0]} ,"\\u0061rgs" :%s , "class":"K"} ']
+SHAPES = [
+    '{"class":"K","args":%s,"jid":"a"}',
+    ' {"jid" : "a", "x":{"args":[0]} ,"\\u0061rgs" :%s , "class":"K"} ',
+]
 
 
 @pytest.mark.parametrize("args", ARGS, ids=range(len(ARGS)))
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_arguments_stay_byte_for_byte(story: Story, there: There, shape: str, args: str) -> None:
+async def test_arguments_stay_byte_for_byte(
+    story: Story, there: There, shape: str, args: str
+) -> None:
     await there.push(shape % args)
     assert await there.take() == _taken(1)
     assert (await story.job("a"))["data"] == args
@@ -123,28 +176,60 @@ async def test_of_arguments_that_are_there_twice_the_last_count(story: Story, th
 
 
 SIMPLE = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8"))
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"))
 )
 KEYS = st.sampled_from(["args", "class", "tags", '"', "\\", "é"])
-JSON = st.recursive(SIMPLE, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12)
+JSON = st.recursive(
+    SIMPLE,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
 MORE = st.dictionaries(st.text('abc"\\[]{},: é', max_size=4), JSON, max_size=3)
 
 
 @given(args=st.lists(JSON, max_size=4), more=MORE, ascii=st.booleans())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_arguments_are_found_wherever_they_stand(
     redis_url: str, namespace: str, args: list[Any], more: dict[str, Any], ascii: bool
 ) -> None:
     after = {f"z{name}": value for name, value in more.items()}
-    entry = json.dumps({**more, "args": args, **after, "class": "K", "jid": "a"}, ensure_ascii=ascii)
+    entry = json.dumps(
+        {**more, "args": args, **after, "class": "K", "jid": "a"}, ensure_ascii=ascii
+    )
     with SyncRedis.from_url(redis_url) as redis:
         redis.delete(f"{namespace}:j:a")
         redis.lpush(f"{namespace}-h:queue:q", entry)
-        redis.eval(compose("intake", namespace).text, 1, namespace, f"{namespace}-h:", "", "10", "", "queue", "q", "right", "9")
-        assert redis.hget(f"{namespace}:j:a", "data") == json.dumps(args, ensure_ascii=ascii).encode()
+        redis.eval(
+            compose("intake", namespace).text,
+            1,
+            namespace,
+            f"{namespace}-h:",
+            "",
+            "10",
+            "",
+            "queue",
+            "q",
+            "right",
+            "9",
+        )
+        assert (
+            redis.hget(f"{namespace}:j:a", "data") == json.dumps(args, ensure_ascii=ascii).encode()
+        )
 
 
-SAID = [({"retry": True}, 25), ({"retry": False}, 0), ({"retry": 3}, 3), ({}, 5), ({"retry": None}, 5)]
+SAID = [
+    ({"retry": True}, 25),
+    ({"retry": False}, 0),
+    ({"retry": 3}, 3),
+    ({}, 5),
+    ({"retry": None}, 5),
+]
 
 
 @pytest.mark.parametrize(("said", "retries"), SAID, ids=str)
@@ -158,7 +243,14 @@ async def test_how_often_a_job_may_be_retried_is_what_was_said_there(
 
 
 async def test_a_job_of_an_adapter_has_the_class_that_it_wraps(story: Story, there: There) -> None:
-    await there.push({"class": "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper", "wrapped": "Greet", "args": [{}], "jid": "a"})
+    await there.push(
+        {
+            "class": "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper",
+            "wrapped": "Greet",
+            "args": [{}],
+            "jid": "a",
+        }
+    )
     await there.take()
     assert (await story.get("a"))["klass"] == "Greet"
 
@@ -172,37 +264,80 @@ async def test_what_was_scheduled_there_is_scheduled_here(story: Story, there: T
     assert await story.pop(100.6, count=9) == ["late"]
 
 
-async def test_what_failed_there_keeps_its_failure_and_has_used_retries(story: Story, there: There) -> None:
-    failed = {"retry_count": 2, "error_class": "IOError", "error_message": 'no "route"', "failed_at": 1700000000123, "retry": 5}
+async def test_what_failed_there_keeps_its_failure_and_has_used_retries(
+    story: Story, there: There
+) -> None:
+    failed = {
+        "retry_count": 2,
+        "error_class": "IOError",
+        "error_message": 'no "route"',
+        "failed_at": 1700000000123,
+        "retry": 5,
+    }
     await there.schedule(60, "retry", jid="a", **failed)
     assert await there.due(10, "retry") == _taken(1)
     job = await story.get("a")
     assert (job["state"], job["retries"], job["remaining"]) == ("scheduled", 5, 2)
-    assert job["failure"] == {"group": "mail-IOError", "message": 'no "route"', "when": 1700000000, "worker": ""}
+    assert job["failure"] == {
+        "group": "mail-IOError",
+        "message": 'no "route"',
+        "when": 1700000000,
+        "worker": "",
+    }
     assert await story.pop(61) == ["a"]
 
 
-@pytest.mark.parametrize(("retry", "used", "remaining"), [(5, 1, 4), (5, 2, 3), (5, 5, 0), (True, 1, 24)])
-async def test_exq_counts_its_first_pending_retry_as_one(story: Story, there: There, retry: int | bool, used: int, remaining: int) -> None:
-    await there.schedule(60, "retry", jid="a", retry=retry, retry_count=used, error_message="no route", failed_at=50.5)
+@pytest.mark.parametrize(
+    ("retry", "used", "remaining"), [(5, 1, 4), (5, 2, 3), (5, 5, 0), (True, 1, 24)]
+)
+async def test_exq_counts_its_first_pending_retry_as_one(
+    story: Story, there: There, retry: int | bool, used: int, remaining: int
+) -> None:
+    await there.schedule(
+        60,
+        "retry",
+        jid="a",
+        retry=retry,
+        retry_count=used,
+        error_message="no route",
+        failed_at=50.5,
+    )
     assert await there.due(10, "retry", first_retry=1) == _taken(1)
     job = await story.get("a")
     assert job["remaining"] == remaining
-    assert job["failure"] == {"group": "mail-Error", "message": "no route", "when": 50, "worker": ""}
+    assert job["failure"] == {
+        "group": "mail-Error",
+        "message": "no route",
+        "when": 50,
+        "worker": "",
+    }
 
 
 @pytest.mark.parametrize(
     ("said", "message"),
-    [({"error_message": {"a": "b"}}, '{"a":"b"}'), ({"error_class": "E", "error_message": None}, ""), ({}, None)],
+    [
+        ({"error_message": {"a": "b"}}, '{"a":"b"}'),
+        ({"error_class": "E", "error_message": None}, ""),
+        ({}, None),
+    ],
     ids=str,
 )
-async def test_failure_is_told_as_far_as_the_entry_tells_it(story: Story, there: There, said: dict[str, Any], message: str | None) -> None:
+async def test_failure_is_told_as_far_as_the_entry_tells_it(
+    story: Story, there: There, said: dict[str, Any], message: str | None
+) -> None:
     await there.schedule(60, "retry", jid="a", retry_count=1, **said)
     assert await there.due(10, "retry") == _taken(1)
     assert (await story.get("a"))["failure"].get("message") == message
 
 
-async def _node(there: There, node: str, beat: float | None, *entries: str, queue: str = "mail", info: bool = False) -> None:
+async def _node(
+    there: There,
+    node: str,
+    beat: float | None,
+    *entries: str,
+    queue: str = "mail",
+    info: bool = False,
+) -> None:
     """A node of exq that took some entries, the first one first."""
     for jid in entries:
         entry = json.dumps({"class": "Greet", "queue": queue, "args": [], "jid": jid})
@@ -222,9 +357,16 @@ async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: T
     given = {"prefix": there.prefix, "into": "", "now": 1000}
     assert await story.scripts("intake", "dead", **given) == ["dead"]
     for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
-        assert await story.scripts("intake", "backup", **given, node=node, count=9, queues=("mail", "post")) == _taken(taken)
-    assert await story.pop(1001, count=9) == ["a", "b"] and await story.pop(1001, queue="post") == ["c"]
-    left = {key.decode().split("::")[1] for key in await story.ask("KEYS", f"{there.prefix}queue:backup*")}
+        assert await story.scripts(
+            "intake", "backup", **given, node=node, count=9, queues=("mail", "post")
+        ) == _taken(taken)
+    assert await story.pop(1001, count=9) == ["a", "b"] and await story.pop(1001, queue="post") == [
+        "c"
+    ]
+    left = {
+        key.decode().split("::")[1]
+        for key in await story.ask("KEYS", f"{there.prefix}queue:backup*")
+    }
     assert left == {"busy", "slow", "silent"}
 
 
@@ -236,10 +378,17 @@ async def test_backup_is_taken_in_portions(story: Story, there: There) -> None:
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
-async def test_scheduled_jobs_of_queues_that_arent_asked_for_stay_there(story: Story, there: There) -> None:
+async def test_scheduled_jobs_of_queues_that_arent_asked_for_stay_there(
+    story: Story, there: There
+) -> None:
     for at, queue in enumerate(["other", "mail", "other", "mail", "other"]):
         await there.schedule(at, jid=f"{queue}{at}", queue=queue)
-    assert await there.due(10, queues=("mail",), count=3) == {"taken": 1, "passed": 2, "refused": [], "more": True}
+    assert await there.due(10, queues=("mail",), count=3) == {
+        "taken": 1,
+        "passed": 2,
+        "refused": [],
+        "more": True,
+    }
     assert await there.due(10, queues=("mail",), offset=2) == _taken(1, passed=1)
     assert await there.story.ask("ZCARD", f"{there.prefix}schedule") == 3
 
@@ -259,25 +408,33 @@ async def test_scheduled_jobs_of_queues_that_arent_asked_for_stay_there(story: S
     ],
     ids=str,
 )
-async def test_what_cant_be_a_job_goes_aside_as_it_is_and_holds_up_nobody(story: Story, there: There, entry: bytes | str, why: str) -> None:
+async def test_what_cant_be_a_job_goes_aside_as_it_is_and_holds_up_nobody(
+    story: Story, there: There, entry: bytes | str, why: str
+) -> None:
     await there.push(entry, {"class": "K", "args": [], "jid": "good"})
     answer = await there.take()
     assert (answer["taken"], [each["why"] for each in answer["refused"]]) == (1, [why])
     assert await story.state("good") == "waiting"
     (aside,) = await story.ask("LRANGE", story.key("x:refused"), 0, -1)
     kept = json.loads(aside.decode("utf-8", "surrogateescape"))
-    assert kept["entry"].encode("utf-8", "surrogateescape") == (entry if isinstance(entry, bytes) else entry.encode())
+    assert kept["entry"].encode("utf-8", "surrogateescape") == (
+        entry if isinstance(entry, bytes) else entry.encode()
+    )
     assert (kept["source"], kept["when"], kept["score"]) == (f"{there.prefix}queue:mail", 10, None)
 
 
-async def test_a_job_that_exists_is_never_moved_and_what_was_pushed_again_goes_aside(story: Story, there: There) -> None:
+async def test_a_job_that_exists_is_never_moved_and_what_was_pushed_again_goes_aside(
+    story: Story, there: There
+) -> None:
     await story.running("a")
     before = await story.get("a")
     await there.push({"class": "K", "args": [1], "jid": "a"})
     answer = await there.take()
     assert [each["why"] for each in answer["refused"]] == [EXISTS]
     assert await story.get("a") == before
-    assert [(each["jid"], json.loads(each["entry"])["args"]) for each in await there.aside()] == [("a", [1])]
+    assert [(each["jid"], json.loads(each["entry"])["args"]) for each in await there.aside()] == [
+        ("a", [1])
+    ]
 
 
 async def test_at_the_memory_limit_everything_stays_where_it_is(story: Story, there: There) -> None:

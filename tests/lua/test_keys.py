@@ -1,13 +1,13 @@
-"""The keys of a namespace: those that live clients know, and a few of our own that they can do without."""
+"""The keys of a namespace: those that live clients know, and a few of our own that they can do
+without."""
 
 import json
 import re
 
 import pytest
 
-from aioqless.scripts import Scripts
-
-from .story import Story
+from aioqless.store import Scripts
+from tests.lua.story import Story
 
 KNOWN = [
     r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
@@ -60,7 +60,10 @@ async def lived(story: Story) -> Story:
 
 
 async def test_every_key_is_one_that_is_written_down(lived: Story) -> None:
-    keys = [key.decode().removeprefix(f"{lived.namespace}:") for key in await lived.ask("KEYS", lived.key("*"))]
+    keys = [
+        key.decode().removeprefix(f"{lived.namespace}:")
+        for key in await lived.ask("KEYS", lived.key("*"))
+    ]
     assert len(keys) > 30
     assert [key for key in keys if not any(re.fullmatch(known, key) for known in KNOWN)] == []
 
@@ -75,8 +78,14 @@ async def test_nothing_is_written_outside_the_namespace(story: Story) -> None:
     assert set(await elsewhere()) <= set(before)
 
 
-async def test_only_answers_kept_for_repeated_requests_and_starts_that_rates_count_expire(lived: Story) -> None:
-    expiring = [key.decode() for key in await lived.ask("KEYS", lived.key("*")) if await lived.ask("TTL", key) != -1]
+async def test_only_answers_kept_for_repeated_requests_and_starts_that_rates_count_expire(
+    lived: Story,
+) -> None:
+    expiring = [
+        key.decode()
+        for key in await lived.ask("KEYS", lived.key("*"))
+        if await lived.ask("TTL", key) != -1
+    ]
     assert expiring
     assert [key for key in expiring if ":x:request:" not in key and ":x:starts:" not in key] == []
 
@@ -85,7 +94,20 @@ async def test_a_jobs_fields_are_those_of_live_clients_and_two_of_ours(lived: St
     for jid in ("bad", "done", "a", "waiting", "late", "held", "r-1", "many"):
         fields = set(await lived.job(jid))
         assert fields <= THEIRS | OURS
-        must = {"jid", "klass", "state", "queue", "worker", "priority", "expires", "retries", "remaining", "data", "tags", "time"}
+        must = {
+            "jid",
+            "klass",
+            "state",
+            "queue",
+            "worker",
+            "priority",
+            "expires",
+            "retries",
+            "remaining",
+            "data",
+            "tags",
+            "time",
+        }
         assert must <= fields, "without these a peer could not read the job"
 
 
@@ -101,7 +123,9 @@ async def test_a_namespace_may_have_any_name_and_shares_nothing_with_others(stor
     await odd.running("a")
     assert await odd.complete("a", 2) == "complete"
     assert await story.get("a") is None
-    assert {"j:a", "completed"} <= {key.decode().split(":", 1)[1] for key in await story.ask("KEYS", "{*")}
+    assert {"j:a", "completed"} <= {
+        key.decode().split(":", 1)[1] for key in await story.ask("KEYS", "{*")
+    }
 
 
 def test_a_client_without_a_namespace_shares_that_of_live_clients(story: Story) -> None:

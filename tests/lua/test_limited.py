@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 def limited(limit: int = 1, key: str = "k") -> dict[str, str]:
@@ -24,7 +23,11 @@ ONE = limited()
 async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> str:
     """When pop_many, which found too little, says to ask again."""
     batch = [{"queue": queue} for queue in queues or ("mail",)]
-    due = (await story.scripts("pop_many", worker=worker, count=100, now=at, order="ordered", batch=batch))[1]
+    due = (
+        await story.scripts(
+            "pop_many", worker=worker, count=100, now=at, order="ordered", batch=batch
+        )
+    )[1]
     return str(due)
 
 
@@ -56,10 +59,19 @@ async def test_one_whose_lock_lapsed_long_ago_counts_while_it_has_its_grace(stor
 async def test_a_limit_holds_across_queues_and_workers(story: Story) -> None:
     for n in range(5):
         await story.put(f"a{n}", n, queue=f"q{n}", **limited(2))
-    assert [len(await story.pop(9, queue=f"q{n}", worker=f"w{n}")) for n in range(5)] == [1, 1, 0, 0, 0]
+    assert [len(await story.pop(9, queue=f"q{n}", worker=f"w{n}")) for n in range(5)] == [
+        1,
+        1,
+        0,
+        0,
+        0,
+    ]
 
 
-@pytest.mark.parametrize("end", ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"])
+@pytest.mark.parametrize(
+    "end",
+    ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"],
+)
 async def test_however_a_run_ends_the_next_of_its_key_may_start(story: Story, end: str) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
@@ -84,7 +96,9 @@ async def test_however_a_run_ends_the_next_of_its_key_may_start(story: Story, en
         case "put":
             await story.put("a", 5, queue="post")
         case _:
-            await story.scripts("complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}])
+            await story.scripts(
+                "complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]
+            )
     assert (await story.state("b"), await story.state("c")) == ("waiting", "scheduled")
     assert await story.pop(6, count=9) == ["b"]
 
@@ -121,7 +135,9 @@ async def test_a_waking_is_told_to_idle_workers(story: Story) -> None:
     assert ("x:ready", "mail") in messages
 
 
-async def test_the_job_of_a_dead_worker_frees_its_key_when_its_lock_has_run_out(story: Story) -> None:
+async def test_the_job_of_a_dead_worker_frees_its_key_when_its_lock_has_run_out(
+    story: Story,
+) -> None:
     await story.running("a", queue="left", **ONE)
     await story.put("b", 2, **ONE)
     assert await story.pop(3, count=9) == []
@@ -215,7 +231,9 @@ async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> No
     for n in range(120):
         await story.put(f"a{n:03}", n + 2, **ONE)
     batch = [{"queue": "mail"}]
-    rows, due, _ = await story.scripts("pop_many", worker="bob", count=1, now=300, order="ordered", batch=batch)
+    rows, due, _ = await story.scripts(
+        "pop_many", worker="bob", count=1, now=300, order="ordered", batch=batch
+    )
     assert (rows, due) == ([], "0.001")
     assert (await story.counts(300))["waiting"] == 70
 
@@ -223,7 +241,9 @@ async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> No
 # Rates of keys
 
 
-async def test_so_many_of_a_key_start_within_a_period_and_the_next_when_there_is_room_again(story: Story) -> None:
+async def test_so_many_of_a_key_start_within_a_period_and_the_next_when_there_is_room_again(
+    story: Story,
+) -> None:
     for n in range(5):
         await story.put(f"a{n}", n, **rated(2, 60))
     assert await story.pop(10, count=1) == ["a0"]
@@ -267,7 +287,9 @@ async def test_a_rate_and_a_limit_hold_together(story: Story) -> None:
 # Rates of queues
 
 
-async def test_a_queue_gives_so_many_within_a_period_and_says_when_there_is_more(story: Story) -> None:
+async def test_a_queue_gives_so_many_within_a_period_and_says_when_there_is_more(
+    story: Story,
+) -> None:
     await story.configure(mail_rate_limit="3/60")
     for n in range(5):
         await story.put(f"a{n}", n)
@@ -285,7 +307,9 @@ async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, o
         await story.put(f"a{n}", n, queue="A")
         await story.put(f"b{n}", n, queue="B")
     batch = [{"queue": "A"}, {"queue": "B"}]
-    rows, _, _ = await story.scripts("pop_many", worker="ann", count=3, now=10, order=order, batch=batch)
+    rows, _, _ = await story.scripts(
+        "pop_many", worker="ann", count=3, now=10, order=order, batch=batch
+    )
     assert sorted(row[0] for row in rows) == [b"a0", b"b0", b"b1"]
 
 
@@ -307,7 +331,9 @@ async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, o
         ({"key": "k", "rate": [5]}, "rate"),
     ],
 )
-async def test_limits_that_cannot_be_are_refused_by_name(story: Story, given: dict[str, Any], argument: str) -> None:
+async def test_limits_that_cannot_be_are_refused_by_name(
+    story: Story, given: dict[str, Any], argument: str
+) -> None:
     async with story.refused(InvalidArgument, argument=argument):
         await story.put("a", 0, terms=json.dumps(given))
 
@@ -326,7 +352,11 @@ async def test_a_job_held_back_says_by_which_limit_and_until_when(story: Story) 
     popped = await story.pop(2, count=9)
     (limited_,), (rated_,) = ({"a", "b"} - set(popped), {"c", "d"} - set(popped))
     held_back = (await story.get(limited_))["held_back"]
-    assert (held_back["key"], held_back["limit"], held_back["running"]) == ("k", 1, [jid for jid in popped if jid in "ab"])
+    assert (held_back["key"], held_back["limit"], held_back["running"]) == (
+        "k",
+        1,
+        [jid for jid in popped if jid in "ab"],
+    )
     assert held_back["until"] == 72  # the other's lock and the grace period
     assert (await story.get(rated_))["held_back"] == {"key": "r", "rate": [1, 60], "until": 62}
     for jid in popped:

@@ -1,12 +1,12 @@
-"""Locks that run out: the courtesy to their holder, then the next worker, then failure. (BEHAVIOUR 7.3.1 in tests' words.)"""
+"""Locks that run out: the courtesy to their holder, then the next worker, then failure. (BEHAVIOUR
+7.3.1 in tests' words.)"""
 
 from typing import Any
 
 import pytest
 
 from aioqless.errors import LockLost, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def _lapsed(story: Story, **more: Any) -> None:
@@ -25,7 +25,12 @@ async def test_without_a_grace_period_the_next_pop_takes_a_lock_that_ran_out(sto
     assert await story.pop(61, worker="bob") == ["a"]
     assert await story.where("a") == {"locks": 121}
     assert (await story.scores("w:ann:jobs"), await story.scores("w:bob:jobs")) == ({}, {"a": 121})
-    assert await story.happened("a") == [(0, "put"), (1, "popped"), (61, "timed-out"), (61, "popped")]
+    assert await story.happened("a") == [
+        (0, "put"),
+        (1, "popped"),
+        (61, "timed-out"),
+        (61, "popped"),
+    ]
     stored = await story.job("a")
     assert (stored["worker"], stored["remaining"]) == ("bob", "4")
     assert "grace" not in stored
@@ -71,12 +76,20 @@ async def test_every_lapse_counts_as_a_retry_of_the_day(story: Story) -> None:
     assert await story.day() == {"retries": "2"}
 
 
-async def test_a_courtesy_of_another_time_is_none_where_there_is_no_grace_period(story: Story) -> None:
+async def test_a_courtesy_of_another_time_is_none_where_there_is_no_grace_period(
+    story: Story,
+) -> None:
     await _lapsed(story)
     await story.configure(grace_period=0)
     assert await story.pop(71, worker="bob") == ["a"]
     assert await story.day() == {"retries": "2"}
-    assert [what for _, what in await story.happened("a")] == ["put", "popped", "timed-out", "timed-out", "popped"]
+    assert [what for _, what in await story.happened("a")] == [
+        "put",
+        "popped",
+        "timed-out",
+        "timed-out",
+        "popped",
+    ]
 
 
 # The courtesy
@@ -85,7 +98,13 @@ async def test_a_courtesy_of_another_time_is_none_where_there_is_no_grace_period
 async def test_the_pop_that_finds_a_lapsed_lock_grants_its_holder_ten_seconds(story: Story) -> None:
     await _lapsed(story)
     stored = await story.job("a")
-    assert (stored["grace"], stored["state"], stored["worker"], stored["expires"], stored["remaining"]) == (
+    assert (
+        stored["grace"],
+        stored["state"],
+        stored["worker"],
+        stored["expires"],
+        stored["remaining"],
+    ) == (
         "1",
         "running",
         "ann",
@@ -98,14 +117,21 @@ async def test_the_pop_that_finds_a_lapsed_lock_grants_its_holder_ten_seconds(st
     assert await story.day() == {"retries": "1"}
 
 
-async def test_after_the_courtesy_the_job_is_given_away_and_has_cost_one_retry(story: Story) -> None:
+async def test_after_the_courtesy_the_job_is_given_away_and_has_cost_one_retry(
+    story: Story,
+) -> None:
     await _lapsed(story)
     assert await story.pop(70.9, worker="bob") == []
     assert await story.pop(71, worker="bob") == ["a"]
     stored = await story.job("a")
     assert (stored["worker"], stored["remaining"]) == ("bob", "4")
     assert "grace" not in stored
-    assert await story.happened("a") == [(0, "put"), (1, "popped"), (61, "timed-out"), (71, "popped")]
+    assert await story.happened("a") == [
+        (0, "put"),
+        (1, "popped"),
+        (61, "timed-out"),
+        (71, "popped"),
+    ]
     assert await story.day() == {"retries": "1"}, "a lapse counts once"
 
 
@@ -115,10 +141,14 @@ async def test_how_long_the_courtesy_lasts_is_an_option(story: Story) -> None:
     assert await story.where("a") == {"locks": 63.5}
 
 
-async def test_a_job_under_courtesy_leaves_room_in_the_pop_for_others_only_next_time(story: Story) -> None:
+async def test_a_job_under_courtesy_leaves_room_in_the_pop_for_others_only_next_time(
+    story: Story,
+) -> None:
     await story.running("a")
     await story.put("b", 2)
-    assert await story.pop(61, worker="bob") == ["b"], "the courtesy takes no place among those wanted"
+    assert await story.pop(61, worker="bob") == ["b"], (
+        "the courtesy takes no place among those wanted"
+    )
 
 
 async def test_during_the_courtesy_the_holder_may_complete(story: Story) -> None:
@@ -148,13 +178,18 @@ async def test_a_renewed_lock_gets_its_courtesy_again(story: Story) -> None:
     await _lapsed(story)
     assert await story.heartbeat("a", 62) == 122
     assert "grace" not in await story.job("a")
-    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({"locks": 122}, {"a": 122})
+    assert (await story.where("a"), await story.scores("w:ann:jobs")) == (
+        {"locks": 122},
+        {"a": 122},
+    )
     assert await story.pop(122, worker="bob") == []
     assert await story.pop(132, worker="bob") == ["a"]
 
 
 @pytest.mark.parametrize("step", ["complete", "put", "timeout", "unfail"])
-async def test_whatever_ends_a_run_leaves_the_next_its_own_courtesy(story: Story, step: str) -> None:
+async def test_whatever_ends_a_run_leaves_the_next_its_own_courtesy(
+    story: Story, step: str
+) -> None:
     await _lapsed(story)
     if step == "complete":
         await story.complete("a", 62, next="mail")
@@ -184,15 +219,28 @@ async def test_a_job_whose_retries_are_used_up_fails_in_a_group_of_its_own(story
     await _lapsed(story, retries=0)
     assert await story.pop(71.9, worker="bob") == []
     stored = await story.job("a")
-    assert (stored["state"], stored["worker"], stored["expires"], stored["remaining"], stored["queue"]) == ("failed", "", "", "-1", "mail")
+    assert (
+        stored["state"],
+        stored["worker"],
+        stored["expires"],
+        stored["remaining"],
+        stored["queue"],
+    ) == ("failed", "", "", "-1", "mail")
     assert "grace" not in stored
     assert await story.where("a") == {}
-    assert (await story.members("failures"), await story.items("f:failed-retries-mail")) == ({"failed-retries-mail"}, ["a"])
-    assert (await story.items("j:a-history"))[3:] == ['[71,"failed",{"group":"failed-retries-mail"},0.900000]']
+    assert (await story.members("failures"), await story.items("f:failed-retries-mail")) == (
+        {"failed-retries-mail"},
+        ["a"],
+    )
+    assert (await story.items("j:a-history"))[3:] == [
+        '[71,"failed",{"group":"failed-retries-mail"},0.900000]'
+    ]
     assert await story.day() == {"retries": "1", "failures": "1", "failed": "1"}
 
 
-async def test_the_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole_second(story: Story) -> None:
+async def test_the_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole_second(
+    story: Story,
+) -> None:
     await _lapsed(story, retries=0)
     await story.pop(71.9, worker="bob")
     text = '{"group":"failed-retries-mail","message":"Job exhausted retries in queue \\"mail\\"","when":71,"worker":"ann"}'
@@ -205,7 +253,11 @@ async def test_as_many_retries_as_allowed_are_given_and_no_more(story: Story) ->
     assert await story.pop(61, worker="bob") == ["a"]
     assert await story.pop(121) == ["a"]
     assert await story.pop(181, worker="bob") == []
-    assert (await story.state("a"), (await story.get("a"))["remaining"], (await story.get("a"))["expires"]) == ("failed", -1, 0)
+    assert (
+        await story.state("a"),
+        (await story.get("a"))["remaining"],
+        (await story.get("a"))["expires"],
+    ) == ("failed", -1, 0)
 
 
 async def test_an_exhausted_job_does_not_take_the_place_of_another(story: Story) -> None:
@@ -228,10 +280,15 @@ async def test_an_exhausted_job_that_is_unfailed_has_all_its_retries_again(story
     await story.running("a", retries=0)
     await story.pop(61, worker="bob")
     assert await story.scripts("unfail", queue="mail", group="failed-retries-mail", now=62) == 1
-    assert ((await story.get("a"))["remaining"], await story.where("a")) == (0, {"work": score(0, 62)})
+    assert ((await story.get("a"))["remaining"], await story.where("a")) == (
+        0,
+        {"work": score(0, 62)},
+    )
 
 
-async def test_a_grace_flag_that_a_peer_left_behind_costs_the_holder_its_courtesy_but_not_the_job(story: Story) -> None:
+async def test_a_grace_flag_that_a_peer_left_behind_costs_the_holder_its_courtesy_but_not_the_job(
+    story: Story,
+) -> None:
     await story.running("a")
     await story.change("HSET", "j:a", "grace", "1")
     assert await story.pop(61, worker="bob") == ["a"]
@@ -242,14 +299,17 @@ async def test_a_grace_flag_that_a_peer_left_behind_costs_the_holder_its_courtes
 
 
 async def _lost(story: Story, *workers: str, start: float = 1) -> float:
-    """A job that each of these workers pops and never lets hear of again; returns when the last lock has run out."""
+    """A job that each of these workers pops and never lets hear of again; returns when the last
+    lock has run out."""
     for worker in workers:
         assert await story.pop(start, worker=worker) == ["a"]
         start += 60
     return start
 
 
-async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_whatever_retries_it_has(story: Story) -> None:
+async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_whatever_retries_it_has(
+    story: Story,
+) -> None:
     await story.configure(grace_period=0, max_lost=2)
     await story.put("a", 0, retries=25)
     end = await _lost(story, "ann", "bob", "cid")
@@ -259,15 +319,26 @@ async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_wh
     failure = {"group": "mail-lost-locks", "message": message, "when": end, "worker": "cid"}
     job = await story.get("a")
     assert (job["state"], job["remaining"], job["failure"]) == ("failed", 22, failure)
-    assert (await story.members("failures"), await story.items("f:mail-lost-locks")) == ({"mail-lost-locks"}, ["a"])
+    assert (await story.members("failures"), await story.items("f:mail-lost-locks")) == (
+        {"mail-lost-locks"},
+        ["a"],
+    )
     assert await story.where("a") == {} and await story.scores("w:cid:jobs") == {}
-    told = {"event": "failed", "jid": "a", "worker": "cid", "group": "mail-lost-locks", "message": message}
+    told = {
+        "event": "failed",
+        "jid": "a",
+        "worker": "cid",
+        "group": "mail-lost-locks",
+        "message": message,
+    }
     assert ("log", told) in messages
     assert await story.day() == {"retries": "3", "failures": "1", "failed": "1"}
 
 
 @pytest.mark.parametrize("option", [{}, {"max_lost": 0}], ids=["default", "zero"])
-async def test_job_fails_when_its_retries_are_used_up_and_not_before(story: Story, option: dict[str, int]) -> None:
+async def test_job_fails_when_its_retries_are_used_up_and_not_before(
+    story: Story, option: dict[str, int]
+) -> None:
     await story.configure(grace_period=0, **option)
     await story.put("a", 0, retries=20)
     end = await _lost(story, *"abcdefghijklmnopqrstu")
@@ -288,7 +359,9 @@ async def test_errors_are_not_counted_as_lost_locks_nor_forgotten_for_them(story
 
 
 @pytest.mark.parametrize("how", ["put", "unfail", "complete"])
-async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(story: Story, how: str) -> None:
+async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(
+    story: Story, how: str
+) -> None:
     await story.configure(grace_period=0, max_lost=1)
     await story.put("a", 0, retries=9)
     end = await _lost(story, "ann", "bob")
@@ -307,7 +380,9 @@ async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(stor
     assert (await story.get("a"))["failure"]["group"] == "mail-lost-locks"
 
 
-async def test_a_courtesy_that_was_taken_is_no_lost_lock_and_an_operators_timeout_is_none(story: Story) -> None:
+async def test_a_courtesy_that_was_taken_is_no_lost_lock_and_an_operators_timeout_is_none(
+    story: Story,
+) -> None:
     await _lapsed(story)
     await story.heartbeat("a", 62)
     await story.timeout("a", at=63)
@@ -319,4 +394,6 @@ async def test_who_had_a_job_is_told_as_far_as_its_history_reaches(story: Story)
     await story.put("a", 0)
     end = await _lost(story, "ann", "bob")
     assert await story.pop(end) == []
-    assert (await story.get("a"))["failure"]["message"] == 'Lost its lock 2 times in queue "mail", lately by bob'
+    assert (await story.get("a"))["failure"][
+        "message"
+    ] == 'Lost its lock 2 times in queue "mail", lately by bob'

@@ -3,8 +3,7 @@
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def _log(story: Story, at: float, message: str = "note", data: str | None = None) -> None:
@@ -51,8 +50,13 @@ async def test_a_history_keeps_a_hundred_events_the_first_and_the_latest(story: 
     assert history[1:] == [f'[{at},"note"]' for at in range(4, 103)]
 
 
-@pytest.mark.parametrize(("most", "kept"), [(1, [5]), (2, [0, 5]), (3, [0, 4, 5]), (0, [0, 1, 2, 3, 4, 5]), (-1, [0, 1, 2, 3, 4, 5])])
-async def test_how_many_events_are_kept_is_an_option_and_exact(story: Story, most: int, kept: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("most", "kept"),
+    [(1, [5]), (2, [0, 5]), (3, [0, 4, 5]), (0, [0, 1, 2, 3, 4, 5]), (-1, [0, 1, 2, 3, 4, 5])],
+)
+async def test_how_many_events_are_kept_is_an_option_and_exact(
+    story: Story, most: int, kept: list[int]
+) -> None:
     await story.configure(max_job_history=most)
     await story.put("a", 0)
     for at in range(1, 6):

@@ -1,4 +1,5 @@
-"""A job that is gone leaves nothing behind: whatever it had, whatever state it was in, by whichever way it went."""
+"""A job that is gone leaves nothing behind: whatever it had, whatever state it was in, by whichever
+way it went."""
 
 from __future__ import annotations
 
@@ -8,14 +9,32 @@ from typing import TypeAlias
 
 import pytest
 
-from .story import Story
+from tests.lua.story import Story
 
 Step: TypeAlias = Callable[[Story], Awaitable[object]]
 
 # What is no job's: it stays, is bounded by itself, or says on purpose what was.
-NOT_OF_A_JOB = ("queues", "workers", "config", "s:", "x:fence", "x:days", "x:histograms", "x:rules", "x:archive", "tracked")
+NOT_OF_A_JOB = (
+    "queues",
+    "workers",
+    "config",
+    "s:",
+    "x:fence",
+    "x:days",
+    "x:histograms",
+    "x:rules",
+    "x:archive",
+    "tracked",
+)
 UNIQUE = {"unique": "one", "until": "done", "key": "narrow", "limit": 1, "rate": [9, 1000]}
-RICH = {"terms": json.dumps(UNIQUE), "tags": ["x", "y"], "priority": -3, "context": '{"trace": "t"}', "within": 9000, "retries": 2}
+RICH = {
+    "terms": json.dumps(UNIQUE),
+    "tags": ["x", "y"],
+    "priority": -3,
+    "context": '{"trace": "t"}',
+    "within": 9000,
+    "retries": 2,
+}
 POPPED = 10
 
 
@@ -67,7 +86,9 @@ async def waits_for_its_retry(story: Story) -> None:
 
 async def is_reserved(story: Story) -> None:
     await put(story)
-    answer = await story.scripts("reserve", queue="mail", person="ann", worker="ann@2", limit=300, now=POPPED)
+    answer = await story.scripts(
+        "reserve", queue="mail", person="ann", worker="ann@2", limit=300, now=POPPED
+    )
     assert answer["job"]["jid"] == "a"
 
 
@@ -89,7 +110,14 @@ async def failed(story: Story) -> None:
 async def failed_and_mattered(story: Story) -> None:
     """To one that was to be cancelled then, too."""
     await put(story)
-    flow = {"jid": "b", "klass": "Greet", "data": "{}", "delay": 0, "depends": '["a"]', "on_failed": "cancel"}
+    flow = {
+        "jid": "b",
+        "klass": "Greet",
+        "data": "{}",
+        "delay": 0,
+        "depends": '["a"]',
+        "on_failed": "cancel",
+    }
     await story.scripts("put_flow", now=0, batch=[{"queue": "mail", **flow}])
     assert await story.pop(POPPED) == ["a"]
     await story.fail("a", POPPED)
@@ -113,21 +141,43 @@ async def completed(story: Story) -> None:
 
 
 ALIVE = (
-    *(waits, is_scheduled, depends, is_held_back, runs, is_in_its_grace, is_stalled, waits_for_its_retry),
-    *(is_reserved, was_skipped_by_a_person, was_handed_over, failed, failed_and_mattered, failed_and_runs_again),
+    *(
+        waits,
+        is_scheduled,
+        depends,
+        is_held_back,
+        runs,
+        is_in_its_grace,
+        is_stalled,
+        waits_for_its_retry,
+    ),
+    *(
+        is_reserved,
+        was_skipped_by_a_person,
+        was_handed_over,
+        failed,
+        failed_and_mattered,
+        failed_and_runs_again,
+    ),
     was_put_anew_after_its_end,
 )
 
 
 async def left(story: Story) -> dict[str, object]:
     """Keys that are some job's, but for those that expire."""
-    keys = {key: contents for key, contents in (await story.everything()).items() if not key.startswith(NOT_OF_A_JOB)}
+    keys = {
+        key: contents
+        for key, contents in (await story.everything()).items()
+        if not key.startswith(NOT_OF_A_JOB)
+    }
     return {key: keys[key] for key in keys if await story.ask("TTL", story.key(key)) == -1}
 
 
 @pytest.mark.parametrize("archive", ["off", "on"])
 @pytest.mark.parametrize("state", ALIVE, ids=lambda state: state.__name__)
-async def test_a_job_that_is_cancelled_leaves_nothing(story: Story, state: Step, archive: str) -> None:
+async def test_a_job_that_is_cancelled_leaves_nothing(
+    story: Story, state: Step, archive: str
+) -> None:
     await story.configure(archive=archive, failed_history=10_000)
     await state(story)
     assert {"j:a", "j:a-history", "tags", "t:x"} <= (await left(story)).keys()
@@ -153,7 +203,9 @@ async def test_a_completed_job_that_is_deleted_with_age_leaves_nothing_but_a_res
 
 
 @pytest.mark.parametrize("archive", ["off", "on"])
-async def test_a_failed_job_that_is_deleted_with_age_leaves_nothing(story: Story, archive: str) -> None:
+async def test_a_failed_job_that_is_deleted_with_age_leaves_nothing(
+    story: Story, archive: str
+) -> None:
     await story.configure(archive=archive, failed_history=100)
     await failed(story)
     assert {"j:a", "f:typo", "failures", "x:outdated"} <= (await left(story)).keys()
@@ -163,9 +215,13 @@ async def test_a_failed_job_that_is_deleted_with_age_leaves_nothing(story: Story
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])
-async def test_a_recurring_job_that_is_taken_off_leaves_nothing_though_it_was_paused(story: Story, kind: str) -> None:
+async def test_a_recurring_job_that_is_taken_off_leaves_nothing_though_it_was_paused(
+    story: Story, kind: str
+) -> None:
     made = {"tags": ["x"], "terms": json.dumps({"key": "narrow", "limit": 1})}
-    await (story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made))
+    await (
+        story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made)
+    )
     await story.scripts("recur", "pause", jid="r", now=1)
     assert "x:resting" in await left(story)
     await story.scripts("recur", "off", jid="r")

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from aioqless.client.job.record import record_of_row
 from aioqless.errors import HasDependents
-from aioqless.jobs.record import record_of_row
-
-from .check.town import findings
-from .story import Story, score
+from tests.lua.check.town import findings
+from tests.lua.story import Story, score
 
 STAGES = json.dumps(
     [
@@ -46,7 +45,11 @@ async def test_an_old_history_is_shown_as_events_and_left_as_it_is(story: Story)
     assert [(event["when"], event["what"]) for event in job["history"]] == [
         (100, "put"), (110, "popped"), (120, "done"), (120, "put"), (130, "popped"), (140, "failed"), (150, "put"),
     ]  # fmt: skip
-    assert (job["history"][0]["q"], job["history"][1]["worker"], job["history_total"]) == ("first", "eve", 7)
+    assert (job["history"][0]["q"], job["history"][1]["worker"], job["history_total"]) == (
+        "first",
+        "eve",
+        7,
+    )
 
 
 async def test_the_first_event_of_a_new_kind_converts_an_old_history(story: Story) -> None:
@@ -74,7 +77,11 @@ async def test_a_converted_history_is_cut_to_size(story: Story) -> None:
     await story.configure(max_job_history=3)
     await _stored(story, history=STAGES)
     await story.pop(160)
-    assert await story.items("j:a-history") == [EVENTS[0], EVENTS[-1], '[160,"popped",{"worker":"ann"}]']
+    assert await story.items("j:a-history") == [
+        EVENTS[0],
+        EVENTS[-1],
+        '[160,"popped",{"worker":"ann"}]',
+    ]
 
 
 @pytest.mark.parametrize("history", ["[]", "{}", "nonsense"])
@@ -93,10 +100,16 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "with an empty object for its tags": {"tags": "{}"},
     "without tags": {"tags": None},
     "without a time": {"time": None},
-    "without priority, retries and what remains of them": {"priority": None, "retries": None, "remaining": None},
+    "without priority, retries and what remains of them": {
+        "priority": None,
+        "retries": None,
+        "remaining": None,
+    },
     "without a worker and an expiry": {"worker": None, "expires": None},
     "with an empty expiry": {"expires": ""},
-    "with a former failure of one type": {"failure": '{"type":"typo","message":"no","when":1.5,"worker":"eve"}'},
+    "with a former failure of one type": {
+        "failure": '{"type":"typo","message":"no","when":1.5,"worker":"eve"}'
+    },
     "with no failure": {"failure": "{}"},
     "with a failure that nobody can read": {"failure": "nonsense"},
     "with tags that nobody can read": {"tags": "{x"},
@@ -109,10 +122,17 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fields", _SHAPES.values(), ids=_SHAPES)
-async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(story: Story, fields: dict[str, Any]) -> None:
+async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(
+    story: Story, fields: dict[str, Any]
+) -> None:
     await _stored(story, **fields)
     shown = await story.get("a")
-    assert (shown["tags"], shown["expires"] in (0, 61), shown["retries"], shown["remaining"]) == ([], True, 5, 5)
+    assert (shown["tags"], shown["expires"] in (0, 61), shown["retries"], shown["remaining"]) == (
+        [],
+        True,
+        5,
+        5,
+    )
     assert await story.scripts("tag", "add", jid="a", now=200, tags=["x"]) == ["x"]
     assert await story.pop(201) == ["a"]
     assert await story.heartbeat("a", 202) == 262
@@ -125,7 +145,11 @@ async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(story: Story
     assert await story.pop(209) == ["a"]
     assert await story.complete("a", 210) == "complete"
     left = {"grace", "scheduled", "history"} & set(await story.job("a"))
-    assert (left, await story.scores("w:ann:jobs"), await story.scores("t:x")) == (set(), {}, {"a": 200})
+    assert (left, await story.scores("w:ann:jobs"), await story.scores("t:x")) == (
+        set(),
+        {},
+        {"a": 200},
+    )
 
 
 @pytest.mark.parametrize("fields", _SHAPES.values(), ids=_SHAPES)
@@ -140,8 +164,20 @@ async def test_a_peers_job_can_be_moved_and_cancelled(story: Story, fields: dict
 async def test_a_job_with_no_more_than_an_id_a_state_and_a_queue_is_shown(story: Story) -> None:
     await story.change("HSET", "j:a", "jid", "a", "state", "waiting", "queue", "mail")
     job = await story.get("a")
-    assert (job["klass"], job["worker"], job["priority"], job["retries"], job["remaining"]) == ("", "", 0, 5, 5)
-    assert (job["data"], job["tags"], job["failure"], job["history"], job["expires"]) == ("null", [], {}, [], 0)
+    assert (job["klass"], job["worker"], job["priority"], job["retries"], job["remaining"]) == (
+        "",
+        "",
+        0,
+        5,
+        5,
+    )
+    assert (job["data"], job["tags"], job["failure"], job["history"], job["expires"]) == (
+        "null",
+        [],
+        {},
+        [],
+        0,
+    )
 
 
 async def test_bytes_that_are_no_text_survive(story: Story) -> None:
@@ -169,7 +205,12 @@ _OLD_FAILURE = '{"type":"typo","message":"no","when":7.5,"worker":"eve"}'
 
 async def test_a_failure_of_a_type_is_one_of_a_group(story: Story) -> None:
     await _failed(story, _OLD_FAILURE)
-    assert (await story.get("a"))["failure"] == {"group": "typo", "message": "no", "when": 7.5, "worker": "eve"}
+    assert (await story.get("a"))["failure"] == {
+        "group": "typo",
+        "message": "no",
+        "when": 7.5,
+        "worker": "eve",
+    }
     (job,) = (await story.scripts("failed", group="typo"))["jobs"]
     assert (job["group"], job["message"]) == ("typo", "no")
 
@@ -196,14 +237,24 @@ async def test_a_failure_that_nobody_counted_is_not_counted_back(story: Story) -
 
 async def test_a_failure_of_an_exhausted_job_as_peers_write_it_is_read(story: Story) -> None:
     message = 'Job exhausted retries in queue "mail"'
-    await _failed(story, json.dumps({"group": "typo", "message": message, "when": 1353000060.1235, "worker": ""}))
-    assert (await story.get("a"))["failure"] == {"group": "typo", "message": message, "when": 1353000060.1235, "worker": ""}
+    await _failed(
+        story,
+        json.dumps({"group": "typo", "message": message, "when": 1353000060.1235, "worker": ""}),
+    )
+    assert (await story.get("a"))["failure"] == {
+        "group": "typo",
+        "message": message,
+        "when": 1353000060.1235,
+        "worker": "",
+    }
 
 
 # What peers leave behind
 
 
-async def test_a_job_that_a_peer_advanced_with_a_delay_says_waiting_and_is_scheduled(story: Story) -> None:
+async def test_a_job_that_a_peer_advanced_with_a_delay_says_waiting_and_is_scheduled(
+    story: Story,
+) -> None:
     await _stored(story, state="waiting")
     await story.change("ZREM", "q:mail-work", "a")
     await story.change("ZADD", "q:mail-scheduled", 50, "a")
@@ -219,7 +270,9 @@ async def test_a_job_that_a_peer_scheduled_so_can_be_taken_out_again(story: Stor
     assert await story.scores("q:mail-scheduled") == {}
 
 
-async def test_a_job_that_a_peer_retried_into_another_queue_is_worked_and_leaves_no_lock_for_long(story: Story) -> None:
+async def test_a_job_that_a_peer_retried_into_another_queue_is_worked_and_leaves_no_lock_for_long(
+    story: Story,
+) -> None:
     await _stored(story)
     await story.change("RENAME", "q:mail-work", story.key("q:post-work"))
     assert await story.pop(10, queue="post") == ["a"]
@@ -236,7 +289,9 @@ async def test_an_entry_that_a_peers_timeout_left_with_a_worker_does_no_harm(sto
     assert await story.scripts("workers", now=12, worker="ann") == {"jobs": [], "stalled": []}
 
 
-async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(story: Story) -> None:
+async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(
+    story: Story,
+) -> None:
     for jid in ("a", "b"):
         await _stored(story, jid, state="depends")
         await story.change("ZREM", "q:mail-work", jid)
@@ -269,7 +324,12 @@ async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
     await story.change("HSET", "r:r", *[part for pair in fields.items() for part in pair])
     await story.change("ZADD", "q:mail-recur", 10, "r")
     template = await story.scripts("recur", "get", jid="r")
-    assert (template["tags"], template["priority"], template["count"], template["coalesce"]) == ([], -3, 7, False)
+    assert (template["tags"], template["priority"], template["count"], template["coalesce"]) == (
+        [],
+        -3,
+        7,
+        False,
+    )
     assert await story.pop(70, count=9) == ["r-8", "r-9"]
     job = await story.job("r-8")
     assert (job["tags"], job["retries"], job["remaining"], job["priority"]) == ("[]", "0", "0", "3")
@@ -282,7 +342,9 @@ async def test_a_template_that_a_peer_never_counted_begins_with_one(story: Story
 
 
 @pytest.mark.parametrize("interval", ["0", "-60", "soon"])
-async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nobody(story: Story, interval: str) -> None:
+async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nobody(
+    story: Story, interval: str
+) -> None:
     await story.recur("r", 0)
     await story.change("HSET", "r:r", "interval", interval)
     await story.put("a", 0)
@@ -298,8 +360,12 @@ async def test_a_job_with_an_empty_jid_is_run_to_its_end(story: Story, end: str)
     assert await story.pop(160) == [""]
     assert await story.scripts("heartbeat", jid="", worker="ann", now=161) == 221
     if end == "complete_many":
-        assert await story.scripts("heartbeat_many", worker="ann", now=162, batch=[{"jid": ""}]) == ["222"]
-        assert await story.scripts("complete_many", worker="ann", now=163, batch=[{"jid": "", "queue": "mail"}]) == ["complete"]
+        assert await story.scripts(
+            "heartbeat_many", worker="ann", now=162, batch=[{"jid": ""}]
+        ) == ["222"]
+        assert await story.scripts(
+            "complete_many", worker="ann", now=163, batch=[{"jid": "", "queue": "mail"}]
+        ) == ["complete"]
     elif end == "release":
         assert await story.scripts("release", jid="", worker="ann", now=162) == "waiting"
     else:
@@ -334,10 +400,14 @@ async def test_of_odd_tags_those_that_can_be_read_are_shown(story: Story) -> Non
     await _tagged(story)
     async with story.unchanged():
         assert (await story.get("a"))["tags"] == ["7", "x", "1.5"]
-        assert [job["tags"] for job in await story.scripts("glances", jids=["a"])] == [["7", "x", "1.5"]]
+        assert [job["tags"] for job in await story.scripts("glances", jids=["a"])] == [
+            ["7", "x", "1.5"]
+        ]
         for tag in ("7", "x", "1.5"):
             assert (await story.scripts("tag", "get", tag=tag))["jobs"] == ["a"]
-    rows, _, _ = await story.scripts("pop_many", worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}])
+    rows, _, _ = await story.scripts(
+        "pop_many", worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}]
+    )
     assert record_of_row(rows[0])["tags"] == ["7", "x", "1.5"]
 
 
@@ -353,7 +423,12 @@ async def test_a_check_leaves_odd_tags_and_what_lists_them_alone(story: Story) -
 async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) -> None:
     await _tagged(story)
     if step == "tag":
-        assert await story.scripts("tag", "add", jid="a", now=160, tags=["x", "z", "7"]) == ["7", "x", "1.5", "z"]
+        assert await story.scripts("tag", "add", jid="a", now=160, tags=["x", "z", "7"]) == [
+            "7",
+            "x",
+            "1.5",
+            "z",
+        ]
         assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1, "z": 1}
         return
     if step == "untag":
@@ -388,7 +463,9 @@ async def test_a_recurring_jobs_odd_tags_are_those_of_its_instances(story: Story
 
 async def test_a_failure_group_that_is_a_number_is_the_group_of_that_name(story: Story) -> None:
     await story.failed("a", 0, 1, 2, group="7")
-    await story.change("HSET", "j:a", "failure", '{"group":7,"message":"no","when":2,"worker":"ann"}')
+    await story.change(
+        "HSET", "j:a", "failure", '{"group":7,"message":"no","when":2,"worker":"ann"}'
+    )
     async with story.unchanged():
         assert await findings(story, resolve="resolve", at=160) == []
     await story.put("a", 170)

@@ -3,16 +3,23 @@
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchWorker
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_an_order_is_published_to_the_worker_alone(story: Story) -> None:
     async with story.heard() as messages:
-        assert await story.scripts("order", "subscribe", worker="ann", answer="x", queue="mail", limit=4) == 1
+        assert (
+            await story.scripts(
+                "order", "subscribe", worker="ann", answer="x", queue="mail", limit=4
+            )
+            == 1
+        )
         assert await story.scripts("order", "quiet", worker="ann", answer="y") == 1
     assert messages == [
-        ("w:ann", {"event": "order", "order": "subscribe", "answer": "x", "queue": "mail", "limit": 4}),
+        (
+            "w:ann",
+            {"event": "order", "order": "subscribe", "answer": "x", "queue": "mail", "limit": 4},
+        ),
         ("w:ann", {"event": "order", "order": "quiet", "answer": "y"}),
     ]
 
@@ -25,7 +32,9 @@ async def test_an_order_to_nobody_is_refused(story: Story) -> None:
 async def test_an_order_that_is_repeated_is_published_once(story: Story) -> None:
     async with story.heard() as messages:
         for _ in range(2):
-            assert await story.scripts("order", "quiet", worker="ann", answer="x", request="c1:1") == 1
+            assert (
+                await story.scripts("order", "quiet", worker="ann", answer="x", request="c1:1") == 1
+            )
     assert len(messages) == 1
 
 

@@ -1,6 +1,6 @@
 """peek: what a pop would hand out next."""
 
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def test_a_peek_shows_jobs_in_the_order_of_a_pop_and_changes_none(story: Story) -> None:
@@ -33,7 +33,10 @@ async def test_lapsed_jobs_are_shown_first_and_are_still_their_holders(story: St
     await story.put("a", 2, priority=-9)
     async with story.unchanged():
         jobs = await story.scripts("peek", queue="mail", count=9, now=61)
-    assert [(job["jid"], job["state"], job["worker"]) for job in jobs] == [("lapsed", "running", "ann"), ("a", "waiting", "")]
+    assert [(job["jid"], job["state"], job["worker"]) for job in jobs] == [
+        ("lapsed", "running", "ann"),
+        ("a", "waiting", ""),
+    ]
 
 
 async def test_a_peek_moves_due_jobs_to_work(story: Story) -> None:

@@ -7,16 +7,19 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, LockLost, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 DAY = 86_400
 
 
-async def ask(story: Story, at: float, who: str = "ada", *, limit: float = 300, **more: Any) -> dict[str, Any]:
+async def ask(
+    story: Story, at: float, who: str = "ada", *, limit: float = 300, **more: Any
+) -> dict[str, Any]:
     """`ada@2` is the second session of ada."""
     given = {"queue": "mail", **more}
-    answer: dict[str, Any] = await story.scripts("reserve", person=who.partition("@")[0], worker=who, limit=limit, now=at, **given)
+    answer: dict[str, Any] = await story.scripts(
+        "reserve", person=who.partition("@")[0], worker=who, limit=limit, now=at, **given
+    )
     return answer
 
 
@@ -25,15 +28,27 @@ async def reserve(story: Story, at: float, who: str = "ada", **more: Any) -> str
     return job and job["jid"]  # type: ignore[no-any-return]
 
 
-async def extend(story: Story, jid: str, at: float, who: str = "ada", limit: float = 300, **more: Any) -> Any:
+async def extend(
+    story: Story, jid: str, at: float, who: str = "ada", limit: float = 300, **more: Any
+) -> Any:
     return await story.scripts("extend", jid=jid, worker=who, limit=limit, now=at, **more)
 
 
 async def skip(story: Story, jid: str, at: float, who: str = "ada", **more: Any) -> Any:
-    return await story.scripts("skip", jid=jid, person=who.partition("@")[0], worker=who, now=at, **more)
+    return await story.scripts(
+        "skip", jid=jid, person=who.partition("@")[0], worker=who, now=at, **more
+    )
 
 
-async def hand_over(story: Story, jid: str, at: float, who: str = "ada", to: str = "bob", limit: float = 60, **more: Any) -> Any:
+async def hand_over(
+    story: Story,
+    jid: str,
+    at: float,
+    who: str = "ada",
+    to: str = "bob",
+    limit: float = 60,
+    **more: Any,
+) -> Any:
     return await story.scripts("hand_over", jid=jid, worker=who, to=to, limit=limit, now=at, **more)
 
 
@@ -52,8 +67,17 @@ async def test_a_reservation_lasts_for_the_time_that_was_chosen(story: Story) ->
     await story.put("a", 0)
     answer = await ask(story, 10, limit=500)
     job = answer["job"]
-    assert (job["jid"], job["state"], job["worker"], job["expires"], answer["now"]) == ("a", "running", "ada", 510, 10)
-    assert (await story.scores("q:mail-locks"), await story.scores("w:ada:jobs")) == ({"a": 510}, {"a": 510})
+    assert (job["jid"], job["state"], job["worker"], job["expires"], answer["now"]) == (
+        "a",
+        "running",
+        "ada",
+        510,
+        10,
+    )
+    assert (await story.scores("q:mail-locks"), await story.scores("w:ada:jobs")) == (
+        {"a": 510},
+        {"a": 510},
+    )
     assert await story.pop(509) == []
     assert await story.pop(511) == ["a"]
 
@@ -72,7 +96,11 @@ async def test_a_session_that_asks_again_is_answered_with_what_it_has(story: Sto
 async def test_what_one_has_nobody_else_gets(story: Story) -> None:
     await story.put("a", 0)
     assert await reserve(story, 10, "ada@1") == "a"
-    assert [await reserve(story, 11, who) for who in ("ada@2", "bob", "bob@1")] == [None, None, None]
+    assert [await reserve(story, 11, who) for who in ("ada@2", "bob", "bob@1")] == [
+        None,
+        None,
+        None,
+    ]
 
 
 async def test_a_session_may_have_one_job_of_each_queue(story: Story) -> None:
@@ -100,7 +128,9 @@ async def test_a_reservation_for_more_than_a_day_is_refused(story: Story, limit:
             await call(story, "a", 2, limit=limit)
 
 
-async def test_a_persons_limit_reaches_beyond_a_limit_of_jobs_that_run_at_once(story: Story) -> None:
+async def test_a_persons_limit_reaches_beyond_a_limit_of_jobs_that_run_at_once(
+    story: Story,
+) -> None:
     await story.configure(mail_max_concurrency=1)
     for n, jid in enumerate("ab"):
         await story.put(jid, n / 10)
@@ -158,7 +188,9 @@ async def test_a_worker_that_loses_the_job_after_a_person_had_it_pays_for_it(sto
     assert ((await story.get("a"))["remaining"], (await story.job("a"))["x-lost"]) == (4, "1")
 
 
-async def test_a_peer_that_loses_the_job_after_a_person_had_it_pays_for_it_too(story: Story) -> None:
+async def test_a_peer_that_loses_the_job_after_a_person_had_it_pays_for_it_too(
+    story: Story,
+) -> None:
     """Peers pop without raising the fence."""
     await story.configure(grace_period=0)
     await story.put("a", 0)
@@ -195,12 +227,18 @@ async def test_a_fence_of_an_earlier_reservation_is_refused(story: Story) -> Non
 # Skipping
 
 
-async def test_what_is_skipped_goes_behind_the_others_and_not_back_to_who_skipped_it(story: Story) -> None:
+async def test_what_is_skipped_goes_behind_the_others_and_not_back_to_who_skipped_it(
+    story: Story,
+) -> None:
     for n, jid in enumerate("abc"):
         await story.put(jid, n)
     assert await reserve(story, 10) == "a"
     assert await skip(story, "a", 20) == "waiting"
-    assert await story.scores("q:mail-work") == {"b": score(0, 1), "c": score(0, 2), "a": score(0, 20)}
+    assert await story.scores("q:mail-work") == {
+        "b": score(0, 1),
+        "c": score(0, 2),
+        "a": score(0, 20),
+    }
     assert (await story.job("a"))["remaining"] == "5"
     order = []
     while jid := await reserve(story, 30):
@@ -209,7 +247,9 @@ async def test_what_is_skipped_goes_behind_the_others_and_not_back_to_who_skippe
     assert order == ["b", "c"]
     assert (await ask(story, 32))["skipped"] == 1
     assert await reserve(story, 33, "bob") == "a"
-    assert [event["worker"] for event in (await story.get("a"))["history"] if event["what"] == "skipped"] == ["ada"]
+    assert [
+        event["worker"] for event in (await story.get("a"))["history"] if event["what"] == "skipped"
+    ] == ["ada"]
     assert await is_sound(story, 34)
 
 
@@ -223,7 +263,9 @@ async def test_who_asks_for_what_was_skipped_gets_it(story: Story) -> None:
     assert await reserve(story, 5, "ada@1") == "a"  # it was taken up again: no longer skipped
 
 
-async def test_what_one_skipped_and_another_abandoned_is_not_offered_to_the_first(story: Story) -> None:
+async def test_what_one_skipped_and_another_abandoned_is_not_offered_to_the_first(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await reserve(story, 1)
     await skip(story, "a", 2)
@@ -289,7 +331,11 @@ async def test_what_is_handed_over_goes_to_the_other_person_before_all_else(stor
     assert await reserve(story, 30, "bob@7", limit=100) == "a"
     assert (await story.get("a"))["expires"] == 130
     assert await reserve(story, 31, "bob@8") == "b"
-    assert [event for event in (await story.get("a"))["history"] if event["what"] in ("popped", "handed-over")] == [
+    assert [
+        event
+        for event in (await story.get("a"))["history"]
+        if event["what"] in ("popped", "handed-over")
+    ] == [
         {"when": 10, "what": "popped", "worker": "ada@1"},
         {"when": 20, "what": "handed-over", "worker": "ada@1", "to": "bob"},
         {"when": 30, "what": "popped", "worker": "bob@7"},
@@ -309,7 +355,11 @@ async def test_what_is_handed_over_and_not_fetched_goes_to_whoever_asks(story: S
 
 async def test_who_is_called_like_a_machine_is_not_given_what_that_runs(story: Story) -> None:
     await story.running("a", worker="ada")
-    assert (await reserve(story, 2, "ada@1"), await reserve(story, 2, "ada"), await held(story, "ada", 2)) == (None, None, None)
+    assert (
+        await reserve(story, 2, "ada@1"),
+        await reserve(story, 2, "ada"),
+        await held(story, "ada", 2),
+    ) == (None, None, None)
 
 
 async def test_nobody_hands_over_to_himself(story: Story) -> None:
@@ -320,7 +370,9 @@ async def test_nobody_hands_over_to_himself(story: Story) -> None:
 
 
 @pytest.mark.parametrize("call", [extend, skip, hand_over])
-async def test_what_nobody_has_is_neither_extended_nor_skipped_nor_handed_over(story: Story, call: Any) -> None:
+async def test_what_nobody_has_is_neither_extended_nor_skipped_nor_handed_over(
+    story: Story, call: Any
+) -> None:
     await story.put("a", 0)
     async with story.refused(WrongState, state="waiting"):
         await call(story, "a", 1)

@@ -1,10 +1,10 @@
-"""pop: which jobs a worker gets, in what order, and what is written then. (Lapsed locks: test_locks.py.)"""
+"""pop: which jobs a worker gets, in what order, and what is written then. (Lapsed locks:
+test_locks.py.)"""
 
 import pytest
 
 from aioqless.errors import InvalidArgument
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 A_MOMENT = 1353000060.123456
 
@@ -26,11 +26,16 @@ async def test_a_popped_job_is_stored_as_live_clients_store_it(story: Story) -> 
     await story.pop(A_MOMENT)
     stored = await story.job("a")
     assert (stored["state"], stored["worker"], stored["remaining"]) == ("running", "ann", "5")
-    assert (stored["expires"], stored["time"]) == ("1353000120.123456", "1353000060.12345600128173828125")
+    assert (stored["expires"], stored["time"]) == (
+        "1353000120.123456",
+        "1353000060.12345600128173828125",
+    )
     assert await story.where("a") == {"locks": A_MOMENT + 60}
     assert await story.scores("w:ann:jobs") == {"a": A_MOMENT + 60}
     assert await story.scores("workers") == {"ann": A_MOMENT}
-    assert (await story.items("j:a-history"))[1] == '[1353000060,"popped",{"worker":"ann"},0.123456]'
+    assert (await story.items("j:a-history"))[
+        1
+    ] == '[1353000060,"popped",{"worker":"ann"},0.123456]'
 
 
 async def test_a_pop_remembers_where_the_job_stood_and_numbers_the_run(story: Story) -> None:
@@ -103,15 +108,21 @@ async def test_a_job_that_waits_under_no_hash_is_passed_over_and_gone(story: Sto
         ({"heartbeat": 0.5}, 0.5),
     ],
 )
-async def test_a_lock_lasts_as_long_as_the_queue_or_else_the_heartbeat_says(story: Story, options: dict[str, float], lasts: float) -> None:
+async def test_a_lock_lasts_as_long_as_the_queue_or_else_the_heartbeat_says(
+    story: Story, options: dict[str, float], lasts: float
+) -> None:
     await story.configure(**options)
     await story.put("a", 0)
     await story.pop(1)
     assert (await story.get("a"))["expires"] == 1 + lasts
 
 
-async def test_of_two_spellings_of_a_queues_heartbeat_that_of_live_clients_wins(story: Story) -> None:
-    await story.change("HSET", "config", "heartbeat-mail", "20", "mail-heartbeat", "10", "heartbeat", "30")
+async def test_of_two_spellings_of_a_queues_heartbeat_that_of_live_clients_wins(
+    story: Story,
+) -> None:
+    await story.change(
+        "HSET", "config", "heartbeat-mail", "20", "mail-heartbeat", "10", "heartbeat", "30"
+    )
     await story.running("a")
     assert (await story.get("a"))["expires"] == 11
 
@@ -132,7 +143,9 @@ async def test_with_a_negative_heartbeat_locks_lapse_at_once(story: Story) -> No
 # Scheduled jobs
 
 
-async def test_due_jobs_line_up_by_when_they_are_noticed_not_by_when_they_were_due(story: Story) -> None:
+async def test_due_jobs_line_up_by_when_they_are_noticed_not_by_when_they_were_due(
+    story: Story,
+) -> None:
     await story.put("late", 0, delay=3)
     await story.put("b", 5)
     assert await story.pop(10, count=2) == ["b", "late"]
@@ -150,7 +163,10 @@ async def test_a_due_job_that_has_to_go_on_waiting_is_waiting(story: Story) -> N
     await story.put("urgent", 0, priority=-1)
     await story.put("late", 0, delay=3)
     assert await story.pop(10) == ["urgent"]
-    assert (await story.where("late"), await story.state("late")) == ({"work": score(0, 10)}, "waiting")
+    assert (await story.where("late"), await story.state("late")) == (
+        {"work": score(0, 10)},
+        "waiting",
+    )
 
 
 async def test_a_job_that_is_scheduled_under_no_hash_is_swept_away(story: Story) -> None:
@@ -160,7 +176,9 @@ async def test_a_job_that_is_scheduled_under_no_hash_is_swept_away(story: Story)
     assert await story.scores("q:mail-scheduled") == {}
 
 
-async def test_a_pop_first_takes_lapsed_locks_then_what_is_due_or_waits_by_priority(story: Story) -> None:
+async def test_a_pop_first_takes_lapsed_locks_then_what_is_due_or_waits_by_priority(
+    story: Story,
+) -> None:
     await story.configure(grace_period=0)
     await story.running("lapsed", worker="bob")
     await story.put("urgent", 2, priority=-5)
@@ -172,7 +190,9 @@ async def test_a_pop_first_takes_lapsed_locks_then_what_is_due_or_waits_by_prior
 # Paused queues and limits
 
 
-async def test_a_paused_queue_hands_out_nothing_and_does_not_even_meet_the_worker(story: Story) -> None:
+async def test_a_paused_queue_hands_out_nothing_and_does_not_even_meet_the_worker(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await story.scripts("pause", queues=["mail"])
     async with story.unchanged():
@@ -202,14 +222,18 @@ async def test_lapsed_locks_do_not_count_against_the_limit(story: Story) -> None
     await story.configure(mail_max_concurrency=1, grace_period=0)
     await story.running("a")
     await story.put("b", 2)
-    assert await story.pop(61, worker="bob", count=2) == [], "a lock that ends this moment still counts"
+    assert await story.pop(61, worker="bob", count=2) == [], (
+        "a lock that ends this moment still counts"
+    )
     assert await story.pop(61.5, worker="bob", count=2) == ["a"]
 
 
 # Silent workers
 
 
-async def test_a_pop_forgets_workers_that_have_been_silent_for_a_day_with_what_they_held(story: Story) -> None:
+async def test_a_pop_forgets_workers_that_have_been_silent_for_a_day_with_what_they_held(
+    story: Story,
+) -> None:
     await story.running("a", worker="bob")
     assert await story.pop(86400.5, queue="post") == []
     assert set(await story.scores("workers")) == {"ann", "bob"}
@@ -218,7 +242,9 @@ async def test_a_pop_forgets_workers_that_have_been_silent_for_a_day_with_what_t
     assert await story.where("a") == {"locks": 61}, "the job's lock is another matter"
 
 
-async def test_how_long_a_worker_may_be_silent_is_an_option_and_a_pop_forgets_ten_at_most(story: Story) -> None:
+async def test_how_long_a_worker_may_be_silent_is_an_option_and_a_pop_forgets_ten_at_most(
+    story: Story,
+) -> None:
     await story.configure(max_worker_age=100)
     for n in range(12):
         await story.pop(n, worker=f"w{n}")

@@ -5,17 +5,20 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-
-from .story import Story
+from tests.lua.story import Story
 
 IN_TURN = ["C", "B", "A", "C", "B", "A", "C", "A", "A", "A"]
 IN_ORDER = ["C", "C", "C", "B", "B", "A", "A", "A", "A", "A"]
 
 
-async def _ask(story: Story, at: float, order: str, queues: list[Any], count: int, **more: Any) -> list[Any]:
+async def _ask(
+    story: Story, at: float, order: str, queues: list[Any], count: int, **more: Any
+) -> list[Any]:
     batch = [queue if isinstance(queue, dict) else {"queue": queue} for queue in queues]
     given = {"worker": "ann", **more}
-    reply: list[Any] = await story.scripts("pop_many", now=at, order=order, count=count, batch=batch, **given)
+    reply: list[Any] = await story.scripts(
+        "pop_many", now=at, order=order, count=count, batch=batch, **given
+    )
     return reply
 
 
@@ -51,7 +54,9 @@ async def test_in_order_one_by_one_is_the_same_order(example: Story) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
-async def test_in_rotation_a_caller_that_goes_on_behind_the_last_queue_gets_the_same_order(example: Story, count: int) -> None:
+async def test_in_rotation_a_caller_that_goes_on_behind_the_last_queue_gets_the_same_order(
+    example: Story, count: int
+) -> None:
     queues, served = ["C", "B", "A"], ""
     while len(served) < 10:
         jids = await _pop(example, 10, "rotation", queues, count)
@@ -61,14 +66,21 @@ async def test_in_rotation_a_caller_that_goes_on_behind_the_last_queue_gets_the_
     assert list(served) == IN_TURN
 
 
-@pytest.mark.parametrize(("order", "jids"), [("ordered", ["C0", "C1", "C2", "B0"]), ("rotation", ["C0", "B0", "A0", "C1"])])
-async def test_no_more_are_locked_than_are_wanted(example: Story, order: str, jids: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("order", "jids"),
+    [("ordered", ["C0", "C1", "C2", "B0"]), ("rotation", ["C0", "B0", "A0", "C1"])],
+)
+async def test_no_more_are_locked_than_are_wanted(
+    example: Story, order: str, jids: list[str]
+) -> None:
     assert await _pop(example, 10, order, ["C", "B", "A"], 4) == jids
     assert set(await example.scores("w:ann:jobs")) == set(jids)
 
 
 @pytest.mark.parametrize(("order", "served"), [("ordered", "CBBAA"), ("rotation", "CBABA")])
-async def test_a_queue_gives_no_more_than_is_wanted_of_it(example: Story, order: str, served: str) -> None:
+async def test_a_queue_gives_no_more_than_is_wanted_of_it(
+    example: Story, order: str, served: str
+) -> None:
     queues = [{"queue": "C", "limit": 1}, {"queue": "B"}, {"queue": "A", "limit": 2}]
     assert "".join(jid[0] for jid in await _pop(example, 10, order, queues, 10)) == served
 
@@ -86,8 +98,14 @@ async def test_a_paused_queue_is_passed_over(example: Story) -> None:
 async def test_each_queue_has_its_own_heartbeat_and_statistics(example: Story) -> None:
     await example.configure(C_heartbeat=10, B_heartbeat=20)
     await _pop(example, 10, "rotation", ["C", "B"], 2)
-    assert (await example.scores("q:C-locks"), await example.scores("q:B-locks")) == ({"C0": 20}, {"B0": 30})
-    assert ((await example.day("wait", queue="C"))["total"], (await example.day("wait", queue="B"))["total"]) == ("1", "1")
+    assert (await example.scores("q:C-locks"), await example.scores("q:B-locks")) == (
+        {"C0": 20},
+        {"B0": 30},
+    )
+    assert (
+        (await example.day("wait", queue="C"))["total"],
+        (await example.day("wait", queue="B"))["total"],
+    ) == ("1", "1")
 
 
 async def test_the_runs_of_one_call_are_numbered_in_all_queues(example: Story) -> None:
@@ -106,7 +124,9 @@ async def test_a_row_has_what_a_worker_needs_as_it_is_stored(story: Story) -> No
 
 async def test_what_earlier_calls_left_is_gone_on_with(story: Story) -> None:
     await story.running("a")
-    waiting = [{"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)]
+    waiting = [
+        {"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)
+    ]
     await story.scripts("put_many", queue="post", now=2, batch=waiting)
     await story.complete("a", 3)
     assert (await story.counts(3, "post"))["depends"] == 50
@@ -127,7 +147,9 @@ async def test_nothing_in_sight_is_said_too(story: Story) -> None:
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_the_earliest_delay_interval_or_lock_of_any_queue_is_when_to_ask_again(story: Story, order: str) -> None:
+async def test_the_earliest_delay_interval_or_lock_of_any_queue_is_when_to_ask_again(
+    story: Story, order: str
+) -> None:
     await story.running("a", queue="A")
     assert (await _ask(story, 20, order, ["A", "B", "C"], 1))[1] == "41"
     await story.recur("r", 20, queue="B", offset=30)
@@ -140,14 +162,18 @@ async def test_the_earliest_delay_interval_or_lock_of_any_queue_is_when_to_ask_a
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_a_job_under_courtesy_costs_the_other_queues_nothing(story: Story, order: str) -> None:
+async def test_a_job_under_courtesy_costs_the_other_queues_nothing(
+    story: Story, order: str
+) -> None:
     await story.running("lapsed", queue="A", worker="bob")
     await story.put("b", 2, queue="B")
     assert await _pop(story, 61, order, ["A", "B"], 1) == ["b"]
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_a_queue_that_is_at_its_limit_costs_the_others_nothing(story: Story, order: str) -> None:
+async def test_a_queue_that_is_at_its_limit_costs_the_others_nothing(
+    story: Story, order: str
+) -> None:
     await story.configure(A_max_concurrency=1)
     for n in range(3):
         await story.put(f"a{n}", n, queue="A")
@@ -156,7 +182,9 @@ async def test_a_queue_that_is_at_its_limit_costs_the_others_nothing(story: Stor
     assert await _pop(story, 10, order, ["A", "B"], 3) == ["b2"]
 
 
-async def test_missed_intervals_of_a_template_are_a_reason_to_ask_again_at_once(story: Story) -> None:
+async def test_missed_intervals_of_a_template_are_a_reason_to_ask_again_at_once(
+    story: Story,
+) -> None:
     await story.recur("r", 0, queue="A", interval=10, backlog=0)
     await story.put("b", 2, queue="B")
     rows, due, _ = await _ask(story, 25, "rotation", ["A", "B"], 9)
@@ -177,12 +205,18 @@ async def test_asking_for_none_gets_none(example: Story) -> None:
     assert await _pop(example, 10, "ordered", [], 5) == []
 
 
-async def test_a_call_whose_whole_count_were_locks_to_be_told_of_says_to_ask_at_once(story: Story) -> None:
+async def test_a_call_whose_whole_count_were_locks_to_be_told_of_says_to_ask_at_once(
+    story: Story,
+) -> None:
     """Others have run out behind them."""
     for jid in "abc":
         await story.running(jid)
     batch = [{"queue": "mail"}]
-    rows, due, _ = await story.scripts("pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch)
+    rows, due, _ = await story.scripts(
+        "pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch
+    )
     assert (rows, due) == ([], "0.001")
-    rows, due, _ = await story.scripts("pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch)
+    rows, due, _ = await story.scripts(
+        "pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch
+    )
     assert (rows, due) == ([], "10")

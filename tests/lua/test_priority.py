@@ -3,8 +3,7 @@
 import math
 
 from aioqless.errors import NoSuchJob
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def _prioritize(story: Story, jid: str, priority: float) -> float:

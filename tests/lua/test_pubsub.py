@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import ScriptError
-
-from .story import Message, Story
+from tests.lua.story import Message, Story
 
 READY: Message = ("x:ready", "mail")
 
@@ -45,11 +44,18 @@ async def test_a_put_of_a_tracked_job_is_told_after_the_log(story: Story) -> Non
 
 async def test_each_job_of_a_batch_is_logged(story: Story) -> None:
     async with story.heard("x:ready") as messages:
-        await story.scripts("put_many", queue="mail", now=0, batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in "ab"])
+        await story.scripts(
+            "put_many",
+            queue="mail",
+            now=0,
+            batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in "ab"],
+        )
     assert messages == [_log("put", queue="mail"), _log("put", "b", queue="mail")]
 
 
-async def test_a_worker_whose_job_is_put_elsewhere_hears_that_it_lost_the_lock(story: Story) -> None:
+async def test_a_worker_whose_job_is_put_elsewhere_hears_that_it_lost_the_lock(
+    story: Story,
+) -> None:
     await story.running("a")
     async with story.heard("x:ready") as messages:
         await story.put("a", 2, queue="post", worker="bob")
@@ -97,7 +103,12 @@ async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
     await story.running("a")
     await story.running("b")
     async with story.heard() as messages:
-        await story.scripts("complete_many", worker="ann", now=2, batch=[{"jid": "b", "queue": "mail"}, {"jid": "a", "queue": "mail"}])
+        await story.scripts(
+            "complete_many",
+            worker="ann",
+            now=2,
+            batch=[{"jid": "b", "queue": "mail"}, {"jid": "a", "queue": "mail"}],
+        )
     assert messages == [_log("completed", "b", queue="mail"), _log("completed", queue="mail")]
 
 
@@ -109,7 +120,10 @@ async def test_a_failure_is_logged_and_then_told_for_a_tracked_job(story: Story)
     await _tracked(story)
     async with story.heard() as messages:
         await story.fail("a", 2, group="typo", message='say "no"')
-    assert messages == [_log("failed", worker="ann", group="typo", message='say "no"'), ("failed", "a")]
+    assert messages == [
+        _log("failed", worker="ann", group="typo", message='say "no"'),
+        ("failed", "a"),
+    ]
 
 
 async def test_a_failure_by_an_operator_names_no_worker(story: Story) -> None:
@@ -126,7 +140,12 @@ async def test_a_failure_for_want_of_retries_is_told_before_the_log(story: Story
     async with story.heard() as messages:
         await story.pop(61, worker="bob")
     why = {"group": "failed-retries-mail", "message": 'Job exhausted retries in queue "mail"'}
-    assert messages == [("stalled", "a"), *_lost(), ("failed", "a"), _log("failed", worker="ann", **why)]
+    assert messages == [
+        ("stalled", "a"),
+        *_lost(),
+        ("failed", "a"),
+        _log("failed", worker="ann", **why),
+    ]
 
 
 async def test_a_retry_too_many_is_told_and_logged(story: Story) -> None:
@@ -149,7 +168,9 @@ async def test_a_pop_is_told_for_tracked_jobs_only(story: Story) -> None:
     assert messages == [("popped", "a")]
 
 
-async def test_the_holder_of_a_lapsed_lock_hears_of_it_at_the_courtesy_and_not_again(story: Story) -> None:
+async def test_the_holder_of_a_lapsed_lock_hears_of_it_at_the_courtesy_and_not_again(
+    story: Story,
+) -> None:
     await story.running("a")
     await _tracked(story)
     async with story.heard() as messages:
@@ -171,7 +192,9 @@ async def test_a_timeout_is_told_to_the_worker_and_logged(story: Story) -> None:
 # canceled
 
 
-async def test_a_cancellation_is_logged_then_told_to_the_worker_then_to_who_tracks(story: Story) -> None:
+async def test_a_cancellation_is_logged_then_told_to_the_worker_then_to_who_tracks(
+    story: Story,
+) -> None:
     await story.running("a")
     await _tracked(story)
     async with story.heard() as messages:
@@ -279,7 +302,9 @@ async def _ready(story: Story, *steps: Any) -> list[list[str]]:
 
 
 async def test_the_first_job_of_a_queue_makes_it_ready_and_others_do_not(story: Story) -> None:
-    told = await _ready(story, story.put("a", 0), story.put("b", 1), story.put("c", 2, queue="post"))
+    told = await _ready(
+        story, story.put("a", 0), story.put("b", 1), story.put("c", 2, queue="post")
+    )
     assert told == [["mail"], [], ["post"]]
 
 
@@ -288,23 +313,40 @@ async def test_a_queue_that_was_emptied_can_become_ready_again(story: Story) -> 
     assert await _ready(story, story.pop(1), story.put("b", 2)) == [[], ["mail"]]
 
 
-async def test_the_earliest_delayed_job_makes_its_queue_ready_and_later_ones_do_not(story: Story) -> None:
-    told = await _ready(story, story.put("a", 0, delay=10), story.put("b", 0, delay=20), story.put("c", 0, delay=5))
+async def test_the_earliest_delayed_job_makes_its_queue_ready_and_later_ones_do_not(
+    story: Story,
+) -> None:
+    told = await _ready(
+        story, story.put("a", 0, delay=10), story.put("b", 0, delay=20), story.put("c", 0, delay=5)
+    )
     assert told == [["mail"], [], ["mail"]]
 
 
-async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not(story: Story) -> None:
-    told = await _ready(story, story.recur("r", 0, offset=10), story.recur("s", 0, offset=20), story.recur("t", 0, offset=5))
+async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not(
+    story: Story,
+) -> None:
+    told = await _ready(
+        story,
+        story.recur("r", 0, offset=10),
+        story.recur("s", 0, offset=20),
+        story.recur("t", 0, offset=5),
+    )
     assert told == [["mail"], [], ["mail"]]
 
 
 async def test_a_batch_makes_its_queue_ready_once(story: Story) -> None:
     batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "abc"]
-    assert await _ready(story, story.scripts("put_many", queue="mail", now=0, batch=batch)) == [["mail"]]
+    assert await _ready(story, story.scripts("put_many", queue="mail", now=0, batch=batch)) == [
+        ["mail"]
+    ]
 
 
-@pytest.mark.parametrize("step", ["retry", "release", "timeout", "unfail", "next", "depends off", "peek"])
-async def test_whatever_makes_a_job_wait_in_an_empty_queue_makes_it_ready(story: Story, step: str) -> None:
+@pytest.mark.parametrize(
+    "step", ["retry", "release", "timeout", "unfail", "next", "depends off", "peek"]
+)
+async def test_whatever_makes_a_job_wait_in_an_empty_queue_makes_it_ready(
+    story: Story, step: str
+) -> None:
     steps: dict[str, Callable[[], Awaitable[Any]]] = {
         "retry": lambda: story.retry("a", 5),
         "release": lambda: story.release("a", 5),
@@ -341,7 +383,9 @@ async def test_an_unpaused_queue_is_ready(story: Story) -> None:
 
 STEPS: dict[str, Callable[[Story], Awaitable[Any]]] = {
     "complete": lambda story: story.complete("a", 5),
-    "complete_many": lambda story: story.scripts("complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]),
+    "complete_many": lambda story: story.scripts(
+        "complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]
+    ),
     "next": lambda story: story.complete("a", 5, next="post"),
     "fail": lambda story: story.fail("a", 5),
     "retry": lambda story: story.retry("a", 5),
@@ -353,16 +397,24 @@ STEPS: dict[str, Callable[[Story], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_run_that_ends_makes_a_queue_ready_whose_limit_kept_others_waiting(story: Story, step: str) -> None:
+async def test_a_run_that_ends_makes_a_queue_ready_whose_limit_kept_others_waiting(
+    story: Story, step: str
+) -> None:
     await story.configure(mail_max_concurrency=1)
     await story.running("a")
     await story.put("b", 2)
-    assert await _ready(story, STEPS[step](story)) in ([["mail"]], [["mail", "post"]], [["post", "mail"]])
+    assert await _ready(story, STEPS[step](story)) in (
+        [["mail"]],
+        [["mail", "post"]],
+        [["post", "mail"]],
+    )
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("limit", [None, 0, "none"])
-async def test_without_a_limit_it_does_not(story: Story, step: str, limit: int | str | None) -> None:
+async def test_without_a_limit_it_does_not(
+    story: Story, step: str, limit: int | str | None
+) -> None:
     if limit is not None:
         await story.change("HSET", "config", "mail-max-concurrency", limit)
     await story.running("a")
@@ -370,7 +422,9 @@ async def test_without_a_limit_it_does_not(story: Story, step: str, limit: int |
     assert await _ready(story, STEPS[step](story)) in ([[]], [["post"]])
 
 
-async def test_it_does_not_either_when_nobody_waits_or_when_it_was_not_running(story: Story) -> None:
+async def test_it_does_not_either_when_nobody_waits_or_when_it_was_not_running(
+    story: Story,
+) -> None:
     await story.configure(mail_max_concurrency=2)
     await story.running("a")
     assert await _ready(story, story.complete("a", 2)) == [[]]
@@ -379,7 +433,9 @@ async def test_it_does_not_either_when_nobody_waits_or_when_it_was_not_running(s
     assert await _ready(story, story.cancel("b")) == [[]]
 
 
-async def test_a_delayed_job_that_a_limit_kept_from_being_popped_counts_as_waiting(story: Story) -> None:
+async def test_a_delayed_job_that_a_limit_kept_from_being_popped_counts_as_waiting(
+    story: Story,
+) -> None:
     await story.configure(mail_max_concurrency=1)
     await story.running("a")
     await story.put("b", 2, delay=1)

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 A_MOMENT = 1353000060.123456
 
@@ -18,7 +17,12 @@ A_MOMENT = 1353000060.123456
 async def test_a_job_that_was_put_waits(story: Story) -> None:
     assert await story.put("a", 1, data='{"n": 1}') == "a"
     job = await story.get("a")
-    assert (job["state"], job["queue"], job["klass"], job["data"]) == ("waiting", "mail", "Greet", '{"n": 1}')
+    assert (job["state"], job["queue"], job["klass"], job["data"]) == (
+        "waiting",
+        "mail",
+        "Greet",
+        '{"n": 1}',
+    )
 
 
 async def test_a_new_job_is_stored_field_by_field_as_live_clients_store_it(story: Story) -> None:
@@ -29,10 +33,17 @@ async def test_a_new_job_is_stored_field_by_field_as_live_clients_store_it(story
     }  # fmt: skip
 
 
-async def test_without_options_a_job_has_five_retries_priority_zero_and_no_tags(story: Story) -> None:
+async def test_without_options_a_job_has_five_retries_priority_zero_and_no_tags(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     stored = await story.job("a")
-    assert (stored["retries"], stored["remaining"], stored["priority"], stored["tags"]) == ("5", "5", "0", "[]")
+    assert (stored["retries"], stored["remaining"], stored["priority"], stored["tags"]) == (
+        "5",
+        "5",
+        "0",
+        "[]",
+    )
 
 
 async def test_a_waiting_job_stands_at_its_priority_less_the_time(story: Story) -> None:
@@ -45,7 +56,9 @@ async def test_the_history_begins_with_the_put(story: Story) -> None:
     assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"},0.900000]']
 
 
-async def test_the_first_put_makes_the_queue_known_and_later_ones_leave_its_time(story: Story) -> None:
+async def test_the_first_put_makes_the_queue_known_and_later_ones_leave_its_time(
+    story: Story,
+) -> None:
     await story.put("a", 3)
     await story.put("b", 7)
     assert await story.scores("queues") == {"mail": 3}
@@ -64,9 +77,15 @@ async def test_without_a_time_the_servers_clock_is_read(story: Story) -> None:
 
 @pytest.mark.parametrize("number", ["0x10", " 16 ", "1.6e1", "16.0"])
 async def test_numbers_are_read_leniently(story: Story, number: str) -> None:
-    await story.by_hand("put", ["mail"], "a", "Greet", "{}", number, number, "priority", number, "retries", number)
+    await story.by_hand(
+        "put", ["mail"], "a", "Greet", "{}", number, number, "priority", number, "retries", number
+    )
     stored = await story.job("a")
-    assert (stored["time"], stored["priority"], stored["retries"]) == ("16." + 20 * "0", "-16", "16")
+    assert (stored["time"], stored["priority"], stored["retries"]) == (
+        "16." + 20 * "0",
+        "-16",
+        "16",
+    )
     assert await story.where("a") == {"scheduled": 32}
 
 
@@ -103,7 +122,9 @@ async def test_false_and_what_is_not_json_is_no_data(story: Story, data: str) ->
         await story.put("a", 0, data=data)
 
 
-async def test_large_data_are_taken_as_they_are_and_left_to_the_client_to_check(story: Story) -> None:
+async def test_large_data_are_taken_as_they_are_and_left_to_the_client_to_check(
+    story: Story,
+) -> None:
     unchecked = "x" * 65537
     await story.put("a", 0, data=unchecked)
     assert (await story.job("a"))["data"] == unchecked
@@ -115,9 +136,19 @@ async def test_large_data_are_taken_as_they_are_and_left_to_the_client_to_check(
 
 
 @pytest.mark.parametrize(
-    ("said", "stored"), [(0, "0"), (-0.0, "0"), (1, "-1"), (-10, "10"), (0.1, "-0.10000000000000001"), (-1e9, "1000000000")]
+    ("said", "stored"),
+    [
+        (0, "0"),
+        (-0.0, "0"),
+        (1, "-1"),
+        (-10, "10"),
+        (0.1, "-0.10000000000000001"),
+        (-1e9, "1000000000"),
+    ],
 )
-async def test_the_sign_of_a_priority_is_turned_on_the_way_into_redis_and_back(story: Story, said: float, stored: str) -> None:
+async def test_the_sign_of_a_priority_is_turned_on_the_way_into_redis_and_back(
+    story: Story, said: float, stored: str
+) -> None:
     await story.put("a", 0, priority=said)
     assert (await story.job("a"))["priority"] == stored
     assert (await story.get("a"))["priority"] == said
@@ -164,8 +195,14 @@ async def test_a_job_that_depends_on_another_is_held_and_both_know_it(story: Sto
     await story.put("b", 1, depends=["a"])
     assert await story.state("b") == "depends"
     assert await story.where("b") == {"depends": 1}
-    assert (await story.members("j:b-dependencies"), await story.members("j:a-dependents")) == ({"a"}, {"b"})
-    assert ((await story.get("b"))["dependencies"], (await story.get("a"))["dependents"]) == (["a"], ["b"])
+    assert (await story.members("j:b-dependencies"), await story.members("j:a-dependents")) == (
+        {"a"},
+        {"b"},
+    )
+    assert ((await story.get("b"))["dependencies"], (await story.get("a"))["dependents"]) == (
+        ["a"],
+        ["b"],
+    )
     assert await story.pop(2, count=10) == ["a"]
 
 
@@ -230,7 +267,11 @@ async def test_a_move_takes_a_job_out_of_schedule(story: Story) -> None:
 async def test_a_move_replaces_tags_and_counts_them_truly(story: Story) -> None:
     await story.put("a", 0, tags=["x", "y"])
     await story.put("a", 5, tags=["y", "z"])
-    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == ({}, {"a": 5}, {"a": 5})
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == (
+        {},
+        {"a": 5},
+        {"a": 5},
+    )
     assert await story.scores("tags") == {"y": 1, "z": 1}
 
 
@@ -241,7 +282,9 @@ async def test_a_move_brings_all_retries_back(story: Story) -> None:
     assert (await story.get("a"))["remaining"] == 3
 
 
-async def test_a_worker_whose_job_was_put_elsewhere_can_neither_renew_nor_complete_it(story: Story) -> None:
+async def test_a_worker_whose_job_was_put_elsewhere_can_neither_renew_nor_complete_it(
+    story: Story,
+) -> None:
     await story.running("a")
     await story.put("a", 2, queue="post")
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
@@ -267,7 +310,9 @@ async def test_a_failed_job_that_is_put_leaves_its_group(story: Story) -> None:
     assert (await story.get("a"))["failure"]["group"] == "typo", "the record stays until completion"
 
 
-async def test_a_failed_job_that_is_put_counts_no_longer_as_failed_on_the_day_and_in_the_queue_it_failed_in(story: Story) -> None:
+async def test_a_failed_job_that_is_put_counts_no_longer_as_failed_on_the_day_and_in_the_queue_it_failed_in(
+    story: Story,
+) -> None:
     await story.failed("a")
     await story.put("a", 86400 * 3, queue="post")
     assert await story.day() == {"failures": "1", "failed": "0"}
@@ -299,13 +344,18 @@ async def test_a_move_leaves_nothing_of_a_remembered_delay(story: Story) -> None
     assert await story.where("b") == {"work": score(0, 4)}
 
 
-async def test_dependencies_that_a_move_does_not_name_are_dropped_on_both_sides(story: Story) -> None:
+async def test_dependencies_that_a_move_does_not_name_are_dropped_on_both_sides(
+    story: Story,
+) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, 0)
     await story.put("d", 1, depends=["a", "b"])
     await story.put("d", 2, depends=["b", "c"])
     assert await story.members("j:d-dependencies") == {"b", "c"}
-    assert (await story.members("j:a-dependents"), await story.members("j:b-dependents")) == (set(), {"d"})
+    assert (await story.members("j:a-dependents"), await story.members("j:b-dependents")) == (
+        set(),
+        {"d"},
+    )
 
 
 async def test_a_move_that_names_no_dependencies_keeps_them(story: Story) -> None:
@@ -316,20 +366,36 @@ async def test_a_move_that_names_no_dependencies_keeps_them(story: Story) -> Non
     assert (await story.state("b"), await story.members("j:b-dependencies")) == ("depends", {"a"})
 
 
-@pytest.mark.parametrize("wrong", [{"depends": ["a"]}, {"priority": "high"}, {"retries": -1}, {"tags": "x"}, {"delay": -1}, {"data": "{"}])
-async def test_a_refused_move_leaves_everything_as_it_was(story: Story, wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"depends": ["a"]},
+        {"priority": "high"},
+        {"retries": -1},
+        {"tags": "x"},
+        {"delay": -1},
+        {"data": "{"},
+    ],
+)
+async def test_a_refused_move_leaves_everything_as_it_was(
+    story: Story, wrong: dict[str, Any]
+) -> None:
     await story.running("a", tags=["x"])
     async with story.refused(InvalidArgument):
         await story.put("a", 2, **wrong)
 
 
-async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(story: Story) -> None:
+async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await story.change("RENAME", "j:a", story.key("j:a-history-history"))
     await story.change("HSET", "j:a-history-history", "jid", "a-history-history")
     async with story.refused(InvalidArgument, argument="jid"):
         await story.put("a-history-history", 1)
-    requeued = await story.scripts("requeue", queue="post", jid="a-history-history", klass="Greet", data="{}", now=1, delay=0)
+    requeued = await story.scripts(
+        "requeue", queue="post", jid="a-history-history", klass="Greet", data="{}", now=1, delay=0
+    )
     assert requeued == "a-history-history"
 
 
@@ -338,13 +404,34 @@ async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(s
 
 async def test_requeue_refuses_a_job_that_does_not_exist(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
-        await story.scripts("requeue", queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0)
+        await story.scripts(
+            "requeue", queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0
+        )
 
 
 async def test_requeue_moves_a_job_as_put_does(story: Story) -> None:
     await story.failed("a", priority=-1, tags=["x"])
-    given = {"klass": "Send", "data": "[2]", "now": 3, "delay": 10, "retries": 1, "depends": ["unknown"], "priority": -4, "tags": ["y"]}
+    given = {
+        "klass": "Send",
+        "data": "[2]",
+        "now": 3,
+        "delay": 10,
+        "retries": 1,
+        "depends": ["unknown"],
+        "priority": -4,
+        "tags": ["y"],
+    }
     assert await story.scripts("requeue", queue="post", jid="a", **given) == "a"
     job = await story.get("a")
-    assert (job["queue"], job["klass"], job["data"], job["retries"], job["priority"]) == ("post", "Send", "[2]", 1, -4)
-    assert (await story.where("a", "post"), await story.items("f:typo"), job["tags"]) == ({"scheduled": 13}, [], ["y"])
+    assert (job["queue"], job["klass"], job["data"], job["retries"], job["priority"]) == (
+        "post",
+        "Send",
+        "[2]",
+        1,
+        -4,
+    )
+    assert (await story.where("a", "post"), await story.items("f:typo"), job["tags"]) == (
+        {"scheduled": 13},
+        [],
+        ["y"],
+    )

@@ -5,15 +5,23 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
+from tests.lua.story import Story
 
-from .story import Story
-
-_NONE = {"waiting": 0, "running": 0, "stalled": 0, "scheduled": 0, "depends": 0, "recurring": 0, "paused": False}
+_NONE = {
+    "waiting": 0,
+    "running": 0,
+    "stalled": 0,
+    "scheduled": 0,
+    "depends": 0,
+    "recurring": 0,
+    "paused": False,
+}
 
 
 @pytest.fixture
 async def full(story: Story) -> Story:
-    """A queue that at 100 has one running, two stalled, three scheduled, one held, two waiting, one due and one recurring."""
+    """A queue that at 100 has one running, two stalled, three scheduled, one held, two waiting, one
+    due and one recurring."""
     for at, jid in ((1, "stalled1"), (2, "stalled2"), (50, "running1")):
         await story.running(jid, 0, at)
     for at, jid in enumerate(("scheduled1", "scheduled2", "scheduled3")):
@@ -27,7 +35,9 @@ async def full(story: Story) -> Story:
 
 
 async def _jobs(story: Story, state: str, **more: Any) -> list[str]:
-    jids: list[str] = await story.scripts("jobs", state=state, **{"now": 100, "queue": "mail", **more})
+    jids: list[str] = await story.scripts(
+        "jobs", state=state, **{"now": 100, "queue": "mail", **more}
+    )
     return jids
 
 
@@ -55,7 +65,10 @@ async def test_lag_is_how_long_the_first_in_line_has_waited(story: Story) -> Non
 
 async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
     await story.put("a", 20)
-    assert await story.scripts("lag", queues=["other", "mail"], now=21) == [0, pytest.approx(1, abs=0.001)]
+    assert await story.scripts("lag", queues=["other", "mail"], now=21) == [
+        0,
+        pytest.approx(1, abs=0.001),
+    ]
 
 
 # queues
@@ -94,16 +107,26 @@ async def test_the_names_alone_are_listed_in_pages(story: Story) -> None:
         await story.put(f"j{n}", n, queue=queue)
     assert await story.scripts("queue_names") == ["zebra", "apple", "mango"]
     assert await story.scripts("queue_names", offset=1, count=1) == ["apple"]
-    assert await story.scripts("queue_names", offset=3) == await story.scripts("queue_names", count=0) == []
+    assert (
+        await story.scripts("queue_names", offset=3)
+        == await story.scripts("queue_names", count=0)
+        == []
+    )
 
 
 async def test_all_queues_are_listed_by_when_they_were_first_seen(story: Story) -> None:
     for at, queue in enumerate(("zebra", "apple", "mango", "zebra")):
         await story.put(f"j{at}", at, queue=queue)
     counts = await story.scripts("queues", now=9)
-    assert [(each["name"], each["waiting"]) for each in counts] == [("zebra", 2), ("apple", 1), ("mango", 1)]
+    assert [(each["name"], each["waiting"]) for each in counts] == [
+        ("zebra", 2),
+        ("apple", 1),
+        ("mango", 1),
+    ]
     assert counts[1] == await story.scripts("queues", now=9, queue="apple")
-    assert [each["name"] for each in await story.scripts("queues", now=9, offset=1, count=1)] == ["apple"]
+    assert [each["name"] for each in await story.scripts("queues", now=9, offset=1, count=1)] == [
+        "apple"
+    ]
     assert await story.scripts("queues", now=9, offset=0, count=0) == []
 
 
@@ -126,9 +149,18 @@ async def test_running_jobs_are_listed_by_soonest_expiry(story: Story) -> None:
 
 async def test_a_lock_that_expires_this_moment_is_in_both_lists(story: Story) -> None:
     await story.running("a")
-    assert (await _jobs(story, "running", now=61), await _jobs(story, "stalled", now=61)) == (["a"], ["a"])
-    assert (await _jobs(story, "running", now=60), await _jobs(story, "stalled", now=60)) == (["a"], [])
-    assert (await _jobs(story, "running", now=62), await _jobs(story, "stalled", now=62)) == ([], ["a"])
+    assert (await _jobs(story, "running", now=61), await _jobs(story, "stalled", now=61)) == (
+        ["a"],
+        ["a"],
+    )
+    assert (await _jobs(story, "running", now=60), await _jobs(story, "stalled", now=60)) == (
+        ["a"],
+        [],
+    )
+    assert (await _jobs(story, "running", now=62), await _jobs(story, "stalled", now=62)) == (
+        [],
+        ["a"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +178,10 @@ async def test_the_jobs_in_a_state_are_listed(full: Story, state: str, jids: lis
     assert await _jobs(full, state) == jids
     for offset in range(len(jids) + 1):
         for count in range(len(jids) + 1):
-            assert await _jobs(full, state, offset=offset, count=count) == jids[offset : offset + count]
+            assert (
+                await _jobs(full, state, offset=offset, count=count)
+                == jids[offset : offset + count]
+            )
 
 
 async def test_held_jobs_are_listed_by_when_they_were_put(story: Story) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def _template(story: Story, jid: str = "r") -> Any:
@@ -21,7 +20,20 @@ async def _update(story: Story, *pairs: Any) -> Any:
 
 
 async def test_a_template_is_stored_as_live_clients_store_it(story: Story) -> None:
-    assert await story.recur("r", 10, data="[ ]", interval=60, offset=5, priority=-2, tags=["x"], retries=3, backlog=4) == "r"
+    assert (
+        await story.recur(
+            "r",
+            10,
+            data="[ ]",
+            interval=60,
+            offset=5,
+            priority=-2,
+            tags=["x"],
+            retries=3,
+            backlog=4,
+        )
+        == "r"
+    )
     assert await story.fields("r:r") == {
         "jid": "r", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "recur", "queue": "mail",
         "type": "interval", "interval": "60", "retries": "3", "backlog": "4", "count": "0",
@@ -32,7 +44,9 @@ async def test_a_template_is_stored_as_live_clients_store_it(story: Story) -> No
 
 
 async def test_a_template_is_shown_with_all_it_has(story: Story) -> None:
-    await story.recur("r", 10, data="[ ]", interval=60, offset=5, priority=-2, tags=["x"], retries=3, backlog=4)
+    await story.recur(
+        "r", 10, data="[ ]", interval=60, offset=5, priority=-2, tags=["x"], retries=3, backlog=4
+    )
     assert await _template(story) == {
         "jid": "r", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2, "interval": 60, "retries": 3, "count": 0,
         "data": "[ ]", "tags": ["x"], "backlog": 4, "coalesce": False, "cron": None, "timezone": None, "paused": False, "declared": None,
@@ -41,21 +55,39 @@ async def test_a_template_is_shown_with_all_it_has(story: Story) -> None:
     assert await _template(story, "unknown") is None
 
 
-async def test_without_options_a_template_has_five_retries_and_makes_up_for_missed_times_once(story: Story) -> None:
+async def test_without_options_a_template_has_five_retries_and_makes_up_for_missed_times_once(
+    story: Story,
+) -> None:
     await story.recur("r", 0)
     stored = await story.fields("r:r")
-    assert (stored["retries"], stored["priority"], stored["tags"], stored["backlog"], stored["x-coalesce"]) == ("5", "0", "[]", "0", "1")
+    assert (
+        stored["retries"],
+        stored["priority"],
+        stored["tags"],
+        stored["backlog"],
+        stored["x-coalesce"],
+    ) == ("5", "0", "[]", "0", "1")
     assert (await _template(story))["coalesce"] is True
 
 
-async def test_a_template_that_is_put_again_keeps_its_count_only_and_starts_its_clock_anew(story: Story) -> None:
+async def test_a_template_that_is_put_again_keeps_its_count_only_and_starts_its_clock_anew(
+    story: Story,
+) -> None:
     await story.recur("r", 0, tags=["x"], backlog=3, priority=5)
     assert await story.peek(0) == ["r-1"]
     await story.recur("r", 100, queue="post", klass="Send", interval=10, offset=7)
     template = await _template(story)
-    assert (template["klass"], template["queue"], template["interval"], template["count"]) == ("Send", "post", 10, 1)
+    assert (template["klass"], template["queue"], template["interval"], template["count"]) == (
+        "Send",
+        "post",
+        10,
+        1,
+    )
     assert (template["tags"], template["backlog"], template["priority"]) == ([], 0, 0)
-    assert (await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == ({}, {"r": 107})
+    assert (await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == (
+        {},
+        {"r": 107},
+    )
 
 
 async def test_a_template_that_is_taken_off_leaves_its_instances(story: Story) -> None:
@@ -77,7 +109,9 @@ async def test_an_interval_is_more_than_nothing(story: Story, interval: float) -
 
 
 async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
-    await story.recur("r", 10, data="[ ]", interval=60, offset=5.5, priority=-2, tags=["x"], retries=3, backlog=4)
+    await story.recur(
+        "r", 10, data="[ ]", interval=60, offset=5.5, priority=-2, tags=["x"], retries=3, backlog=4
+    )
     assert await story.peek(20) == ["r-1"]
     assert await story.job("r-1") == {
         "jid": "r-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "waiting", "worker": "",
@@ -103,7 +137,9 @@ async def test_an_instance_that_was_popped_has_waited_since_it_was_due(story: St
     assert await story.day("wait") == {"total": "1", "mean": "5", "vk": "0", "s5": "1"}
 
 
-async def test_instances_are_made_while_more_are_wanted_and_the_rest_next_time(story: Story) -> None:
+async def test_instances_are_made_while_more_are_wanted_and_the_rest_next_time(
+    story: Story,
+) -> None:
     await story.recur("r", 0, interval=10, backlog=0)
     assert await story.pop(45, count=2) == ["r-1", "r-2"]
     assert await story.scores("q:mail-recur") == {"r": 20}
@@ -126,8 +162,13 @@ async def test_of_several_templates_the_one_due_first_goes_first(story: Story) -
     assert (await _template(story, "late"))["count"] == 0
 
 
-@pytest.mark.parametrize(("backlog", "made"), [(0, [0, 10, 20, 30, 40]), (1, [40]), (3, [20, 30, 40]), (9, [0, 10, 20, 30, 40])])
-async def test_a_backlog_is_how_many_missed_instances_are_made_up_for(story: Story, backlog: int, made: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("backlog", "made"),
+    [(0, [0, 10, 20, 30, 40]), (1, [40]), (3, [20, 30, 40]), (9, [0, 10, 20, 30, 40])],
+)
+async def test_a_backlog_is_how_many_missed_instances_are_made_up_for(
+    story: Story, backlog: int, made: list[int]
+) -> None:
     await story.recur("r", 0, interval=10, backlog=backlog)
     jids = await story.peek(45)
     assert [(await story.happened(jid))[0] for jid in jids] == [(at, "put") for at in made]
@@ -139,7 +180,9 @@ async def test_a_backlog_that_ends_on_the_tick_makes_the_backlog_and_the_tick(st
     assert [(await story.happened(jid))[0][0] for jid in await story.peek(40)] == [30, 40]
 
 
-async def test_without_a_backlog_a_long_absence_is_made_up_for_by_one_instance_of_the_latest_time(story: Story) -> None:
+async def test_without_a_backlog_a_long_absence_is_made_up_for_by_one_instance_of_the_latest_time(
+    story: Story,
+) -> None:
     await story.recur("r", 0, interval=10)
     assert await story.peek(45) == ["r-1"]
     assert await story.happened("r-1") == [(40, "put")]
@@ -153,7 +196,9 @@ async def test_a_peers_template_without_backlog_makes_up_for_all(story: Story) -
     assert len(await story.peek(45)) == 5
 
 
-async def test_an_instance_of_a_template_put_again_does_not_take_the_jid_of_one_that_is_there(story: Story) -> None:
+async def test_an_instance_of_a_template_put_again_does_not_take_the_jid_of_one_that_is_there(
+    story: Story,
+) -> None:
     await story.recur("r", 0)
     assert await story.pop(0) == ["r-1"]
     await story.scripts("recur", "off", jid="r")
@@ -180,9 +225,19 @@ async def test_a_paused_queue_makes_no_instances(story: Story) -> None:
 
 async def test_what_instances_are_like_can_be_changed(story: Story) -> None:
     await story.recur("r", 0, offset=10)
-    assert await _update(story, "priority", -3, "retries", 1, "data", "[ 2 ]", "klass", "Send", "backlog", 2) == 1
+    assert (
+        await _update(
+            story, "priority", -3, "retries", 1, "data", "[ 2 ]", "klass", "Send", "backlog", 2
+        )
+        == 1
+    )
     template = await _template(story)
-    assert (template["priority"], template["retries"], template["data"], template["klass"]) == (-3, 1, "[ 2 ]", "Send")
+    assert (template["priority"], template["retries"], template["data"], template["klass"]) == (
+        -3,
+        1,
+        "[ 2 ]",
+        "Send",
+    )
     assert (template["backlog"], template["coalesce"]) == (2, False)
     assert (await story.fields("r:r"))["priority"] == "3"
     assert await story.pop(10) == ["r-1"]
@@ -198,7 +253,9 @@ async def test_a_backlog_of_none_that_is_given_later_makes_up_for_all(story: Sto
 
 
 @pytest.mark.parametrize(("interval", "due"), [(100, 140), (20, 60), (1, 41)])
-async def test_another_interval_shifts_the_next_instance(story: Story, interval: float, due: float) -> None:
+async def test_another_interval_shifts_the_next_instance(
+    story: Story, interval: float, due: float
+) -> None:
     await story.recur("r", 0, interval=60, offset=100)
     await _update(story, "interval", interval)
     assert await story.scores("q:mail-recur") == {"r": due}
@@ -207,7 +264,10 @@ async def test_another_interval_shifts_the_next_instance(story: Story, interval:
 async def test_a_template_moves_to_another_queue_with_its_time(story: Story) -> None:
     await story.recur("r", 0, offset=10)
     await _update(story, "queue", "post")
-    assert (await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == ({}, {"r": 10})
+    assert (await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == (
+        {},
+        {"r": 10},
+    )
     assert set(await story.scores("queues")) == {"mail", "post"}
     assert await story.pop(10, queue="post") == ["r-1"]
 
@@ -218,7 +278,14 @@ async def test_queue_and_interval_change_together(story: Story) -> None:
     assert await story.scores("q:post-recur") == {"r": 110}
 
 
-@pytest.mark.parametrize("pairs", [("priority", -1, "colour", "red"), ("priority", -1, "retries", "many"), ("retries", 1, "priority")])
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ("priority", -1, "colour", "red"),
+        ("priority", -1, "retries", "many"),
+        ("retries", 1, "priority"),
+    ],
+)
 async def test_one_bad_change_stops_all(story: Story, pairs: tuple[Any, ...]) -> None:
     await story.recur("r", 0)
     async with story.refused(InvalidArgument, argument=pairs[-1] if len(pairs) == 3 else pairs[2]):
@@ -239,7 +306,12 @@ async def test_a_templates_tags_are_for_its_next_instances(story: Story) -> None
     assert (await story.fields("r:r"))["tags"] == "[]"
 
 
-@pytest.mark.parametrize(("word", "given"), [("update", {"pairs": ["retries", 1]}), ("tag", {"tags": ["x"]}), ("untag", {"tags": ["x"]})])
-async def test_a_template_that_does_not_exist_is_refused(story: Story, word: str, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("word", "given"),
+    [("update", {"pairs": ["retries", 1]}), ("tag", {"tags": ["x"]}), ("untag", {"tags": ["x"]})],
+)
+async def test_a_template_that_does_not_exist_is_refused(
+    story: Story, word: str, given: dict[str, Any]
+) -> None:
     async with story.refused(NoSuchJob, jid="r"):
         await story.scripts("recur", word, jid="r", **given)

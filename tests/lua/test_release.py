@@ -1,11 +1,12 @@
 """release: the holder hands a running job back, at no cost of a retry."""
 
 from aioqless.errors import LockLost, NoSuchJob, WrongState
+from tests.lua.story import Story, score
 
-from .story import Story, score
 
-
-async def test_a_released_job_waits_at_its_former_place_and_has_all_its_retries(story: Story) -> None:
+async def test_a_released_job_waits_at_its_former_place_and_has_all_its_retries(
+    story: Story,
+) -> None:
     await story.put("first", 3)
     await story.put("second", 4)
     await story.pop(5)
@@ -44,7 +45,10 @@ async def test_a_job_may_be_released_again_and_again(story: Story) -> None:
     for at in range(4, 14):
         assert await story.pop(at) == ["a"]
         await story.release("a", at)
-    assert ((await story.get("a"))["remaining"], await story.where("a")) == (5, {"work": score(0, 3)})
+    assert ((await story.get("a"))["remaining"], await story.where("a")) == (
+        5,
+        {"work": score(0, 3)},
+    )
 
 
 async def test_with_a_delay_a_released_job_is_scheduled_from_now(story: Story) -> None:
@@ -72,7 +76,10 @@ async def test_a_job_that_a_peer_popped_is_released_to_the_end_of_its_line(story
     await story.running("a", 3, 5)
     await story.change("HDEL", "j:a", "x-put", "x-fence")
     await story.release("a", 9)
-    assert (await story.where("a"), (await story.job("a"))["time"]) == ({"work": score(0, 9)}, "9." + 20 * "0")
+    assert (await story.where("a"), (await story.job("a"))["time"]) == (
+        {"work": score(0, 9)},
+        "9." + 20 * "0",
+    )
 
 
 async def test_only_the_holder_releases(story: Story) -> None:

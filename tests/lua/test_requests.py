@@ -6,17 +6,16 @@ import pytest
 from redis.exceptions import ResponseError
 
 from aioqless.errors import InvalidArgument, StaleRequest, WrongState
-from aioqless.scripts.header import command_names, read_command
-
-from .story import Story
+from aioqless.store.header import command_names, read_command
+from tests.lua.story import Story
 
 Given = dict[str, Any]
 
 _JOB: Given = {"klass": "Greet", "data": "{}", "delay": 0, "queue": "mail", "tags": ["x"]}
 _ROW: Given = {"klass": "Greet"}
 
-# Each command that changes state, in a world where `idle` waits, ann runs `a` and bob `b`, `held` waits for `a`, `bad` has failed, and
-# `r` recurs. What ends is archived from now on.
+# Each command that changes state, in a world where `idle` waits, ann runs `a` and bob `b`, `held`
+# waits for `a`, `bad` has failed, and `r` recurs. What ends is archived from now on.
 _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("put",), {**_JOB, "jid": "new", "now": 10}),
     (("put",), {**_JOB, "jid": "a", "now": 10}),
@@ -113,11 +112,19 @@ async def world(story: Story) -> Story:
 async def _request(story: Story, command: tuple[str, ...], given: Given, request: str) -> Any:
     """The reply, refusals within it as texts, so that replies can be compared."""
     reply = await story.scripts(*command, **given, request=request)
-    return [str(item) if isinstance(item, Exception) else item for item in reply] if isinstance(reply, list) else reply
+    return (
+        [str(item) if isinstance(item, Exception) else item for item in reply]
+        if isinstance(reply, list)
+        else reply
+    )
 
 
-@pytest.mark.parametrize(("command", "given"), _WRITES, ids=[" ".join(command) for command, _ in _WRITES])
-async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(world: Story, command: tuple[str, ...], given: Given) -> None:
+@pytest.mark.parametrize(
+    ("command", "given"), _WRITES, ids=[" ".join(command) for command, _ in _WRITES]
+)
+async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(
+    world: Story, command: tuple[str, ...], given: Given
+) -> None:
     before = await world.everything()
     first = await _request(world, command, given, "c1:7")
     after = await world.everything()
@@ -131,11 +138,15 @@ async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(world: 
 
 def test_every_command_that_changes_state_is_among_those_repeated_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
-    assert commands - {command[0] for command, _ in _WRITES} <= {"check", "order", "answer"}, "the last two only publish: test_orders"
+    assert commands - {command[0] for command, _ in _WRITES} <= {"check", "order", "answer"}, (
+        "the last two only publish: test_orders"
+    )
 
 
 @pytest.mark.parametrize("now", [11, 5000])
-async def test_another_time_in_a_repeated_request_makes_no_difference(world: Story, now: float) -> None:
+async def test_another_time_in_a_repeated_request_makes_no_difference(
+    world: Story, now: float
+) -> None:
     given: Given = {"queue": "mail", "worker": "ann", "count": 9}
     first = await world.scripts("pop", **given, now=10, request="c1:7")
     async with world.unchanged():
@@ -160,7 +171,10 @@ async def test_an_earlier_request_of_the_same_line_is_refused(story: Story) -> N
 async def test_lines_of_requests_are_apart(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)
-    assert (await story.pop(2, request="c1:7"), await story.pop(2, request="c2:7")) == (["a"], ["b"])
+    assert (await story.pop(2, request="c1:7"), await story.pop(2, request="c2:7")) == (
+        ["a"],
+        ["b"],
+    )
 
 
 async def test_a_refused_request_may_be_sent_again_once_the_reason_is_gone(story: Story) -> None:
@@ -197,7 +211,14 @@ async def test_a_repeated_pop_of_several_queues_shows_what_is_still_held(story: 
     await story.put("a", 0)
     await story.put("b", 1, queue="post")
     queues = [{"queue": "mail"}, {"queue": "post"}]
-    given: Given = {"worker": "ann", "count": 9, "now": 2, "order": "ordered", "batch": queues, "request": "c1:7"}
+    given: Given = {
+        "worker": "ann",
+        "count": 9,
+        "now": 2,
+        "order": "ordered",
+        "batch": queues,
+        "request": "c1:7",
+    }
     assert [row[0] for row in (await story.scripts("pop_many", **given))[0]] == [b"a", b"b"]
     await story.complete("a", 3)
     assert [row[0] for row in (await story.scripts("pop_many", **given))[0]] == [b"b"]

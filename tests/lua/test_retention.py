@@ -3,8 +3,7 @@
 import pytest
 
 from aioqless.errors import InvalidArgument
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_completed_jobs_are_deleted_after_a_week(story: Story) -> None:
@@ -14,7 +13,11 @@ async def test_completed_jobs_are_deleted_after_a_week(story: Story) -> None:
     await story.completed("c", 3, 4, 604802)
     assert await story.get("a") is None
     assert set(await story.scores("completed")) == {"b", "c"}
-    assert (await story.scores("t:x"), await story.scores("tags"), await story.exists("j:a-history")) == ({}, {}, False)
+    assert (
+        await story.scores("t:x"),
+        await story.scores("tags"),
+        await story.exists("j:a-history"),
+    ) == ({}, {}, False)
 
 
 async def test_how_long_they_are_kept_is_an_option(story: Story) -> None:
@@ -41,7 +44,9 @@ async def test_with_a_negative_time_nothing_is_kept_at_all(story: Story) -> None
     assert await story.state("b") == "waiting", "who waited for it may run"
 
 
-async def test_one_completion_deletes_no_more_than_its_share_and_the_next_ones_go_on(story: Story) -> None:
+async def test_one_completion_deletes_no_more_than_its_share_and_the_next_ones_go_on(
+    story: Story,
+) -> None:
     for n in range(50):
         await story.completed(f"j{n}", n, n, n)
     await story.configure(jobs_history=10)
@@ -115,7 +120,9 @@ async def test_an_unset_rule_is_forgotten(story: Story) -> None:
     assert await story.scores("completed") == {"a": 2} and not await story.exists("x:rules")
 
 
-async def test_failed_jobs_stay_until_somebody_acts_unless_a_rule_says_how_long(story: Story) -> None:
+async def test_failed_jobs_stay_until_somebody_acts_unless_a_rule_says_how_long(
+    story: Story,
+) -> None:
     await story.failed("kept", 0, 1, 2)
     await rule(story, "failed-history", 100)
     await rule(story, "mail-failed-history", 10)
@@ -139,7 +146,9 @@ async def test_a_job_that_was_taken_back_is_not_deleted_for_having_failed(story:
 
 
 @pytest.mark.parametrize("way", ["unfail", "revive", "put", "by a peer"])
-async def test_a_job_that_fails_again_where_no_rule_is_stays_for_ever(story: Story, way: str) -> None:
+async def test_a_job_that_fails_again_where_no_rule_is_stays_for_ever(
+    story: Story, way: str
+) -> None:
     await rule(story, "mail-failed-history", 10)
     await story.failed("a", 0, 1, 2)
     if way == "unfail":

@@ -3,8 +3,7 @@
 import pytest
 
 from aioqless.errors import LockLost, NoSuchJob, WrongState
-
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
 async def test_a_retried_job_waits_again_with_one_retry_less(story: Story) -> None:
@@ -12,7 +11,12 @@ async def test_a_retried_job_waits_again_with_one_retry_less(story: Story) -> No
     assert await story.retry("a", 5) == 2
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({"work": score(2, 5)}, {})
     stored = await story.job("a")
-    assert (stored["state"], stored["remaining"], stored["retries"], stored["queue"]) == ("waiting", "2", "3", "mail")
+    assert (stored["state"], stored["remaining"], stored["retries"], stored["queue"]) == (
+        "waiting",
+        "2",
+        "3",
+        "mail",
+    )
 
 
 async def test_a_retried_job_belongs_to_nobody_and_waits_from_now_on(story: Story) -> None:
@@ -26,7 +30,13 @@ async def test_the_wait_after_a_retry_leaves_out_the_run_before_it(story: Story)
     await story.running("a", 0, 1)
     await story.retry("a", 11)
     await story.pop(13)
-    assert await story.day("wait") == {"total": "2", "mean": "1.5", "vk": "0.5", "s1": "1", "s2": "1"}
+    assert await story.day("wait") == {
+        "total": "2",
+        "mean": "1.5",
+        "vk": "0.5",
+        "s1": "1",
+        "s2": "1",
+    }
 
 
 async def test_with_a_delay_a_retried_job_is_scheduled(story: Story) -> None:
@@ -65,8 +75,12 @@ async def test_job_that_fails_for_lack_of_retries_is_not_counted_as_retried(stor
 async def test_a_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5.9, group="net", message="down")
-    assert (await story.job("a"))["failure"] == '{"group":"net","message":"down","when":5,"worker":"ann"}'
-    assert (await story.members("failures"), await story.items("f:net")) == (set(), []), "the job has not failed"
+    assert (await story.job("a"))[
+        "failure"
+    ] == '{"group":"net","message":"down","when":5,"worker":"ann"}'
+    assert (await story.members("failures"), await story.items("f:net")) == (set(), []), (
+        "the job has not failed"
+    )
 
 
 async def test_a_retry_with_half_a_reason_leaves_no_record(story: Story) -> None:
@@ -75,7 +89,9 @@ async def test_a_retry_with_half_a_reason_leaves_no_record(story: Story) -> None
     assert "failure" not in await story.job("a")
 
 
-async def test_as_many_retries_as_allowed_then_the_job_fails_and_the_answer_is_negative(story: Story) -> None:
+async def test_as_many_retries_as_allowed_then_the_job_fails_and_the_answer_is_negative(
+    story: Story,
+) -> None:
     await story.put("a", 0, retries=2)
     answers = []
     for at in (1, 3, 5):
@@ -89,19 +105,35 @@ async def test_an_exhausted_job_is_stored_as_failed(story: Story) -> None:
     await story.running("a", retries=0)
     assert await story.retry("a", 2.9, delay=10) == -1
     stored = await story.job("a")
-    assert (stored["state"], stored["worker"], stored["expires"], stored["remaining"], stored["queue"]) == ("failed", "", "", "-1", "mail")
+    assert (
+        stored["state"],
+        stored["worker"],
+        stored["expires"],
+        stored["remaining"],
+        stored["queue"],
+    ) == ("failed", "", "", "-1", "mail")
     text = '{"group":"failed-retries-mail","message":"Job exhausted retries in queue \\"mail\\"","when":2,"worker":"ann"}'
     assert stored["failure"] == text
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
-    assert (await story.items("f:failed-retries-mail"), await story.members("failures")) == (["a"], {"failed-retries-mail"})
-    assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"failed-retries-mail"},0.900000]']
+    assert (await story.items("f:failed-retries-mail"), await story.members("failures")) == (
+        ["a"],
+        {"failed-retries-mail"},
+    )
+    assert (await story.items("j:a-history"))[2:] == [
+        '[2,"failed",{"group":"failed-retries-mail"},0.900000]'
+    ]
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
 async def test_an_exhausted_job_fails_in_the_group_given(story: Story) -> None:
     await story.running("a", retries=0)
     await story.retry("a", 2, group="net", message="down")
-    assert (await story.get("a"))["failure"] == {"group": "net", "message": "down", "when": 2, "worker": "ann"}
+    assert (await story.get("a"))["failure"] == {
+        "group": "net",
+        "message": "down",
+        "when": 2,
+        "worker": "ann",
+    }
     assert (await story.items("f:net"), await story.members("failures")) == (["a"], {"net"})
     assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"net"}]']
 
@@ -110,7 +142,10 @@ async def test_a_group_without_a_message_gets_the_usual_one(story: Story) -> Non
     await story.running("a", retries=0)
     await story.retry("a", 2, group="net")
     failure = (await story.get("a"))["failure"]
-    assert (failure["group"], failure["message"]) == ("net", 'Job exhausted retries in queue "mail"')
+    assert (failure["group"], failure["message"]) == (
+        "net",
+        'Job exhausted retries in queue "mail"',
+    )
 
 
 async def test_who_does_not_hold_the_lock_cannot_retry(story: Story) -> None:
@@ -128,7 +163,9 @@ async def test_what_does_not_run_or_exist_cannot_be_retried(story: Story) -> Non
 
 
 @pytest.mark.parametrize("retries", [0, 3])
-async def test_a_wrong_queue_is_refused_and_puts_the_job_nowhere(story: Story, retries: int) -> None:
+async def test_a_wrong_queue_is_refused_and_puts_the_job_nowhere(
+    story: Story, retries: int
+) -> None:
     await story.running("a", retries=retries)
     async with story.refused(WrongState, jid="a", queue="mail"):
         await story.retry("a", 2, queue="post")

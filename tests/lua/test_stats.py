@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from .check.town import findings
-from .story import Story
+from tests.lua.check.town import findings
+from tests.lua.story import Story
 
 DAY = 86400
 COUNTERS = {"failures": 0, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
@@ -18,7 +18,15 @@ async def _stats(story: Story, date: float = 0, queue: str = "mail") -> Any:
 
 
 async def test_a_day_without_jobs_is_all_zeros(story: Story) -> None:
-    none = {"count": 0, "total": 0, "mean": 0, "std": 0, "variance": 0, "histogram": [0] * 148, "milliseconds": [0] * 10}
+    none = {
+        "count": 0,
+        "total": 0,
+        "mean": 0,
+        "std": 0,
+        "variance": 0,
+        "histogram": [0] * 148,
+        "milliseconds": [0] * 10,
+    }
     assert await _stats(story) == {"failed": 0, **COUNTERS, "wait": none, "run": none}
 
 
@@ -62,7 +70,14 @@ async def test_jobs_of_one_pop_count_one_by_one(story: Story) -> None:
     for at in range(3):
         await story.put(f"j{at}", at)
     await story.pop(10, count=3)
-    assert await story.day("wait") == {"total": "3", "mean": "9", "vk": "2", "s8": "1", "s9": "1", "s10": "1"}
+    assert await story.day("wait") == {
+        "total": "3",
+        "mean": "9",
+        "vk": "2",
+        "s8": "1",
+        "s9": "1",
+        "s10": "1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -88,14 +103,26 @@ async def test_a_histogram_has_seconds_then_minutes_then_hours_then_days(
     assert (await story.day("wait", day=10 * DAY))[bin_name] == "1"
     histogram = (await _stats(story, 10 * DAY))["wait"]["histogram"]
     assert len(histogram) == 148
-    assert [place for place, count in enumerate(histogram) if count] == ([] if position is None else [position])
+    assert [place for place, count in enumerate(histogram) if count] == (
+        [] if position is None else [position]
+    )
 
 
-async def test_waits_belong_to_the_day_of_the_pop_and_runs_to_that_of_the_completion(story: Story) -> None:
+async def test_waits_belong_to_the_day_of_the_pop_and_runs_to_that_of_the_completion(
+    story: Story,
+) -> None:
     await story.completed("a", DAY - 10, DAY + 10, 2 * DAY + 5)
     assert await story.day("wait", day=DAY) == {"total": "1", "mean": "20", "vk": "0", "s20": "1"}
-    assert await story.day("run", day=2 * DAY) == {"total": "1", "mean": "86395", "vk": "0", "h23": "1"}
-    assert {key for key in await story.everything() if key.startswith("s:")} == {f"s:run:{2 * DAY}:mail", f"s:wait:{DAY}:mail"}
+    assert await story.day("run", day=2 * DAY) == {
+        "total": "1",
+        "mean": "86395",
+        "vk": "0",
+        "h23": "1",
+    }
+    assert {key for key in await story.everything() if key.startswith("s:")} == {
+        f"s:run:{2 * DAY}:mail",
+        f"s:wait:{DAY}:mail",
+    }
 
 
 async def test_any_time_of_a_day_asks_for_that_day(story: Story) -> None:
@@ -108,22 +135,39 @@ async def test_any_time_of_a_day_asks_for_that_day(story: Story) -> None:
 
 async def test_each_queue_has_its_own(story: Story) -> None:
     await story.completed("a", queue="post")
-    assert ((await _stats(story))["run"]["count"], (await _stats(story, queue="post"))["run"]["count"]) == (0, 1)
+    assert (
+        (await _stats(story))["run"]["count"],
+        (await _stats(story, queue="post"))["run"]["count"],
+    ) == (0, 1)
 
 
 async def test_a_job_that_goes_on_has_run_in_the_queue_it_leaves(story: Story) -> None:
     await story.running("a")
     await story.complete("a", 4, next="post")
     await story.pop(9, queue="post")
-    assert (await story.day("run"), await story.day("run", queue="post")) == ({"total": "1", "mean": "3", "vk": "0", "s3": "1"}, {})
-    assert await story.day("wait", queue="post") == {"total": "1", "mean": "5", "vk": "0", "s5": "1"}
+    assert (await story.day("run"), await story.day("run", queue="post")) == (
+        {"total": "1", "mean": "3", "vk": "0", "s3": "1"},
+        {},
+    )
+    assert await story.day("wait", queue="post") == {
+        "total": "1",
+        "mean": "5",
+        "vk": "0",
+        "s5": "1",
+    }
 
 
 async def test_a_job_without_a_time_has_waited_for_none(story: Story) -> None:
     await story.put("a", 0)
     await story.change("HDEL", "j:a", "time")
     await story.pop(1000)
-    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1", "x-ms0": "1"}
+    assert await story.day("wait") == {
+        "total": "1",
+        "mean": "0",
+        "vk": "0",
+        "s0": "1",
+        "x-ms0": "1",
+    }
 
 
 async def test_failures_retries_and_what_is_still_failed_are_counted(story: Story) -> None:
@@ -148,12 +192,20 @@ async def _work(story: Story, day: int, queue: str = "mail") -> None:
 
 async def _kept(story: Story) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
     """The queues and days that have statistics, and those that have histograms."""
-    found = {tuple(key.split(":")[1:]): value for key, value in (await story.everything()).items() if key.startswith("s:")}
-    histograms = {(queue, int(day) // DAY) for (_, day, queue), value in found.items() if "s1" in value}
+    found = {
+        tuple(key.split(":")[1:]): value
+        for key, value in (await story.everything()).items()
+        if key.startswith("s:")
+    }
+    histograms = {
+        (queue, int(day) // DAY) for (_, day, queue), value in found.items() if "s1" in value
+    }
     return {(queue, int(day) // DAY) for _, day, queue in found}, histograms
 
 
-async def test_thirty_days_and_seven_histograms_are_kept_from_the_start_with_one_job_a_day(story: Story) -> None:
+async def test_thirty_days_and_seven_histograms_are_kept_from_the_start_with_one_job_a_day(
+    story: Story,
+) -> None:
     for day in range(70):
         await _work(story, day)
         days, histograms = await _kept(story)
@@ -205,11 +257,20 @@ async def test_queue_that_is_no_longer_used_leaves_nothing(story: Story) -> None
     assert set(await story.scores("queues")) == {*known, "customer-1"}
 
 
-async def test_days_between_which_a_queue_was_not_used_are_pruned_each_in_its_time(story: Story) -> None:
+async def test_days_between_which_a_queue_was_not_used_are_pruned_each_in_its_time(
+    story: Story,
+) -> None:
     await story.configure(stats_history=200)
     for day in (0, 20, 25, 100):
         await _work(story, day)
-    for now, kept in ((199, {0, 20, 25, 100}), (200, {20, 25, 100}), (219, {20, 25, 100}), (220, {25, 100}), (299, {100}), (300, set())):
+    for now, kept in (
+        (199, {0, 20, 25, 100}),
+        (200, {20, 25, 100}),
+        (219, {20, 25, 100}),
+        (220, {25, 100}),
+        (299, {100}),
+        (300, set()),
+    ):
         for _ in range(5):
             await story.pop(now * DAY, queue="empty")
         assert {day for _, day in (await _kept(story))[0]} == kept
@@ -217,7 +278,9 @@ async def test_days_between_which_a_queue_was_not_used_are_pruned_each_in_its_ti
 
 async def test_statistics_of_other_clients_are_pruned_too(story: Story) -> None:
     for day in range(60):
-        await story.change("HSET", f"s:run:{day * DAY}:theirs", "total", 3, "mean", 1.5, "vk", 2, "s1", 3)
+        await story.change(
+            "HSET", f"s:run:{day * DAY}:theirs", "total", 3, "mean", 1.5, "vk", 2, "s1", 3
+        )
     await story.change("ZADD", "queues", 5, "theirs")
     for _ in range(5):
         await _work(story, 60)
@@ -227,17 +290,23 @@ async def test_statistics_of_other_clients_are_pruned_too(story: Story) -> None:
     assert {day for queue, day in histograms if queue == "theirs"} == set(range(54, 60))
 
 
-async def test_check_that_resolves_prunes_statistics_of_queues_that_nobody_lists(story: Story) -> None:
+async def test_check_that_resolves_prunes_statistics_of_queues_that_nobody_lists(
+    story: Story,
+) -> None:
     for day in (0, 10, 31, 59):
         for kind in ("wait", "run"):
-            await story.change("HSET", f"s:{kind}:{day * DAY}:a:queue", "total", 3, "mean", 1.5, "vk", 2, "s1", 3)
+            await story.change(
+                "HSET", f"s:{kind}:{day * DAY}:a:queue", "total", 3, "mean", 1.5, "vk", 2, "s1", 3
+            )
         await story.change("HSET", f"s:stats:{day * DAY}:a:queue", "failures", 1)
     await story.change("HSET", "x:pruned", "days:a:queue", 86400)  # a former version's
     before = await story.everything()
     assert await findings(story, at=60 * DAY) == [] and await story.everything() == before
     assert await findings(story, at=60 * DAY, resolve="resolve") == []
     days = {key for key in await story.everything() if key.startswith("s:")}
-    assert days == {f"s:{kind}:{day * DAY}:a:queue" for kind in ("wait", "run", "stats") for day in (31, 59)}
+    assert days == {
+        f"s:{kind}:{day * DAY}:a:queue" for kind in ("wait", "run", "stats") for day in (31, 59)
+    }
     assert "s1" not in await story.day("run", day=31 * DAY, queue="a:queue")
     assert "s1" in await story.day("run", day=59 * DAY, queue="a:queue")
     assert not await story.exists("x:pruned")
@@ -261,11 +330,19 @@ async def test_numbers_stay_finite(story: Story) -> None:
 
 
 @pytest.mark.parametrize("time", ["nan", "-nan", "inf", "-inf", "1e400"])
-async def test_a_job_whose_time_is_no_time_counts_as_one_that_waited_for_none(story: Story, time: str) -> None:
+async def test_a_job_whose_time_is_no_time_counts_as_one_that_waited_for_none(
+    story: Story, time: str
+) -> None:
     await story.put("a", 1)
     await story.change("HSET", "j:a", "time", time)
     assert await story.pop(5) == ["a"]
-    assert await story.day("wait") == {"total": "1", "mean": "0", "vk": "0", "s0": "1", "x-ms0": "1"}
+    assert await story.day("wait") == {
+        "total": "1",
+        "mean": "0",
+        "vk": "0",
+        "s0": "1",
+        "x-ms0": "1",
+    }
 
 
 async def test_first_second_has_ten_counters_of_milliseconds(story: Story) -> None:

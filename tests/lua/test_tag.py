@@ -3,8 +3,7 @@
 import pytest
 
 from aioqless.errors import NoSuchJob
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def _add(story: Story, jid: str, at: float, *tags: str) -> list[str]:
@@ -41,7 +40,11 @@ async def test_removed_tags_are_gone_and_the_answer_is_the_rest(story: Story) ->
     await story.put("a", 0, tags=["x", "y", "z"])
     assert await _remove(story, "a", "y", "x") == ["z"]
     assert (await story.job("a"))["tags"] == '["z"]'
-    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == ({}, {}, {"a": 0})
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == (
+        {},
+        {},
+        {"a": 0},
+    )
     assert await story.scores("tags") == {"z": 1}
 
 
@@ -83,9 +86,18 @@ async def test_the_jobs_of_a_tag_come_in_pages_with_their_total(story: Story) ->
         await story.put(f"j{n:02}", n, tags=["x"])
     first = await story.scripts("tag", "get", tag="x")
     assert (first["total"], first["jobs"]) == (30, [f"j{n:02}" for n in range(25)])
-    assert await story.scripts("tag", "get", tag="x", offset=28) == {"total": 30, "jobs": ["j28", "j29"]}
-    assert await story.scripts("tag", "get", tag="x", offset=2, count=2) == {"total": 30, "jobs": ["j02", "j03"]}
-    assert await story.scripts("tag", "get", tag="x", offset=0, count=0) == {"total": 30, "jobs": []}
+    assert await story.scripts("tag", "get", tag="x", offset=28) == {
+        "total": 30,
+        "jobs": ["j28", "j29"],
+    }
+    assert await story.scripts("tag", "get", tag="x", offset=2, count=2) == {
+        "total": 30,
+        "jobs": ["j02", "j03"],
+    }
+    assert await story.scripts("tag", "get", tag="x", offset=0, count=0) == {
+        "total": 30,
+        "jobs": [],
+    }
 
 
 async def test_an_unknown_tag_has_no_jobs(story: Story) -> None:
@@ -111,4 +123,8 @@ async def test_a_deleted_job_is_off_its_tags(story: Story, end: str) -> None:
         await story.complete("a", 3)
     else:
         await story.cancel("a")
-    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == ({}, {}, {})
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == (
+        {},
+        {},
+        {},
+    )

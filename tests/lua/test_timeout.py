@@ -5,8 +5,7 @@ import math
 import pytest
 
 from aioqless.errors import NoSuchJob, WrongState
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_a_timed_out_job_is_stalled_and_next_in_line_before_everything(story: Story) -> None:
@@ -42,7 +41,9 @@ async def test_several_jobs_are_timed_out_by_one_call(story: Story) -> None:
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-async def test_one_that_does_not_run_stops_the_call_before_any_is_touched(story: Story, order: tuple[str, ...]) -> None:
+async def test_one_that_does_not_run_stops_the_call_before_any_is_touched(
+    story: Story, order: tuple[str, ...]
+) -> None:
     await story.running("a")
     await story.put("b", 2)
     async with story.refused(WrongState, jid="b", state="waiting"):
@@ -61,4 +62,8 @@ async def test_a_stalled_job_can_be_moved_and_cancelled(story: Story) -> None:
     await story.timeout("a", "b", at=3)
     await story.put("a", 4, queue="post")
     assert await story.cancel("b") == ["b"]
-    assert (await story.scores("q:mail-work"), await story.state("a"), await story.state("b")) == ({}, "waiting", None)
+    assert (await story.scores("q:mail-work"), await story.state("a"), await story.state("b")) == (
+        {},
+        "waiting",
+        None,
+    )

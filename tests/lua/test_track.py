@@ -1,8 +1,7 @@
 """track: keep an eye on jobs. (What is published about them: test_pubsub.py.)"""
 
 from aioqless.errors import NoSuchJob
-
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_tracked_jobs_are_kept_by_since_when(story: Story) -> None:
@@ -18,7 +17,10 @@ async def test_tracked_jobs_are_listed_whole_in_the_order_of_tracking(story: Sto
     await story.put("b", 0)
     await story.track("b", 3)
     await story.track("a", 5)
-    assert await story.scripts("track") == {"jobs": [await story.get("b"), await story.get("a")], "expired": []}
+    assert await story.scripts("track") == {
+        "jobs": [await story.get("b"), await story.get("a")],
+        "expired": [],
+    }
 
 
 async def test_a_job_that_is_tracked_already_is_no_news(story: Story) -> None:
@@ -32,7 +34,11 @@ async def test_tags_given_with_the_tracking_are_added(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     await story.track("a", 3, "x", "y")
     assert (await story.job("a"))["tags"] == '["x","y"]'
-    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == ({"a": 0}, {"a": 3}, {"x": 1, "y": 1})
+    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == (
+        {"a": 0},
+        {"a": 3},
+        {"x": 1, "y": 1},
+    )
 
 
 async def test_an_untracked_job_is_off_the_list(story: Story) -> None:
@@ -43,7 +49,9 @@ async def test_an_untracked_job_is_off_the_list(story: Story) -> None:
     assert (await story.scores("tracked"), (await story.get("a"))["tracked"]) == ({}, False)
 
 
-async def test_jobs_whose_data_expired_are_listed_by_their_jids_and_can_be_untracked(story: Story) -> None:
+async def test_jobs_whose_data_expired_are_listed_by_their_jids_and_can_be_untracked(
+    story: Story,
+) -> None:
     await story.configure(jobs_history=-1)
     await story.put("a", 0)
     await story.track("a", 0)

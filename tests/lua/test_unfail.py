@@ -1,9 +1,11 @@
 """unfail: failed jobs of a group run again, in a queue."""
 
-from .story import Story, score
+from tests.lua.story import Story, score
 
 
-async def _unfail(story: Story, at: float, *, queue: str = "mail", group: str = "typo", **more: int) -> int:
+async def _unfail(
+    story: Story, at: float, *, queue: str = "mail", group: str = "typo", **more: int
+) -> int:
     moved: int = await story.scripts("unfail", queue=queue, group=group, now=at, **more)
     return moved
 
@@ -12,7 +14,12 @@ async def test_the_jobs_of_a_group_wait_again_in_the_queue_named(story: Story) -
     await story.failed("a", retries=3, priority=-2)
     assert await _unfail(story, 5.5, queue="post") == 1
     stored = await story.job("a")
-    assert (stored["state"], stored["worker"], stored["expires"], stored["queue"]) == ("waiting", "", "0", "post")
+    assert (stored["state"], stored["worker"], stored["expires"], stored["queue"]) == (
+        "waiting",
+        "",
+        "0",
+        "post",
+    )
     assert (stored["remaining"], stored["time"]) == ("3", "5.5" + 19 * "0")
     assert await story.where("a", "post") == {"work": score(2, 5.5)}
     assert (await story.items("j:a-history"))[3:] == ['[5,"put",{"q":"post"},0.500000]']
@@ -25,7 +32,9 @@ async def test_the_queue_becomes_known(story: Story) -> None:
     assert await story.scores("queues") == {"mail": 0, "post": 5}
 
 
-async def test_what_is_unfailed_counts_no_longer_as_failed_on_the_day_it_failed(story: Story) -> None:
+async def test_what_is_unfailed_counts_no_longer_as_failed_on_the_day_it_failed(
+    story: Story,
+) -> None:
     await story.failed("a")
     await _unfail(story, 86400 * 2, queue="post")
     assert await story.day() == {"failures": "1", "failed": "0"}

@@ -1,4 +1,5 @@
-"""unique: a key that one job has alone, by its state or for a time; and jids that are left alone."""
+"""unique: a key that one job has alone, by its state or for a time; and jids that are left
+alone."""
 
 import json
 from typing import Any
@@ -6,8 +7,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import AlreadyThere, InvalidArgument
-
-from .story import Story
+from tests.lua.story import Story
 
 
 def terms(**given: Any) -> dict[str, str]:
@@ -19,14 +19,18 @@ UNTIL_STARTED = terms(unique="k", until="started")
 FOR_A_MINUTE = terms(unique="k", for_=60)
 
 
-async def test_a_put_whose_key_is_had_puts_nothing_and_names_the_job_that_has_it(story: Story) -> None:
+async def test_a_put_whose_key_is_had_puts_nothing_and_names_the_job_that_has_it(
+    story: Story,
+) -> None:
     assert await story.put("a", 0, **UNIQUE) == "a"
     async with story.unchanged():
         assert await story.put("b", 1, **UNIQUE) == "a"
     assert await story.put("c", 1, **terms(unique="other", until="done")) == "c"
 
 
-async def test_it_is_had_while_its_job_waits_is_delayed_is_held_runs_or_stalls(story: Story) -> None:
+async def test_it_is_had_while_its_job_waits_is_delayed_is_held_runs_or_stalls(
+    story: Story,
+) -> None:
     await story.put("first", 0, queue="post")
     await story.put("a", 0, depends=["first"], delay=5, **UNIQUE)
     assert await story.put("b", 1, **UNIQUE) == "a"
@@ -66,7 +70,9 @@ async def test_an_ended_job_leaves_no_key_behind(story: Story, end: str) -> None
     assert not await story.exists("x:unique:k")
 
 
-async def test_a_job_whose_worker_died_has_its_key_until_it_has_ended_after_all(story: Story) -> None:
+async def test_a_job_whose_worker_died_has_its_key_until_it_has_ended_after_all(
+    story: Story,
+) -> None:
     await story.running("a", retries=0, **UNIQUE)
     assert await story.put("b", 1000, **UNIQUE) == "a"
     await story.pop(1001, worker="bob")
@@ -75,22 +81,30 @@ async def test_a_job_whose_worker_died_has_its_key_until_it_has_ended_after_all(
     assert await story.put("b", 1013, **UNIQUE) == "b"
 
 
-@pytest.mark.parametrize("gone", [("DEL", "j:a"), ("HSET", "j:a", "state", "complete"), ("HDEL", "j:a", "x-terms")])
-async def test_an_entry_whose_job_is_gone_by_other_hands_blocks_nobody(story: Story, gone: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "gone", [("DEL", "j:a"), ("HSET", "j:a", "state", "complete"), ("HDEL", "j:a", "x-terms")]
+)
+async def test_an_entry_whose_job_is_gone_by_other_hands_blocks_nobody(
+    story: Story, gone: tuple[str, ...]
+) -> None:
     await story.put("a", 0, **UNIQUE)
     await story.change(*gone)
     assert await story.exists("x:unique:k")
     assert await story.put("b", 1, **UNIQUE) == "b"
 
 
-async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_took_it(story: Story) -> None:
+async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_took_it(
+    story: Story,
+) -> None:
     await story.failed("a", **UNIQUE)
     await story.scripts("unfail", queue="mail", group="typo", now=3)
     assert await story.put("b", 4, **UNIQUE) == "a"
 
 
 @pytest.mark.parametrize("way", ["put", "revive", "unfail"])
-async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(story: Story, way: str) -> None:
+async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(
+    story: Story, way: str
+) -> None:
     if way == "put":
         await story.completed("a", 0, 1, 2, **UNIQUE)
         await story.put("a", 5)
@@ -98,7 +112,10 @@ async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(story: 
         await story.failed("a", 0, 1, 2, **UNIQUE)
         await story.put("other", 3, **UNIQUE)
         await story.cancel("other")
-        again = {"revive": (("revive", "job"), {"jid": "a"}), "unfail": (("unfail",), {"queue": "mail", "group": "typo"})}
+        again = {
+            "revive": (("revive", "job"), {"jid": "a"}),
+            "unfail": (("unfail",), {"queue": "mail", "group": "typo"}),
+        }
         words, given = again[way]
         await story.scripts(*words, now=5, **given)
     assert await story.put("b", 6, **UNIQUE) == "a"
@@ -117,7 +134,9 @@ async def test_a_retry_keeps_the_key(story: Story) -> None:
     assert await story.put("b", 3, **UNIQUE) == "a"
 
 
-async def test_until_started_the_key_is_free_while_the_job_runs_and_had_again_while_it_waits_for_a_retry(story: Story) -> None:
+async def test_until_started_the_key_is_free_while_the_job_runs_and_had_again_while_it_waits_for_a_retry(
+    story: Story,
+) -> None:
     await story.put("a", 0, **UNTIL_STARTED)
     assert await story.put("b", 0, **UNTIL_STARTED) == "a"
     await story.pop(1)
@@ -151,7 +170,9 @@ async def test_a_key_for_a_time_expires_and_goes_with_a_cancelled_job(story: Sto
     assert await story.put("b", 1, **FOR_A_MINUTE) == "b"
 
 
-async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_have_another(story: Story) -> None:
+async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_have_another(
+    story: Story,
+) -> None:
     await story.put("a", 0, **UNIQUE)
     await story.put("a", 1, queue="post")
     assert await story.put("b", 2, **UNIQUE) == "a"
@@ -177,7 +198,9 @@ async def test_told_to_raise_a_put_is_refused_with_the_jid_of_what_is_there(stor
 
 
 @pytest.mark.parametrize("state", ["running", "complete"])
-async def test_a_jid_that_exists_can_be_left_alone_in_whatever_state(story: Story, state: str) -> None:
+async def test_a_jid_that_exists_can_be_left_alone_in_whatever_state(
+    story: Story, state: str
+) -> None:
     await (story.running("a") if state == "running" else story.completed("a"))
     async with story.unchanged():
         assert await story.put("a", 3, **terms(exists="keep")) == "a"
@@ -189,7 +212,10 @@ async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> 
     await story.put("a", 0, **UNIQUE)
 
     def flow(**second: Any) -> list[dict[str, Any]]:
-        return [{"queue": "mail", "jid": jid, "klass": "K", "data": "1", **more} for jid, more in (("b", {}), ("c", second))]
+        return [
+            {"queue": "mail", "jid": jid, "klass": "K", "data": "1", **more}
+            for jid, more in (("b", {}), ("c", second))
+        ]
 
     async with story.refused(AlreadyThere, jid="a"):
         await story.scripts("put_flow", now=1, batch=flow(**UNIQUE))
@@ -234,6 +260,8 @@ async def test_an_instance_run_out_of_turn_is_the_one_that_has_the_key(story: St
         ({"exists": "move"}, "exists"),
     ],
 )
-async def test_terms_that_cannot_be_are_refused_by_name(story: Story, given: dict[str, Any], argument: str) -> None:
+async def test_terms_that_cannot_be_are_refused_by_name(
+    story: Story, given: dict[str, Any], argument: str
+) -> None:
     async with story.refused(InvalidArgument, argument=argument):
         await story.put("a", 0, terms=json.dumps(given))

@@ -1,6 +1,6 @@
 """workers and deregister: who works, and on what."""
 
-from .story import Story
+from tests.lua.story import Story
 
 
 async def test_workers_are_listed_by_who_was_active_last(story: Story) -> None:
@@ -27,7 +27,10 @@ async def test_a_lock_that_expires_this_moment_counts_as_both(story: Story) -> N
 async def test_one_workers_jobs_are_listed_latest_expiry_first(story: Story) -> None:
     for at, jid in enumerate(("old", "older", "a", "b"), 1):
         await story.running(jid, 0, at if at < 3 else at + 50)
-    assert await story.scripts("workers", now=70, worker="ann") == {"jobs": ["b", "a"], "stalled": ["older", "old"]}
+    assert await story.scripts("workers", now=70, worker="ann") == {
+        "jobs": ["b", "a"],
+        "stalled": ["older", "old"],
+    }
 
 
 async def test_an_unknown_worker_has_no_jobs(story: Story) -> None:

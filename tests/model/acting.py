@@ -1,10 +1,25 @@
-"""What people do in a life, as workers and as operators, and what live clients of qless leave behind."""
+"""What people do in a life, as workers and as operators, and what live clients of qless leave
+behind."""
 
 from typing import Any, Literal
 
-from .cast import ALL_STATES, AT_WORK, DATA, GROUPS, JIDS, LIMITS, MESSAGE, OPTIONS, QUEUED, QUEUES, SESSIONS, TAGS, WORKERS
-from .choosing import Data
-from .working import Working
+from tests.model.cast import (
+    ALL_STATES,
+    AT_WORK,
+    DATA,
+    GROUPS,
+    JIDS,
+    LIMITS,
+    MESSAGE,
+    OPTIONS,
+    QUEUED,
+    QUEUES,
+    SESSIONS,
+    TAGS,
+    WORKERS,
+)
+from tests.model.choosing import Data
+from tests.model.working import Working
 
 
 class Acting(Working):
@@ -13,7 +28,8 @@ class Acting(Working):
     # Reserving
 
     def reserve(self, data: Data) -> None:
-        """A person asks for work, now and then under its name alone, or for what it skipped, too."""
+        """A person asks for work, now and then under its name alone, or for what it skipped,
+        too."""
         session = self.one(data, SESSIONS, "session")
         self.change(
             data,
@@ -36,7 +52,9 @@ class Acting(Working):
 
     def hand_over(self, data: Data) -> None:
         to = self.one(data, SESSIONS, "to")
-        self.change(data, "hand_over", **self.run(data), to=to, limit=self.one(data, LIMITS, "limit"))
+        self.change(
+            data, "hand_over", **self.run(data), to=to, limit=self.one(data, LIMITS, "limit")
+        )
 
     def skip(self, data: Data) -> None:
         run = self.run(data)
@@ -47,12 +65,18 @@ class Acting(Working):
         session, queue = self.one(data, SESSIONS, "session"), self.one(data, QUEUES, "queue")
         person = session.partition("@")[0]
         for _ in range(self.one(data, [1, 2, 3], "count")):
-            has = self.do("reserve", queue=queue, person=person, worker=session, limit=60, now=self.now)["job"]
+            has = self.do(
+                "reserve", queue=queue, person=person, worker=session, limit=60, now=self.now
+            )["job"]
             if has is None:
                 return
             self.now += self.one(data, [0, 1, 59, 61], "it took")
             run = {"jid": has["jid"], "worker": session, "fence": has["fence"], "now": self.now}
-            match self.one(data, ["finish", "skip", "skip", "give back", "hand over", "fail", "stay"], "decision"):
+            match self.one(
+                data,
+                ["finish", "skip", "skip", "give back", "hand over", "fail", "stay"],
+                "decision",
+            ):
                 case "finish":
                     self.do("complete", **run, queue=queue, data="")
                 case "skip":
@@ -66,12 +90,22 @@ class Acting(Working):
 
     def revive(self, data: Data) -> None:
         group = self.one(data, sorted(self.model.members("failures")) or GROUPS, "group")
-        self.change(data, "revive", "group", group=group, now=self.now, count=self.one(data, [None, 0, 1, 10], "count"))
+        self.change(
+            data,
+            "revive",
+            "group",
+            group=group,
+            now=self.now,
+            count=self.one(data, [None, 0, 1, 10], "count"),
+        )
 
     def revive_one(self, data: Data) -> None:
         jid = self.jid(data, "failed")
         known = self.model.keys.get(self.model.key("j", jid), {}).get("data")
-        was, new = self.one(data, [None, known, "[7]"], "was"), self.one(data, [None, *DATA], "data")
+        was, new = (
+            self.one(data, [None, known, "[7]"], "was"),
+            self.one(data, [None, *DATA], "data"),
+        )
         self.change(data, "revive", "job", jid=jid, now=self.now, data=new, was=was)
 
     # Operating
@@ -94,19 +128,42 @@ class Acting(Working):
         """A queue in which others depend on some jobs, from wherever they are."""
         for _ in range(self.one(data, [0, 1, 2], "held")):
             self.put_held(data)
-        states = self.one(data, [QUEUED[:3], [*QUEUED[:3], "failed"], ["waiting"], ["depends", "failed"]], "states")
+        states = self.one(
+            data,
+            [QUEUED[:3], [*QUEUED[:3], "failed"], ["waiting"], ["depends", "failed"]],
+            "states",
+        )
         state, queue = self.one(data, states, "state"), self.one(data, QUEUES, "queue")
-        group = self.one(data, sorted(self.model.members("failures")) or GROUPS, "group") if state == "failed" else None
+        group = (
+            self.one(data, sorted(self.model.members("failures")) or GROUPS, "group")
+            if state == "failed"
+            else None
+        )
         dry = self.one(data, [None, None, 1], "dry run")
-        self.change(data, "clear", queue=queue, state=state, offset=0, now=self.now, states=states, group=group, dry_run=dry)
+        self.change(
+            data,
+            "clear",
+            queue=queue,
+            state=state,
+            offset=0,
+            now=self.now,
+            states=states,
+            group=group,
+            dry_run=dry,
+        )
 
     def fail_idle(self, data: Data) -> None:
         jid = self.jid(data, *QUEUED)
-        self.change(data, "fail", jid=jid, worker="", group=GROUPS[1], message="not that one", now=self.now)
+        self.change(
+            data, "fail", jid=jid, worker="", group=GROUPS[1], message="not that one", now=self.now
+        )
 
     def unfail(self, data: Data) -> None:
         group = self.one(data, sorted(self.model.members("failures")) or GROUPS, "group")
-        queue, count = self.one(data, QUEUES, "queue"), self.one(data, [None, None, 0, 1, 10], "count")
+        queue, count = (
+            self.one(data, QUEUES, "queue"),
+            self.one(data, [None, None, 0, 1, 10], "count"),
+        )
         self.change(data, "unfail", queue=queue, group=group, now=self.now, count=count)
 
     def prioritise(self, data: Data) -> None:
@@ -115,14 +172,21 @@ class Acting(Working):
 
     def log(self, data: Data) -> None:
         more = self.one(data, [None, '{"pid": 7}', '{"when": 1, "what": "x", "n": [1]}'], "data")
-        self.change(data, "log", jid=self.jid(data, *ALL_STATES), message="noted", now=self.now, data=more)
+        self.change(
+            data, "log", jid=self.jid(data, *ALL_STATES), message="noted", now=self.now, data=more
+        )
 
     def tag(self, data: Data) -> None:
         jid, tags = self.jid(data, *ALL_STATES), self.some(data, TAGS, "tags")
-        self.change(data, "tag", self.one(data, ["add", "remove"], "word"), jid=jid, now=self.now, tags=tags)
+        self.change(
+            data, "tag", self.one(data, ["add", "remove"], "word"), jid=jid, now=self.now, tags=tags
+        )
 
     def track(self, data: Data) -> None:
-        jid, word = self.jid(data, *ALL_STATES), self.one(data, ["track", "track", "untrack"], "word")
+        jid, word = (
+            self.jid(data, *ALL_STATES),
+            self.one(data, ["track", "track", "untrack"], "word"),
+        )
         tags = self.one(data, [None, None, TAGS[:1], TAGS[1:]], "tags") if word == "track" else None
         self.change(data, "track", word, jid=jid, now=self.now, tags=tags)
 

@@ -6,13 +6,12 @@ from typing import Any
 
 from redis import Redis
 
-from aioqless.connection import Connection
 from aioqless.errors import ScriptError
-from aioqless.scripts import Scripts
-from aioqless.scripts.calls import as_text
-
-from .arguments import REFUSALS, Refusal
-from .keyspace import keyspace
+from aioqless.redis.connection import Connection
+from aioqless.store import Scripts
+from aioqless.store.invocation import as_text
+from tests.model.arguments import REFUSALS, Refusal
+from tests.model.keyspace import keyspace
 
 FORGET = "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end"
 
@@ -67,25 +66,34 @@ class RealScripts:
         return seconds + microseconds / 1e6
 
     def published(self) -> list[tuple[str, Any]]:
-        """What was published since this was last asked, in order; but for hints on channels of the scripts' own."""
+        """What was published since this was last asked, in order; but for hints on channels of the
+        scripts' own."""
         end = f"{self.namespace}:end"
         self.redis.publish(end, "")
         heard = []
         while (message := self._channels.get_message(timeout=5)) and message["channel"] != end:
-            if message["type"] == "pmessage" and not message["channel"].startswith(f"{self.namespace}:x:"):
+            if message["type"] == "pmessage" and not message["channel"].startswith(
+                f"{self.namespace}:x:"
+            ):
                 text = message["data"]
-                heard.append((message["channel"], json.loads(text) if text.startswith("{") else text))
+                heard.append(
+                    (message["channel"], json.loads(text) if text.startswith("{") else text)
+                )
         return heard
 
 
 def comparable(reply: Any) -> Any:
-    """The reply with refusals as codes, and with those lists sorted that are in no particular order."""
+    """The reply with refusals as codes, and with those lists sorted that are in no particular
+    order."""
     match reply:
         case ScriptError():
             return reply.code
         case dict():
             free = ("dependents", "dependencies")
-            return {key: sorted(value) if key in free else comparable(value) for key, value in reply.items()}
+            return {
+                key: sorted(value) if key in free else comparable(value)
+                for key, value in reply.items()
+            }
         case list():
             return [comparable(one) for one in reply]
     return reply

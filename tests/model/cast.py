@@ -13,7 +13,15 @@ LIMITS = [60, 1, 3600, 86400]
 TAGS = ["t1", "t2", 't"\\\u00df']
 GROUPS = ["g1", 'g: "2" \u20ac']
 MESSAGE = 'no luck:\n\t"\u00e9\\" \x00'
-DATA = ["{}", "[]", '{"n": 12345678901234567, "e": [], "f": 1.0}', '"h\u00e9\\u0000"', "null", " [1,\n {} ] ", "0"]
+DATA = [
+    "{}",
+    "[]",
+    '{"n": 12345678901234567, "e": [], "f": 1.0}',
+    '"h\u00e9\\u0000"',
+    "null",
+    " [1,\n {} ] ",
+    "0",
+]
 TAG_LISTS = [json.dumps(tags) for tags in ([], TAGS[:1], TAGS[1::-1], [TAGS[2], TAGS[2]], TAGS)]
 STARTS = [0, 86390.5, 1353000060, 1700000000.5]
 STEPS = [0.5, 1, 9.5, 10, 30, 60, 61, 3600, 43200, 86400]
@@ -33,7 +41,14 @@ OPTIONS = {
     "application": ["somebody's"],
 }
 CHANGES = [
-    *(("priority", -7), ("retries", 1), ("interval", 30), ("interval", 7200), ("data", "[]"), ("klass", "S")),
+    *(
+        ("priority", -7),
+        ("retries", 1),
+        ("interval", 30),
+        ("interval", 7200),
+        ("data", "[]"),
+        ("klass", "S"),
+    ),
     *(("queue", "a"), ("queue", QUEUES[1]), ("backlog", 2), ("backlog", 0), ("colour", "red")),
 ]
 

@@ -7,10 +7,19 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
-from .arguments import Refusal
-from .cast import AT_WORK, INSTANCES, JIDS, LONGEST_LIFE, QUEUES, STEPS, TEMPLATES, WORKERS
-from .model import Model
-from .namespace import Place
+from tests.model.arguments import Refusal
+from tests.model.cast import (
+    AT_WORK,
+    INSTANCES,
+    JIDS,
+    LONGEST_LIFE,
+    QUEUES,
+    STEPS,
+    TEMPLATES,
+    WORKERS,
+)
+from tests.model.model import Model
+from tests.model.namespace import Place
 
 Data = st.DataObject
 
@@ -36,7 +45,8 @@ class Choosing(RuleBasedStateMachine):
             self.model.snapshot()
 
     def change(self, data: Data, command: str, /, *words: str, **given: Any) -> Any:
-        """Carry out a call that changes something, now and then as a request that can be repeated."""
+        """Carry out a call that changes something, now and then as a request that can be
+        repeated."""
         given = {name: value for name, value in given.items() if value is not None}
         if self.rarely(data, "as a request"):
             given["request"] = f"c1:{len(self.requests)}"
@@ -57,8 +67,14 @@ class Choosing(RuleBasedStateMachine):
 
     def jids_in(self, *states: str) -> list[str]:
         prefix = self.model.key("j", "")
-        jobs = {key.removeprefix(prefix): job for key, job in self.model.keys.items() if key.startswith(prefix)}
-        return sorted(jid for jid, job in jobs.items() if isinstance(job, dict) and job["state"] in states)
+        jobs = {
+            key.removeprefix(prefix): job
+            for key, job in self.model.keys.items()
+            if key.startswith(prefix)
+        }
+        return sorted(
+            jid for jid, job in jobs.items() if isinstance(job, dict) and job["state"] in states
+        )
 
     def recurs(self) -> bool:
         return any(self.model.key("r", jid) in self.model.keys for jid in TEMPLATES)
@@ -73,10 +89,13 @@ class Choosing(RuleBasedStateMachine):
         """Mostly one that isn't at work, sometimes any."""
         busy = self.jids_in(*AT_WORK)
         free = [jid for jid in JIDS if jid not in busy]
-        return str(self.one(data, JIDS if not free or self.rarely(data, "any jid") else free, "jid"))
+        return str(
+            self.one(data, JIDS if not free or self.rarely(data, "any jid") else free, "jid")
+        )
 
     def run(self, data: Data) -> dict[str, Any]:
-        """jid, worker and perhaps the fence of a run: mostly one that has its lock. And the time."""
+        """jid, worker and perhaps the fence of a run: mostly one that has its lock. And the
+        time."""
         jid = self.jid(data, "running")
         job = self.model.keys.get(self.model.key("j", jid), {})
         worker, fence = job.get("worker") or "w1", job.get("x-fence", 0)
@@ -96,7 +115,11 @@ class Choosing(RuleBasedStateMachine):
         """When a job that is put may run."""
         incomplete = self.jids_in(*AT_WORK, "failed")
         others = [other for other in [*incomplete, *incomplete, *JIDS, "unknown"] if other != jid]
-        depends = json.dumps(self.some(data, others, "depends", least=0)) if self.rarely(data, "with depends") else None
+        depends = (
+            json.dumps(self.some(data, others, "depends", least=0))
+            if self.rarely(data, "with depends")
+            else None
+        )
         return {"delay": self.one(data, [0, 0, 5, 0.5, 100000], "delay"), "depends": depends}
 
     # Time
@@ -105,9 +128,15 @@ class Choosing(RuleBasedStateMachine):
         self.now = min(self.now + self.one(data, STEPS, "step"), self.born + LONGEST_LIFE)
 
     def something_is_due(self, data: Data) -> None:
-        """Go to the very instant at which the next lock lapses or the next job is due, or a little later."""
+        """Go to the very instant at which the next lock lapses or the next job is due, or a little
+        later."""
         kinds: tuple[Place, ...] = ("locks", "scheduled", "recur")
-        times = [time for queue in QUEUES for kind in kinds for time in self.model.place(queue, kind).values()]
+        times = [
+            time
+            for queue in QUEUES
+            for kind in kinds
+            for time in self.model.place(queue, kind).values()
+        ]
         times += [self.model.job(jid).get("scheduled", 0) for jid in self.jids_in("depends")]
         ahead = [time for time in times if self.now < time <= self.born + LONGEST_LIFE]
         late = self.one(data, [0, 0, 0.5, 11], "late")

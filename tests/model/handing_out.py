@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from . import arguments
-from .arguments import Number, created, present
-from .namespace import ascending
-from .putting import Putting
+from tests.model import arguments
+from tests.model.arguments import Number, created, present
+from tests.model.namespace import ascending
+from tests.model.putting import Putting
 
 MOST_WORKERS_DROPPED = 10
 
@@ -30,7 +30,9 @@ class HandingOut(Putting):
         jids = self._take_lapsed(queue, time, wanted)
         jids += self._next_in_line(queue, time, wanted - len(jids))
         for nth, jid in enumerate(jids, start=1):
-            self._hand_out(jid, queue, worker, time, fence=self.keys.get(self.key("x", "fence"), 0) + nth)
+            self._hand_out(
+                jid, queue, worker, time, fence=self.keys.get(self.key("x", "fence"), 0) + nth
+            )
         if jids:
             self.keys[self.key("x", "fence")] = self.keys.get(self.key("x", "fence"), 0) + len(jids)
         return jids
@@ -43,7 +45,8 @@ class HandingOut(Putting):
             self.delete("w", name, "jobs")
 
     def _take_lapsed(self, queue: str, now: float, wanted: int) -> list[str]:
-        """Notice up to `wanted` lapsed locks. After its holder's courtesy, a job is taken away, or fails for good."""
+        """Notice up to `wanted` lapsed locks. After its holder's courtesy, a job is taken away, or
+        fails for good."""
         locks = self.place(queue, "locks")
         taken = []
         for jid in [jid for jid in ascending(locks) if locks[jid] <= now][:wanted]:
@@ -72,7 +75,9 @@ class HandingOut(Putting):
                 message = f'Lost its lock {job["x-lost"]} times in queue "{queue}", lately by {", ".join(self._holders(jid)[:3])}'
                 self._give_up(jid, f"{queue}-lost-locks", message, now)
             elif job["remaining"] < 0:
-                self._give_up(jid, f"failed-retries-{queue}", f'Job exhausted retries in queue "{queue}"', now)
+                self._give_up(
+                    jid, f"failed-retries-{queue}", f'Job exhausted retries in queue "{queue}"', now
+                )
             else:
                 taken.append(jid)
         return taken
@@ -85,7 +90,11 @@ class HandingOut(Putting):
 
     def _holders(self, jid: str) -> list[str]:
         """Who had the job, as far as twenty events back, its holder first."""
-        popped = [event[2]["worker"] for event in self.items("j", f"{jid}-history")[-20:] if event[1] == "popped"]
+        popped = [
+            event[2]["worker"]
+            for event in self.items("j", f"{jid}-history")[-20:]
+            if event[1] == "popped"
+        ]
         return list(dict.fromkeys([self.job(jid)["worker"], *reversed(popped)]))
 
     def _give_up(self, jid: str, group: str, message: str, now: float) -> None:
@@ -113,14 +122,24 @@ class HandingOut(Putting):
         expires = now + self.heartbeat_interval(queue)
         self.append_history(jid, now, "popped", {"worker": worker})
         self.count_time("wait", queue, now, now - job["time"])
-        job.update({"worker": worker, "expires": expires, "state": "running", "x-put": job["time"], "x-fence": fence})
+        job.update(
+            {
+                "worker": worker,
+                "expires": expires,
+                "state": "running",
+                "x-put": job["time"],
+                "x-fence": fence,
+            }
+        )
         job["time"] = now
         self.leave(jid, queue, "work")
         self.held_by(worker)[jid] = expires
         self.place(queue, "locks")[jid] = expires
         self.tell_trackers("popped", jid)
 
-    def peek(self, *, queue: str, count: Number, now: Number, offset: Number | None = None) -> list[dict[str, Any]]:
+    def peek(
+        self, *, queue: str, count: Number, now: Number, offset: Number | None = None
+    ) -> list[dict[str, Any]]:
         present("queue", queue)
         wanted, time = arguments.whole("count", count), arguments.time(now)
         skipped = 0 if offset is None else arguments.whole("offset", offset)

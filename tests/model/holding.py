@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import arguments
-from .arguments import Number, Refusal, created, document, present, refuse_unless
-from .handing_out import HandingOut
-from .namespace import Hash, ascending
+from tests.model import arguments
+from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
+from tests.model.handing_out import HandingOut
+from tests.model.namespace import Hash, ascending
 
 
 class Holding(HandingOut):
@@ -33,19 +33,30 @@ class Holding(HandingOut):
         return job
 
     def _put_down(self, jid: str) -> None:
-        """Nobody runs the job any more: it leaves its lock and its holder's list, and a courtesy ends."""
+        """Nobody runs the job any more: it leaves its lock and its holder's list, and a courtesy
+        ends."""
         job = self.job(jid)
         self.leave(jid, job["queue"], "work", "locks", "scheduled")
         self.leave_worker(jid, job["worker"])
         job.pop("grace", None)
 
-    def heartbeat(self, *, jid: str, worker: str, now: Number, data: str | None = None, fence: Number | None = None) -> float:
+    def heartbeat(
+        self,
+        *,
+        jid: str,
+        worker: str,
+        now: Number,
+        data: str | None = None,
+        fence: Number | None = None,
+    ) -> float:
         time = arguments.time(now)
         if data:
             document("data", data)
         job = self._held(jid, worker, fence)
         expires = time + self.heartbeat_interval(job["queue"])
-        job["expires"] = self.held_by(worker)[jid] = self.place(job["queue"], "locks")[jid] = expires
+        job["expires"] = self.held_by(worker)[jid] = self.place(job["queue"], "locks")[jid] = (
+            expires
+        )
         job.pop("grace", None)
         if data:
             job["data"] = data
@@ -98,7 +109,9 @@ class Holding(HandingOut):
         self._release_dependents(jid, time)
         return "complete"
 
-    def _advance(self, jid: str, left: str, queue: str, now: float, delay: float, depends: Iterable[str]) -> str:
+    def _advance(
+        self, jid: str, left: str, queue: str, now: float, delay: float, depends: Iterable[str]
+    ) -> str:
         self.log_event("advanced", jid=jid, queue=left, to=queue)
         self.job(jid)["queue"] = queue
         self.job(jid).pop("x-lost", None)
@@ -193,7 +206,10 @@ class Holding(HandingOut):
         self._put_down(jid)
         job["remaining"] -= 1
         if job["remaining"] < 0:
-            into, why = group or f"failed-retries-{queue}", f'Job exhausted retries in queue "{queue}"'
+            into, why = (
+                group or f"failed-retries-{queue}",
+                f'Job exhausted retries in queue "{queue}"',
+            )
             why = message if group and message else why
             self.append_history(jid, time, "failed", {"group": into})
             self.file_as_failed(jid, into, why, time, worker)
@@ -205,10 +221,23 @@ class Holding(HandingOut):
             counted["x-retries"] = counted.get("x-retries", 0) + 1
             self.file(jid, queue, time, after)
             if group and message:
-                job["failure"] = {"group": group, "message": message, "when": math.floor(time), "worker": worker}
+                job["failure"] = {
+                    "group": group,
+                    "message": message,
+                    "when": math.floor(time),
+                    "worker": worker,
+                }
         return int(job["remaining"])
 
-    def release(self, *, jid: str, worker: str, now: Number, delay: Number | None = None, fence: Number | None = None) -> str:
+    def release(
+        self,
+        *,
+        jid: str,
+        worker: str,
+        now: Number,
+        delay: Number | None = None,
+        fence: Number | None = None,
+    ) -> str:
         """The holder hands a job back, at its old place and at no cost of a retry."""
         time, after = arguments.time(now), arguments.delay(delay)
         job = self._held(jid, worker, fence)

@@ -24,14 +24,26 @@ return found
 """
 
 NUMBERS = {
-    "j": {"priority", "expires", "retries", "remaining", "time", "scheduled", "grace", "x-put", "x-fence", "x-lost"},
+    "j": {
+        "priority",
+        "expires",
+        "retries",
+        "remaining",
+        "time",
+        "scheduled",
+        "grace",
+        "x-put",
+        "x-fence",
+        "x-lost",
+    },
     "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce"},
 }
 JSON = {"tags", "failure", "x-after"}
 
 
 def keyspace(redis: Redis, name: str) -> dict[str, Any]:
-    """Every key of the namespace, but for the scripts' own notes: kept answers, and how far statistics are pruned."""
+    """Every key of the namespace, but for the scripts' own notes: kept answers, and how far
+    statistics are pruned."""
     rows: list[list[Any]] = redis.eval(DUMP, 0, f"{name}:*")
     return {
         key: _read(key.removeprefix(f"{name}:"), kind, contents)
@@ -65,7 +77,9 @@ def _field(key: str, field: str, text: str) -> Any:
     family = key.partition(":")[0]
     if family == "s" or (family in NUMBERS and field in NUMBERS[family] and text != ""):
         if field == "time":
-            assert re.fullmatch(r"-?\d+\.\d{20}", text), f"{key} has a time of {text}, not one with 20 decimals"
+            assert re.fullmatch(r"-?\d+\.\d{20}", text), (
+                f"{key} has a time of {text}, not one with 20 decimals"
+            )
         return float(text)
     if family in NUMBERS and field in JSON:
         return json.loads(text)

@@ -9,11 +9,22 @@ acting.py    what people do, and live clients
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from .acting import Acting
-from .arguments import REFUSALS
-from .cast import ALL_STATES, JIDS, OPTIONS, QUEUED, QUEUES, SESSIONS, STARTS, TAGS, TEMPLATES, WORKERS
-from .choosing import Data
-from .malformed import malformed_calls
+from tests.model.acting import Acting
+from tests.model.arguments import REFUSALS
+from tests.model.cast import (
+    ALL_STATES,
+    JIDS,
+    OPTIONS,
+    QUEUED,
+    QUEUES,
+    SESSIONS,
+    STARTS,
+    TAGS,
+    TEMPLATES,
+    WORKERS,
+)
+from tests.model.choosing import Data
+from tests.model.malformed import malformed_calls
 
 # What happens next, the commoner the oftener, and which of it needs what.
 FOR_RUNS = ["complete", "advance", "heartbeat", "fail", "retry", "release", "timeout"]
@@ -24,32 +35,70 @@ FOR_HELD = ["depend", "undepend"]
 FOR_TEMPLATES = ["update_template", "tag_template", "stop_recurring"]
 FOR_ALL = ["put", "put", "a_few_are_put", "put_many", "put_held", "requeue", "recur"]
 FOR_ALL += ["cancel", "cancel_any", "clear", "unfail", "revive", "revive_one"]
-FOR_LOOKS = ["peek", "log", "tag", "track", "ask_for_jobs", "ask_for_listings", "ask_for_counts", "ask_when_due"]
-FOR_THE_SAKE_OF_ORDER = ["configure", "configure", "care_for_queues", "deregister", "something_malformed", "repeat"]
+FOR_LOOKS = [
+    "peek",
+    "log",
+    "tag",
+    "track",
+    "ask_for_jobs",
+    "ask_for_listings",
+    "ask_for_counts",
+    "ask_when_due",
+]
+FOR_THE_SAKE_OF_ORDER = [
+    "configure",
+    "configure",
+    "care_for_queues",
+    "deregister",
+    "something_malformed",
+    "repeat",
+]
 FOR_THE_SAKE_OF_ORDER += ["live_client"]
-TIME = ["time_passes", "time_passes", "time_passes", "something_is_due", "something_is_due", "the_clock_slips"]
-WHAT_HAPPENS = [*FOR_RUNS, *FOR_WORK, *FOR_HELD, *FOR_TEMPLATES, *FOR_ALL, *FOR_LOOKS, *FOR_THE_SAKE_OF_ORDER, *TIME]
+TIME = [
+    "time_passes",
+    "time_passes",
+    "time_passes",
+    "something_is_due",
+    "something_is_due",
+    "the_clock_slips",
+]
+WHAT_HAPPENS = [
+    *FOR_RUNS,
+    *FOR_WORK,
+    *FOR_HELD,
+    *FOR_TEMPLATES,
+    *FOR_ALL,
+    *FOR_LOOKS,
+    *FOR_THE_SAKE_OF_ORDER,
+    *TIME,
+]
 
 
 class Life(Acting):
     """A life.
 
-    There is one rule, which draws what happens: hypothesis leaves out some of many rules in each life, and lives in
-    which nobody works, or time stands still, show little.
-    """
+    There is one rule, which draws what happens: hypothesis leaves out some of many rules in each
+    life, and lives in which nobody works, or time stands still, show little."""
 
     @initialize(data=st.data(), start=st.sampled_from(STARTS))
     def is_born(self, data: Data, start: float) -> None:
         """With a few jobs, and most lives with an option that isn't the usual."""
         self.born = self.now = start
-        for option in data.draw(st.lists(st.sampled_from(sorted(OPTIONS)), max_size=2, unique=True), label="options"):
+        for option in data.draw(
+            st.lists(st.sampled_from(sorted(OPTIONS)), max_size=2, unique=True), label="options"
+        ):
             self.do("config", "set", option=option, value=self.one(data, OPTIONS[option], "value"))
-        for jid in data.draw(st.lists(st.sampled_from(JIDS), min_size=2, unique=True), label="jids"):
-            self.do("put", queue="a", jid=jid, klass="K", data="{}", now=self.now, delay=0, retries=1)
+        for jid in data.draw(
+            st.lists(st.sampled_from(JIDS), min_size=2, unique=True), label="jids"
+        ):
+            self.do(
+                "put", queue="a", jid=jid, klass="K", data="{}", now=self.now, delay=0, retries=1
+            )
 
     @rule(data=st.data(), what=st.sampled_from(WHAT_HAPPENS))
     def something_happens(self, data: Data, what: str) -> None:
-        """One call, or a few that belong together; where there is no job for it, that something is put or popped."""
+        """One call, or a few that belong together; where there is no job for it, that something is
+        put or popped."""
         if what in FOR_RUNS and not self.jids_in("running"):
             what = "shift"
         if what in FOR_WORK and not self.jids_in(*QUEUED):
@@ -71,7 +120,8 @@ class Life(Acting):
         assert self.do(*words, **given) in REFUSALS
 
     def repeat(self, data: Data) -> None:
-        """Call again what was called before, as a caller does who doesn't know whether it was carried out."""
+        """Call again what was called before, as a caller does who doesn't know whether it was
+        carried out."""
         if self.requests:
             words, given = self.requests[-self.one(data, [1, 1, 2], "back") :][0]
             self.do(*words, **given)
@@ -95,7 +145,9 @@ class Life(Acting):
             self.do("failed", group=group, start=1, limit=1)
 
     def ask_for_listings(self, data: Data) -> None:
-        wanted = self.one(data, [{}, {"offset": 1}, {"offset": 0, "count": 2}, {"offset": 1, "count": 1}], "page")
+        wanted = self.one(
+            data, [{}, {"offset": 1}, {"offset": 0, "count": 2}, {"offset": 1, "count": 1}], "page"
+        )
         self.do("jobs", state="complete", now=self.now, queue="", **wanted)
         for state in ("running", "stalled", "scheduled", "depends", "recurring", "waiting"):
             for queue in QUEUES:

@@ -20,10 +20,19 @@ WORDS: list[Any] = [[""], ["t1", ""]]
 NEW_WORDS: list[Any] = [*WORDS, ["a\x01b"]]
 
 
-def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, template: str) -> list[Call]:
-    """Every such call. Nothing else is wrong if `worker` runs `jid` in `queue` and `held` is held by dependencies."""
+def malformed_calls(
+    now: float, jid: str, worker: str, queue: str, held: str, template: str
+) -> list[Call]:
+    """Every such call. Nothing else is wrong if `worker` runs `jid` in `queue` and `held` is held
+    by dependencies."""
     a_put = {"queue": queue, "jid": "j1", "klass": "K", "data": "{}", "now": now}
-    bad_put: Bad = {"queue": NEW_NAME, "jid": NEW_JID, "klass": NEW_NAME, "data": [*DOCUMENT, ""], "now": NOW}
+    bad_put: Bad = {
+        "queue": NEW_NAME,
+        "jid": NEW_JID,
+        "klass": NEW_NAME,
+        "data": [*DOCUMENT, ""],
+        "now": NOW,
+    }
     bad_options: Bad = {"priority": PRIORITY, "tags": JSON_TAGS, "retries": WHOLE}
     a_stage = {"delay": 0}
     bad_stage: Bad = {"delay": DELAY, "depends": [*JSON_STRINGS, '["j1"]']}
@@ -36,7 +45,13 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
     an_end = {**a_run, "queue": queue, "data": ""}
     a_template = {**a_put, "interval": 60, "offset": 0}
     bad_template: Bad = {"interval": INTERVAL, "offset": DELAY, "backlog": WHOLE}
-    bad_pairs: list[Any] = [["priority"], ["priority", "high"], ["interval", 0], ["colour", 1], ["queue", ""]]
+    bad_pairs: list[Any] = [
+        ["priority"],
+        ["priority", "high"],
+        ["interval", 0],
+        ["colour", 1],
+        ["queue", ""],
+    ]
     bad_pairs += [["data", "{"], ["data", "[]", "retries", -1], ["klass", "K", "backlog"]]
     bad_page: Bad = {"offset": WHOLE, "count": WHOLE}
     plausible: list[tuple[tuple[str, ...], dict[str, Any], Bad]] = [
@@ -47,10 +62,18 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
             {"queue": queue, "worker": worker, "count": 1, "now": now},
             {"queue": NAME, "worker": NEW_NAME, "count": WHOLE, "now": NOW},
         ),
-        (("peek",), {"queue": queue, "count": 1, "now": now}, {"queue": NAME, "now": NOW, **bad_page}),
+        (
+            ("peek",),
+            {"queue": queue, "count": 1, "now": now},
+            {"queue": NAME, "now": NOW, **bad_page},
+        ),
         (("heartbeat",), a_run, {**bad_run, "data": DOCUMENT}),
         (("complete",), an_end, {**bad_run, "data": DOCUMENT, "delay": [5], "depends": ['["j6"]']}),
-        (("complete",), {**an_end, "next": "b"}, {"next": NEW_NAME, "delay": DELAY, "depends": JSON_STRINGS}),
+        (
+            ("complete",),
+            {**an_end, "next": "b"},
+            {"next": NEW_NAME, "delay": DELAY, "depends": JSON_STRINGS},
+        ),
         (("fail",), {**a_run, **a_failure}, {**bad_failure, "now": NOW, "data": DOCUMENT}),
         (("retry",), {**a_run, "queue": queue}, {**bad_run, "delay": DELAY}),
         (("retry",), {**a_run, "queue": queue, "delay": 0, **a_failure}, {"group": NEW_NAME[1:]}),
@@ -58,18 +81,45 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
         (
             ("reserve",),
             {"queue": queue, "person": "p", "worker": "p@1", "limit": 60, "now": now},
-            {"queue": NAME, "person": NEW_NAME, "worker": NEW_NAME, "limit": [*INTERVAL, 86401], "now": NOW, "again": WHOLE},
+            {
+                "queue": NAME,
+                "person": NEW_NAME,
+                "worker": NEW_NAME,
+                "limit": [*INTERVAL, 86401],
+                "now": NOW,
+                "again": WHOLE,
+            },
         ),
         (("extend",), {**a_run, "limit": 60}, {**bad_reservation, "limit": [*INTERVAL, 86401]}),
-        (("hand_over",), {**a_run, "to": "p", "limit": 60}, {**bad_reservation, "to": [*NEW_NAME, worker], "limit": [*INTERVAL, 86401]}),
+        (
+            ("hand_over",),
+            {**a_run, "to": "p", "limit": 60},
+            {**bad_reservation, "to": [*NEW_NAME, worker], "limit": [*INTERVAL, 86401]},
+        ),
         (("skip",), {**a_run, "person": "p"}, {**bad_reservation, "person": NEW_NAME}),
-        (("revive", "group"), {"group": "g1", "now": now}, {"group": NAME, "now": NOW, "count": WHOLE}),
+        (
+            ("revive", "group"),
+            {"group": "g1", "now": now},
+            {"group": NAME, "now": NOW, "count": WHOLE},
+        ),
         (("revive", "job"), {"jid": jid, "now": now}, {"jid": NAME, "now": NOW, "data": DOCUMENT}),
         (("timeout",), {"now": now, "jids": [jid]}, {"now": NOW, "jids": WORDS}),
         (
             ("clear",),
-            {"queue": queue, "state": "waiting", "offset": 0, "now": now, "states": ["waiting", "failed"]},
-            {"queue": NAME, "state": ["", "running", "depends", "failed"], "offset": WHOLE, "now": NOW, "states": [["x"], []]},
+            {
+                "queue": queue,
+                "state": "waiting",
+                "offset": 0,
+                "now": now,
+                "states": ["waiting", "failed"],
+            },
+            {
+                "queue": NAME,
+                "state": ["", "running", "depends", "failed"],
+                "offset": WHOLE,
+                "now": NOW,
+                "states": [["x"], []],
+            },
         ),
         (("depends", "on"), a_dependent, {"jids": [*WORDS, [held]], "now": NOW}),
         (("depends", "off"), a_dependent, {"jids": WORDS, "now": NOW}),
@@ -79,7 +129,11 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
             {"queue": NEW_NAME, "group": NAME, "now": NOW, "count": WHOLE},
         ),
         (("priority",), {"jid": jid}, {"priority": PRIORITY}),
-        (("log",), {"jid": jid, "message": "m", "now": now}, {"message": NAME, "now": NOW, "data": DOCUMENT}),
+        (
+            ("log",),
+            {"jid": jid, "message": "m", "now": now},
+            {"message": NAME, "now": NOW, "data": DOCUMENT},
+        ),
         (("tag", "add"), {"jid": jid, "now": now, "tags": ["t1"]}, {"tags": NEW_WORDS, "now": NOW}),
         (("tag", "remove"), {"jid": jid, "now": now, "tags": ["t1"]}, {"tags": WORDS, "now": NOW}),
         (("tag", "get"), {"tag": "t1"}, {"tag": NAME, **bad_page}),
@@ -107,4 +161,9 @@ def malformed_calls(now: float, jid: str, worker: str, queue: str, held: str, te
         (("length",), {}, {"queue": NAME}),
         (("stats",), {"queue": queue, "date": now}, {"queue": NAME, "date": NOW}),
     ]
-    return [(words, {**given, argument: value}) for words, given, bad in plausible for argument, values in bad.items() for value in values]
+    return [
+        (words, {**given, argument: value})
+        for words, given, bad in plausible
+        for argument, values in bad.items()
+        for value in values
+    ]

@@ -11,10 +11,10 @@ people.py       People       reservations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import arguments
-from .arguments import Number, Refusal, created, refuse_unless
-from .namespace import Hash
-from .people import People
+from tests.model import arguments
+from tests.model.arguments import Number, Refusal, created, refuse_unless
+from tests.model.namespace import Hash
+from tests.model.people import People
 
 
 class Model(People):
@@ -30,12 +30,17 @@ class Model(People):
         self.clock = 0.0
 
     def call(self, command: str, /, *words: str, request: str | None = None, **given: Any) -> Any:
-        """Carry out a command; one whose `request` was answered before gets the same answer and does nothing."""
+        """Carry out a command; one whose `request` was answered before gets the same answer and
+        does nothing."""
         self.published = []
         perform: Callable[..., Any] = getattr(self, "_".join((command, *words)))
         if request is None:
             answer = perform(**given)
-            return self.shown(answer, given["worker"], given["now"]) if command == "reserve" else answer
+            return (
+                self.shown(answer, given["worker"], given["now"])
+                if command == "reserve"
+                else answer
+            )
         line, n = request.split(":")
         before, answer = self.requests.get(line, (-1, None))
         if int(n) < before:
@@ -56,22 +61,45 @@ class Model(People):
 
     def _runs(self, jid: str, worker: str) -> bool:
         """A pop that is repeated late hands out only what its caller may still run."""
-        return self.exists(jid) and self.job(jid)["state"] == "running" and self.job(jid)["worker"] == worker
+        return (
+            self.exists(jid)
+            and self.job(jid)["state"] == "running"
+            and self.job(jid)["worker"] == worker
+        )
 
     def clear(
-        self, *, queue: str, state: str, offset: Number, now: Number, states: Sequence[str], group: str = "", dry_run: Number = 0
+        self,
+        *,
+        queue: str,
+        state: str,
+        offset: Number,
+        now: Number,
+        states: Sequence[str],
+        group: str = "",
+        dry_run: Number = 0,
     ) -> dict[str, Any]:
-        """Cancel the jobs of a state, each with all that depend on it; all in one call, since a life has few."""
+        """Cancel the jobs of a state, each with all that depend on it; all in one call, since a
+        life has few."""
         known = ("waiting", "scheduled", "depends", "failed")
-        refuse_unless(state in states and set(states) <= set(known) and (state != "failed" or group != ""), "states", states)
+        refuse_unless(
+            state in states and set(states) <= set(known) and (state != "failed" or group != ""),
+            "states",
+            states,
+        )
         first, dry = arguments.whole("offset", offset), arguments.whole("dry_run", dry_run) == 1
-        listed = self.items("f", group)[::-1] if state == "failed" else self.jobs(state=state, now=now, queue=queue, count=1000)
+        listed = (
+            self.items("f", group)[::-1]
+            if state == "failed"
+            else self.jobs(state=state, now=now, queue=queue, count=1000)
+        )
         canceled, passed, kept = 0, 0, []
         for jid in listed[first:]:
             if not self.exists(jid):  # it went with one before it
                 continue
             together = self._together(jid)
-            if self.job(jid)["queue"] != queue or (self.job(jid)["state"] == "failed") != (state == "failed"):
+            if self.job(jid)["queue"] != queue or (self.job(jid)["state"] == "failed") != (
+                state == "failed"
+            ):
                 passed += 1
             elif not all(self._may_go(each, queue, states) for each in together[1:]):
                 passed += 1
@@ -86,12 +114,19 @@ class Model(People):
         """A job and all that depend on it, the nearest first."""
         found = [jid]
         for each in found:
-            found += sorted(other for other in self.dependents(each) if other not in found and self.exists(other))
+            found += sorted(
+                other
+                for other in self.dependents(each)
+                if other not in found and self.exists(other)
+            )
         return found
 
     def _may_go(self, jid: str, queue: str, states: Sequence[str]) -> bool:
         state = self.job(jid)["state"]
-        return self.job(jid)["queue"] == queue and ("waiting" if state == "stalled" else state) in states
+        return (
+            self.job(jid)["queue"] == queue
+            and ("waiting" if state == "stalled" else state) in states
+        )
 
     # Many at once: one answer for each, as if they had been called one by one
 
@@ -111,11 +146,16 @@ class Model(People):
         answers: list[str] = []
         for given in batch:
             nth = len([answer for answer in answers if answer not in arguments.REFUSALS])
-            answers += self._each(self.put, [{"delay": 0, **given}], {"queue": queue, "now": time + nth * 1e-6})
+            answers += self._each(
+                self.put, [{"delay": 0, **given}], {"queue": queue, "now": time + nth * 1e-6}
+            )
         return answers
 
-    def pop_many(self, *, worker: str, count: Number, now: Number, order: str, batch: Sequence[Hash]) -> list[str]:
-        """The jids. Only in the order of the queues: how a rotation shares out what is wanted, nothing promises."""
+    def pop_many(
+        self, *, worker: str, count: Number, now: Number, order: str, batch: Sequence[Hash]
+    ) -> list[str]:
+        """The jids. Only in the order of the queues: how a rotation shares out what is wanted,
+        nothing promises."""
         refuse_unless(order == "ordered", "order", order)
         wanted = arguments.whole("count", count)
         jids: list[str] = []
@@ -126,7 +166,11 @@ class Model(People):
         return jids
 
     def complete_many(self, *, worker: str, now: Number, batch: Sequence[Hash]) -> list[str]:
-        answers = self._each(self._complete, [{"data": "", **given} for given in batch], {"worker": worker, "now": now})
+        answers = self._each(
+            self._complete,
+            [{"data": "", **given} for given in batch],
+            {"worker": worker, "now": now},
+        )
         if "complete" in answers:
             self._prune(arguments.time(now))
         return answers

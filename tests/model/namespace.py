@@ -1,10 +1,11 @@
-"""A namespace as plain Python: every key by its real name, and the moves that several commands share."""
+"""A namespace as plain Python: every key by its real name, and the moves that several commands
+share."""
 
 import math
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
-from .arguments import Refusal
+from tests.model.arguments import Refusal
 
 Hash: TypeAlias = dict[str, Any]
 Place: TypeAlias = Literal["work", "scheduled", "locks", "depends", "recur"]
@@ -41,7 +42,11 @@ def day(time: float) -> int:
 
 def option_stored(option: str) -> str:
     """A queue's heartbeat has two names, and is stored under the one that live clients read."""
-    return f"{option.removeprefix('heartbeat-')}-heartbeat" if option.startswith("heartbeat-") else option
+    return (
+        f"{option.removeprefix('heartbeat-')}-heartbeat"
+        if option.startswith("heartbeat-")
+        else option
+    )
 
 
 class Namespace:
@@ -58,7 +63,11 @@ class Namespace:
 
     def snapshot(self) -> dict[str, Any]:
         """The keys that Redis would have: empty structures don't exist."""
-        self.keys = {key: value for key, value in self.keys.items() if value or isinstance(value, int | float)}
+        self.keys = {
+            key: value
+            for key, value in self.keys.items()
+            if value or isinstance(value, int | float)
+        }
         return self.keys
 
     # Keys
@@ -137,7 +146,8 @@ class Namespace:
     # What a job carries
 
     def append_history(self, jid: str, time: float, what: str, extra: Hash | None = None) -> None:
-        """Append an event; the first is kept for ever, and the latest up to `max-job-history` in all."""
+        """Append an event; the first is kept for ever, and the latest up to `max-job-history` in
+        all."""
         events = self.items("j", f"{jid}-history")
         whole = math.floor(time)
         event = [whole, what] if extra is None else [whole, what, extra]
@@ -205,7 +215,8 @@ class Namespace:
         self.place(queue, "scheduled")[jid] = due
 
     def file(self, jid: str, queue: str, now: float, delay: float) -> str:
-        """Put a job where it belongs: held by its dependencies, else scheduled, else waiting. Answers its state."""
+        """Put a job where it belongs: held by its dependencies, else scheduled, else waiting.
+        Answers its state."""
         job = self.job(jid)
         if self.dependencies(jid):
             job["state"] = "depends"
@@ -222,7 +233,8 @@ class Namespace:
         self.scores("queues").setdefault(queue, now)
 
     def file_as_failed(self, jid: str, group: str, message: str, now: float, worker: str) -> None:
-        """Give a job that has left its place to its failure group, and count the failure in its queue."""
+        """Give a job that has left its place to its failure group, and count the failure in its
+        queue."""
         job = self.job(jid)
         failure = {"group": group, "message": message, "when": math.floor(now), "worker": worker}
         job.update(state="failed", worker="", expires="", failure=failure)
@@ -233,7 +245,8 @@ class Namespace:
             counted[counter] = counted.get(counter, 0) + 1
 
     def leave_failures(self, jid: str) -> None:
-        """Take a failed job out of its group; its failure doesn't count as `failed` any more, where it did."""
+        """Take a failed job out of its group; its failure doesn't count as `failed` any more, where
+        it did."""
         job = self.job(jid)
         failure = job["failure"]
         group = self.items("f", failure["group"])
@@ -249,7 +262,9 @@ class Namespace:
         """The counters of that day: retries, failures, failed."""
         return self.hash("s", "stats", str(day(time)), queue)
 
-    def count_time(self, kind: Literal["wait", "run"], queue: str, now: float, value: float) -> None:
+    def count_time(
+        self, kind: Literal["wait", "run"], queue: str, now: float, value: float
+    ) -> None:
         """Add one to a day's mean and deviation, by Welford's method, and to its histogram."""
         stats = self.hash("s", kind, str(day(now)), queue)
         total, mean = stats.get("total", 0) + 1, stats.get("mean", 0.0)
@@ -260,7 +275,12 @@ class Namespace:
         if 0 <= value < 1:
             fine = f"x-ms{max(begin for begin in MILLISECONDS if begin <= value * 1000)}"
             stats[fine] = stats.get(fine, 0) + 1
-        for letter, span, limit in (("s", 1, 60), ("m", 60, 3600), ("h", 3600, DAY), ("d", DAY, math.inf)):
+        for letter, span, limit in (
+            ("s", 1, 60),
+            ("m", 60, 3600),
+            ("h", 3600, DAY),
+            ("d", DAY, math.inf),
+        ):
             if whole < limit:
                 bin_ = f"{letter}{whole // span}"
                 stats[bin_] = stats.get(bin_, 0) + 1

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from . import arguments
-from .arguments import Number, Refusal, created, document, present, refuse_unless
-from .holding import Holding
-from .namespace import TICKS, Hash, option_stored
+from tests.model import arguments
+from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
+from tests.model.holding import Holding
+from tests.model.namespace import TICKS, Hash, option_stored
 
 
 class Operating(Holding):
@@ -18,7 +18,11 @@ class Operating(Holding):
         for jid in jids:
             if not self.dependents(jid) <= set(jids):
                 raise Refusal("HELD", jid)
-        canceled = [jid for jid in dict.fromkeys(jids) if self.exists(jid) and self.job(jid)["state"] != "complete"]
+        canceled = [
+            jid
+            for jid in dict.fromkeys(jids)
+            if self.exists(jid) and self.job(jid)["state"] != "complete"
+        ]
         for jid in canceled:
             self._cancel(jid)
         return canceled
@@ -86,7 +90,9 @@ class Operating(Holding):
             self._revive(jid, time)
         return len(jids)
 
-    def revive_job(self, *, jid: str, now: Number, data: str | None = None, was: str | None = None) -> int:
+    def revive_job(
+        self, *, jid: str, now: Number, data: str | None = None, was: str | None = None
+    ) -> int:
         time = arguments.time(now)
         if data:
             document("data", data)

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from . import arguments
-from .arguments import Number, created, present, refuse_unless
-from .namespace import Hash, ascending
-from .operating import Operating
+from tests.model import arguments
+from tests.model.arguments import Number, created, present, refuse_unless
+from tests.model.namespace import Hash, ascending
+from tests.model.operating import Operating
 
 LONGEST_RESERVATION = 86400
 
 
 class People(Operating):
-    """reserve, extend, hand_over, skip, reservation. What is given back, finished or failed is released, completed or failed."""
+    """reserve, extend, hand_over, skip, reservation. What is given back, finished or failed is
+    released, completed or failed."""
 
     @staticmethod
     def _limit(limit: Number) -> float:
@@ -20,7 +21,14 @@ class People(Operating):
         return seconds
 
     def reserve(
-        self, *, queue: str, person: str, worker: str, limit: Number, now: Number, again: Number | None = None
+        self,
+        *,
+        queue: str,
+        person: str,
+        worker: str,
+        limit: Number,
+        now: Number,
+        again: Number | None = None,
     ) -> tuple[str | None, int]:
         """The jid, and how many the person skipped that wait."""
         present("queue", queue)
@@ -44,16 +52,30 @@ class People(Operating):
         return (jids[0] if jids else None), len(aside)
 
     def shown(self, answer: tuple[str | None, int], worker: str, now: Number) -> Hash:
-        """A reservation as callers see it, also when they ask again; the job may be another's by then."""
+        """A reservation as callers see it, also when they ask again; the job may be another's by
+        then."""
         jid, skipped = answer
-        has = jid is not None and self.exists(jid) and self.job(jid)["state"] == "running" and self.job(jid)["worker"] == worker
-        return {"job": self.as_json(jid) if jid is not None and has else None, "skipped": skipped, "now": arguments.time(now)}
+        has = (
+            jid is not None
+            and self.exists(jid)
+            and self.job(jid)["state"] == "running"
+            and self.job(jid)["worker"] == worker
+        )
+        return {
+            "job": self.as_json(jid) if jid is not None and has else None,
+            "skipped": skipped,
+            "now": arguments.time(now),
+        }
 
     def reservation(self, *, queue: str, worker: str, now: Number) -> Hash:
         present("queue", queue)
-        return self.shown((self._reserved(queue, present("worker", worker), arguments.time(now)), 0), worker, now)
+        return self.shown(
+            (self._reserved(queue, present("worker", worker), arguments.time(now)), 0), worker, now
+        )
 
-    def extend(self, *, jid: str, worker: str, limit: Number, now: Number, fence: Number | None = None) -> float:
+    def extend(
+        self, *, jid: str, worker: str, limit: Number, now: Number, fence: Number | None = None
+    ) -> float:
         present("jid", jid)
         created("worker", worker)
         seconds, time = self._limit(limit), arguments.time(now)
@@ -62,7 +84,16 @@ class People(Operating):
         self._bind(jid, worker, job.get("x-fence", 0), time + seconds, time)
         return time + seconds
 
-    def hand_over(self, *, jid: str, worker: str, to: str, limit: Number, now: Number, fence: Number | None = None) -> float:
+    def hand_over(
+        self,
+        *,
+        jid: str,
+        worker: str,
+        to: str,
+        limit: Number,
+        now: Number,
+        fence: Number | None = None,
+    ) -> float:
         present("jid", jid)
         present("worker", worker)
         created("to", to)
@@ -73,7 +104,9 @@ class People(Operating):
         self._transfer(jid, to, seconds, time)
         return time + seconds
 
-    def skip(self, *, jid: str, person: str, worker: str, now: Number, fence: Number | None = None) -> str:
+    def skip(
+        self, *, jid: str, person: str, worker: str, now: Number, fence: Number | None = None
+    ) -> str:
         """It goes behind those of its priority, and isn't offered to this person again."""
         present("jid", jid)
         created("person", person)
@@ -103,7 +136,14 @@ class People(Operating):
 
     def _bind(self, jid: str, worker: str, fence: int, expires: float, now: float) -> None:
         job = self.job(jid)
-        job.update({"worker": worker, "expires": expires, "x-fence": fence, "x-reserved": f"{fence:.0f} {worker}"})
+        job.update(
+            {
+                "worker": worker,
+                "expires": expires,
+                "x-fence": fence,
+                "x-reserved": f"{fence:.0f} {worker}",
+            }
+        )
         self.held_by(worker)[jid] = self.place(job["queue"], "locks")[jid] = expires
         self.scores("workers")[worker] = now
 
@@ -116,15 +156,24 @@ class People(Operating):
         fence = self.keys[self.key("x", "fence")] = self.keys.get(self.key("x", "fence"), 0) + 1
         self._bind(jid, worker, fence, now + seconds, now)
 
-    def _set_aside(self, queue: str, person: str, now: float) -> list[tuple[dict[str, float], str, Any]]:
-        """What a person skipped is out of line for a moment; what has ended needn't be remembered."""
-        skipped, work, locks = self.scores("x", "skipped", person), self.place(queue, "work"), self.place(queue, "locks")
+    def _set_aside(
+        self, queue: str, person: str, now: float
+    ) -> list[tuple[dict[str, float], str, Any]]:
+        """What a person skipped is out of line for a moment; what has ended needn't be
+        remembered."""
+        skipped, work, locks = (
+            self.scores("x", "skipped", person),
+            self.place(queue, "work"),
+            self.place(queue, "locks"),
+        )
         aside = []
         for jid in ascending(skipped):
             if jid in work:
                 aside.append((work, jid, work.pop(jid)))
             elif jid in locks and locks[jid] <= now:
                 aside.append((locks, jid, locks.pop(jid)))
-            elif jid not in locks and (not self.exists(jid) or self.job(jid)["state"] == "complete"):
+            elif jid not in locks and (
+                not self.exists(jid) or self.job(jid)["state"] == "complete"
+            ):
                 del skipped[jid]
         return aside

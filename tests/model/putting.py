@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from . import arguments
-from .arguments import Number, created, document, refuse_unless
-from .namespace import Hash
-from .recurring import DEFAULT_RETRIES, Recurring
+from tests.model import arguments
+from tests.model.arguments import Number, created, document, refuse_unless
+from tests.model.namespace import Hash
+from tests.model.recurring import DEFAULT_RETRIES, Recurring
 
 
 class Putting(Recurring):

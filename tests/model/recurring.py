@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from . import arguments
-from .arguments import Number, Refusal, created, document, present, refuse_unless
-from .namespace import Hash, ascending
-from .views import Views
+from tests.model import arguments
+from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
+from tests.model.namespace import Hash, ascending
+from tests.model.views import Views
 
 DEFAULT_RETRIES = 5
 
@@ -47,7 +47,15 @@ class Recurring(Views):
         if template:
             self.leave(jid, template["queue"], "recur")
         template.setdefault("count", 0)
-        template.update(jid=jid, klass=klass, data=data, state="recur", queue=queue, type="interval", interval=every)
+        template.update(
+            jid=jid,
+            klass=klass,
+            data=data,
+            state="recur",
+            queue=queue,
+            type="interval",
+            interval=every,
+        )
         template.update(chosen)
         template.pop("x-coalesce", None)
         if backlog is None:
@@ -72,7 +80,10 @@ class Recurring(Views):
     def recur_update(self, *, jid: str, pairs: Sequence[Any]) -> int:
         """All pairs are looked at before the first counts."""
         refuse_unless(len(pairs) > 0 and len(pairs) % 2 == 0, "pairs", pairs)
-        changes = [(key, self._template_value(key, value)) for key, value in zip(pairs[::2], pairs[1::2], strict=True)]
+        changes = [
+            (key, self._template_value(key, value))
+            for key, value in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
         template = self._template(jid)
         for key, value in changes:
             due = self.place(template["queue"], "recur")
@@ -118,7 +129,11 @@ class Recurring(Views):
         spawned = 0
         for jid in [jid for jid in ascending(due) if due[jid] <= now][:wanted]:
             template = self.hash("r", jid)
-            tick, interval, backlog = math.floor(due[jid]), template["interval"], template["backlog"]
+            tick, interval, backlog = (
+                math.floor(due[jid]),
+                template["interval"],
+                template["backlog"],
+            )
             missed = (now - tick) / interval
             if "x-coalesce" in template:
                 tick += math.floor(missed) * interval
@@ -136,8 +151,13 @@ class Recurring(Views):
         while self.exists(f"{template['jid']}-{template['count']}"):
             template["count"] += 1
         jid, queue = f"{template['jid']}-{template['count']}", template["queue"]
-        shared = {field: template[field] for field in ("klass", "data", "priority", "tags", "queue", "retries")}
-        self.hash("j", jid).update(shared, jid=jid, worker="", expires=0, time=tick, remaining=template["retries"])
+        shared = {
+            field: template[field]
+            for field in ("klass", "data", "priority", "tags", "queue", "retries")
+        }
+        self.hash("j", jid).update(
+            shared, jid=jid, worker="", expires=0, time=tick, remaining=template["retries"]
+        )
         self.job(jid)["spawned_from_jid"] = template["jid"]
         self.attach(jid, template["tags"], now)
         self.append_history(jid, tick, "put", {"q": queue})

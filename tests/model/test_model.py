@@ -1,8 +1,9 @@
-"""The model and the scripts live the same lives: after each call the replies agree, and so does every key.
+"""The model and the scripts live the same lives: after each call the replies agree, and so does
+every key.
 
-Set AIOQLESS_MODEL_LIVES (and AIOQLESS_MODEL_STEPS) to let them live more and longer lives, other ones each time; one in
-which they disagree is then cut down to what it takes, which may last minutes.
-"""
+Set AIOQLESS_MODEL_LIVES (and AIOQLESS_MODEL_STEPS) to let them live more and longer lives, other
+ones each time; one in which they disagree is then cut down to what it takes, which may last
+minutes."""
 
 import math
 import os
@@ -13,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from .arguments import REFUSALS, Refusal
-from .calling import RealScripts
-from .keyspace import differences
-from .life import Life
-from .malformed import malformed_calls
+from tests.model.arguments import REFUSALS, Refusal
+from tests.model.calling import RealScripts
+from tests.model.keyspace import differences
+from tests.model.life import Life
+from tests.model.malformed import malformed_calls
 
 LIVES = os.environ.get("AIOQLESS_MODEL_LIVES")
 STEPS = int(os.environ.get("AIOQLESS_MODEL_STEPS", "40"))
@@ -37,7 +38,9 @@ def same(expected: Any, found: Any) -> bool:
     """Equal, but for the digits that numbers lose in JSON."""
     match expected, found:
         case dict(), dict():
-            return expected.keys() == found.keys() and all(same(expected[key], found[key]) for key in expected)
+            return expected.keys() == found.keys() and all(
+                same(expected[key], found[key]) for key in expected
+            )
         case (list(), list()) | (tuple(), tuple()):
             return len(expected) == len(found) and all(map(same, expected, found))
         case bool(), _:
@@ -82,7 +85,9 @@ class Both(Life):
         assert agreed, f"{call}\n replied {found!r}\nexpected {expected!r}"
         self.take_over_the_clock()
         heard = self.real.published()
-        assert same(self.model.published, heard), f"{call}\npublished {heard!r}\n expected {self.model.published!r}"
+        assert same(self.model.published, heard), (
+            f"{call}\npublished {heard!r}\n expected {self.model.published!r}"
+        )
         different = differences(self.model.keys, self.real.keys())
         assert not different, "\n".join([call, *different])
         return expected
@@ -94,7 +99,8 @@ class Both(Life):
             self.real.redis.execute_command(kind, self.model.key(*key), *words)  # type: ignore[no-untyped-call]
 
     def take_over_the_clock(self) -> None:
-        """A queue that a call without a time made known was seen at a time that only Redis knows exactly."""
+        """A queue that a call without a time made known was seen at a time that only Redis knows
+        exactly."""
         key = self.model.key("queues")
         for queue, seen in self.model.keys.get(key, {}).items():
             if seen == self.model.clock:
@@ -109,7 +115,9 @@ def something_to_refuse(real: RealScripts) -> dict[str, Any]:
     for jid, depends in (("running", "[]"), ("j1", "[]"), ("held", '["running"]')):
         a_put = {"queue": "a", "jid": jid, "klass": "K", "data": "{}", "now": 0, "delay": 0}
         real.call("put", **a_put, depends=depends, tags='["t1"]')
-    real.call("recur", "on", queue="a", jid="r", klass="K", data="{}", now=0, interval=60, offset=60)
+    real.call(
+        "recur", "on", queue="a", jid="r", klass="K", data="{}", now=0, interval=60, offset=60
+    )
     real.call("pop", queue="a", worker="w", count=1, now=1)
     return real.keys()
 

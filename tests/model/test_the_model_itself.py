@@ -6,9 +6,9 @@ That the scripts agree with the model is tested in test_model.py.
 from hypothesis import settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
-from .cast import ALL_STATES, QUEUES
-from .choosing import Data
-from .life import Life
+from tests.model.cast import ALL_STATES, QUEUES
+from tests.model.choosing import Data
+from tests.model.life import Life
 
 
 class Alone(Life):
@@ -23,14 +23,22 @@ class Alone(Life):
         places = [(place, [place]) for place in ("scheduled", "depends")]
         places += [("work", ["waiting", "stalled"]), ("locks", ["running"])]
         filed = [
-            (jid, queue, states) for queue in QUEUES for place, states in places for jid in self.model.keys.get(f"ql:q:{queue}-{place}", ())
+            (jid, queue, states)
+            for queue in QUEUES
+            for place, states in places
+            for jid in self.model.keys.get(f"ql:q:{queue}-{place}", ())
         ]
         filed += [(jid, "", ["complete"]) for jid in self.model.keys.get("ql:completed", ())]
         for group in self.model.keys.get("ql:failures", ()):
-            filed += [(jid, self.model.job(jid)["queue"], ["failed"]) for jid in self.model.keys[f"ql:f:{group}"]]
+            filed += [
+                (jid, self.model.job(jid)["queue"], ["failed"])
+                for jid in self.model.keys[f"ql:f:{group}"]
+            ]
         for jid, queue, states in filed:
             job = self.model.job(jid)
-            assert job["queue"] == queue and job["state"] in states, f"{jid} is {job['state']} in {job['queue']}"
+            assert job["queue"] == queue and job["state"] in states, (
+                f"{jid} is {job['state']} in {job['queue']}"
+            )
         assert sorted(jid for jid, _, _ in filed) == self.jids_in(*ALL_STATES)
 
     @invariant()
@@ -40,5 +48,7 @@ class Alone(Life):
 
 
 def test_in_the_model_every_job_is_always_in_exactly_one_place() -> None:
-    few = settings(max_examples=40, stateful_step_count=40, derandomize=True, database=None, deadline=None)
+    few = settings(
+        max_examples=40, stateful_step_count=40, derandomize=True, database=None, deadline=None
+    )
     run_state_machine_as_test(Alone, settings=few)

@@ -1,15 +1,20 @@
-"""The model's reads. None of them changes a key: what is due but not yet moved is shown as waiting."""
+"""The model's reads. None of them changes a key: what is due but not yet moved is shown as
+waiting."""
 
 import math
 from typing import Any
 
-from . import arguments
-from .arguments import Number, Refusal, page, present
-from .namespace import DEFAULTS, MILLISECONDS, Namespace, ascending, day, option_stored
+from tests.model import arguments
+from tests.model.arguments import Number, Refusal, page, present
+from tests.model.namespace import DEFAULTS, MILLISECONDS, Namespace, ascending, day, option_stored
 
 WORKER_HORIZON = 8640000  # a lock further ahead than this isn't counted as a worker's job
-HISTOGRAM = [f"{letter}{n}" for letter, numbers in (("s", range(60)), ("m", range(1, 60))) for n in numbers]
-HISTOGRAM += [f"{letter}{n}" for letter, numbers in (("h", range(1, 24)), ("d", range(1, 7))) for n in numbers]
+HISTOGRAM = [
+    f"{letter}{n}" for letter, numbers in (("s", range(60)), ("m", range(1, 60))) for n in numbers
+]
+HISTOGRAM += [
+    f"{letter}{n}" for letter, numbers in (("h", range(1, 24)), ("d", range(1, 7))) for n in numbers
+]
 
 
 class Views(Namespace):
@@ -22,7 +27,10 @@ class Views(Namespace):
         job = self.job(jid)
         events = self.items("j", f"{jid}-history")
         return {
-            **{field: job[field] for field in ("jid", "klass", "state", "queue", "worker", "data", "tags")},
+            **{
+                field: job[field]
+                for field in ("jid", "klass", "state", "queue", "worker", "data", "tags")
+            },
             "tracked": jid in self.scores("tracked"),
             "priority": arguments.turned(job["priority"]),
             "retries": job["retries"],
@@ -45,7 +53,15 @@ class Views(Namespace):
     def multiget(self, *, jids: list[str]) -> list[dict[str, Any]]:
         return [self.as_json(jid) for jid in arguments.words("jids", jids) if self.exists(jid)]
 
-    def jobs(self, *, state: str, now: Number, queue: str = "", offset: Number | None = None, count: Number | None = None) -> list[str]:
+    def jobs(
+        self,
+        *,
+        state: str,
+        now: Number,
+        queue: str = "",
+        offset: Number | None = None,
+        count: Number | None = None,
+    ) -> list[str]:
         time, wanted = arguments.time(now), page(offset, count)
         if state == "complete":
             return ascending(self.scores("completed"))[::-1][wanted]
@@ -69,7 +85,9 @@ class Views(Namespace):
                 raise Refusal("BADARG", state)
         return listed[wanted]
 
-    def failed(self, *, group: str | None = None, start: Number | None = None, limit: Number | None = None) -> dict[str, Any]:
+    def failed(
+        self, *, group: str | None = None, start: Number | None = None, limit: Number | None = None
+    ) -> dict[str, Any]:
         if not group:
             return {name: len(self.items("f", name)) for name in self.members("failures")}
         jids = self.items("f", group)
@@ -99,8 +117,14 @@ class Views(Namespace):
         } | (self.totals(queue, now) if totals else {})
 
     def totals(self, queue: str, now: float) -> dict[str, Any]:
-        wait, run, counted = (self.hash("s", kind, str(day(now)), queue) for kind in ("wait", "run", "stats"))
-        return {"popped": wait.get("total", 0), "completed": run.get("total", 0), **self.counters(counted)}
+        wait, run, counted = (
+            self.hash("s", kind, str(day(now)), queue) for kind in ("wait", "run", "stats")
+        )
+        return {
+            "popped": wait.get("total", 0),
+            "completed": run.get("total", 0),
+            **self.counters(counted),
+        }
 
     def counters(self, counted: dict[str, Any]) -> dict[str, Any]:
         """Failures, and retries with their parts."""
@@ -113,12 +137,20 @@ class Views(Namespace):
         }
 
     def queues(
-        self, *, now: Number, queue: str | None = None, offset: Number | None = None, count: Number | None = None, totals: str | None = None
+        self,
+        *,
+        now: Number,
+        queue: str | None = None,
+        offset: Number | None = None,
+        count: Number | None = None,
+        totals: str | None = None,
     ) -> Any:
         time, wanted = arguments.time(now), page(offset, count, usual=1000)
         if queue:
             return self.counts(queue, time, totals)
-        return [self.counts(name, time, totals) for name in ascending(self.scores("queues"))[wanted]]
+        return [
+            self.counts(name, time, totals) for name in ascending(self.scores("queues"))[wanted]
+        ]
 
     def stats(self, *, queue: str, date: Number) -> dict[str, Any]:
         present("queue", queue)
@@ -157,14 +189,19 @@ class Views(Namespace):
                 "stalled": [jid for jid in latest if 0 <= held[jid] <= time],
             }
         return [
-            {"name": name, **{kind: len(jids) for kind, jids in self.workers(now=time, worker=name).items()}}
+            {
+                "name": name,
+                **{kind: len(jids) for kind, jids in self.workers(now=time, worker=name).items()},
+            }
             for name in ascending(seen)[::-1]
             if seen[name] > self.seen_before(time)
         ]
 
     # Tags, tracking, configuration, templates
 
-    def tag_get(self, *, tag: str, offset: Number | None = None, count: Number | None = None) -> dict[str, Any]:
+    def tag_get(
+        self, *, tag: str, offset: Number | None = None, count: Number | None = None
+    ) -> dict[str, Any]:
         jids = ascending(self.scores("t", present("tag", tag)))
         return {"total": len(jids), "jobs": jids[page(offset, count)]}
 
@@ -185,7 +222,18 @@ class Views(Namespace):
 
     def recur_get(self, *, jid: str) -> dict[str, Any] | None:
         template = self.hash("r", present("jid", jid))
-        fields = ("jid", "klass", "state", "queue", "interval", "retries", "count", "data", "tags", "backlog")
+        fields = (
+            "jid",
+            "klass",
+            "state",
+            "queue",
+            "interval",
+            "retries",
+            "count",
+            "data",
+            "tags",
+            "backlog",
+        )
         if not template:
             return None
         return {field: template[field] for field in fields} | {
@@ -199,5 +247,7 @@ class Views(Namespace):
         }
 
 
-def _shown(when: int, what: str, extra: dict[str, Any] | None = None, fraction: float = 0) -> dict[str, Any]:
+def _shown(
+    when: int, what: str, extra: dict[str, Any] | None = None, fraction: float = 0
+) -> dict[str, Any]:
     return {**(extra or {}), "what": what, "when": when + fraction}

@@ -2,9 +2,21 @@
 
 import json
 
-from .cast import ALL_STATES, AT_WORK, CHANGES, DATA, GROUPS, MESSAGE, QUEUES, TAG_LISTS, TAGS, TEMPLATES, WORKERS
-from .choosing import Choosing, Data
-from .namespace import Place
+from tests.model.cast import (
+    ALL_STATES,
+    AT_WORK,
+    CHANGES,
+    DATA,
+    GROUPS,
+    MESSAGE,
+    QUEUES,
+    TAG_LISTS,
+    TAGS,
+    TEMPLATES,
+    WORKERS,
+)
+from tests.model.choosing import Choosing, Data
+from tests.model.namespace import Place
 
 
 class Working(Choosing):
@@ -33,27 +45,47 @@ class Working(Choosing):
         queue = self.one(data, QUEUES, "queue")
         for _ in range(3):
             jid = self.free_jid(data)
-            self.do("put", queue=queue, jid=jid, klass="K", data="{}", now=self.now, delay=0, retries=1)
+            self.do(
+                "put", queue=queue, jid=jid, klass="K", data="{}", now=self.now, delay=0, retries=1
+            )
 
     def put_many(self, data: Data) -> None:
-        batch = [{"jid": self.free_jid(data), "klass": "K", "data": self.one(data, DATA, "data")} for _ in range(3)]
-        batch[1] |= self.one(data, [{"delay": 5}, {"delay": -1}, {"priority": -3, "tags": TAG_LISTS[1]}], "second")
+        batch = [
+            {"jid": self.free_jid(data), "klass": "K", "data": self.one(data, DATA, "data")}
+            for _ in range(3)
+        ]
+        batch[1] |= self.one(
+            data, [{"delay": 5}, {"delay": -1}, {"priority": -3, "tags": TAG_LISTS[1]}], "second"
+        )
         depends = json.dumps([batch[0]["jid"]])
         batch[2] |= self.one(data, [{}, {"retries": 0, "depends": depends}, {"klass": ""}], "third")
-        self.change(data, "put_many", queue=self.one(data, QUEUES, "queue"), now=self.now, batch=batch)
+        self.change(
+            data, "put_many", queue=self.one(data, QUEUES, "queue"), now=self.now, batch=batch
+        )
 
     def put_held(self, data: Data) -> None:
         """Put a job that depends on others, wherever those are."""
         jid = self.free_jid(data)
         others = [other for other in self.jids_in(*AT_WORK) if other != jid]
-        given = {"queue": self.one(data, QUEUES, "queue"), "jid": jid, "klass": "K", "data": "{}", "now": self.now}
-        self.do("put", **given | {"delay": self.one(data, [0, 5], "delay"), "depends": json.dumps(others[:2])})
+        given = {
+            "queue": self.one(data, QUEUES, "queue"),
+            "jid": jid,
+            "klass": "K",
+            "data": "{}",
+            "now": self.now,
+        }
+        self.do(
+            "put",
+            **given | {"delay": self.one(data, [0, 5], "delay"), "depends": json.dumps(others[:2])},
+        )
 
     def requeue(self, data: Data) -> None:
         jid = self.jid(data, *ALL_STATES)
         queue = self.one(data, QUEUES, "queue")
         stage = self.stage(data, jid)
-        self.change(data, "requeue", queue=queue, jid=jid, klass="L", data="[]", now=self.now, **stage)
+        self.change(
+            data, "requeue", queue=queue, jid=jid, klass="L", data="[]", now=self.now, **stage
+        )
 
     def recur(self, data: Data) -> None:
         self.change(
@@ -88,7 +120,14 @@ class Working(Choosing):
 
     def pop(self, data: Data) -> None:
         queue, worker = self.one(data, QUEUES, "queue"), self.one(data, WORKERS, "worker")
-        self.change(data, "pop", queue=queue, worker=worker, count=self.one(data, [1, 2, 3, 10], "count"), now=self.now)
+        self.change(
+            data,
+            "pop",
+            queue=queue,
+            worker=worker,
+            count=self.one(data, [1, 2, 3, 10], "count"),
+            now=self.now,
+        )
 
     def pop_late(self, data: Data) -> None:
         """Pop when the next lock has lapsed, or the next job is due."""
@@ -100,7 +139,13 @@ class Working(Choosing):
     def shift(self, data: Data) -> None:
         """A worker takes jobs and ends each in its own way, or keeps it."""
         queue, worker = self.one(data, QUEUES, "queue"), self.one(data, WORKERS, "worker")
-        for job in self.do("pop", queue=queue, worker=worker, count=self.one(data, [1, 2, 6], "count"), now=self.now):
+        for job in self.do(
+            "pop",
+            queue=queue,
+            worker=worker,
+            count=self.one(data, [1, 2, 6], "count"),
+            now=self.now,
+        ):
             self.now += self.one(data, [0, 0, 1, 61], "it took")
             run = {"jid": job["jid"], "worker": worker, "now": self.now}
             ways = ["complete", "complete", "advance", "fail", "retry", "release", "keep", "keep"]
@@ -108,7 +153,9 @@ class Working(Choosing):
                 case "complete":
                     self.do("complete", **run, queue=queue, data="")
                 case "advance":
-                    self.do("complete", **run, queue=queue, data="", next=self.one(data, QUEUES, "next"))
+                    self.do(
+                        "complete", **run, queue=queue, data="", next=self.one(data, QUEUES, "next")
+                    )
                 case "fail":
                     self.do("fail", **run, group="g1", message=MESSAGE, fence=job["fence"])
                 case "retry":
@@ -121,12 +168,16 @@ class Working(Choosing):
         batch = [{"queue": queue} for queue in self.one(data, [QUEUES, QUEUES[::-1]], "queues")]
         batch[0] |= self.one(data, [{}, {"limit": 1}, {"limit": 0}], "first")
         worker, count = self.one(data, WORKERS, "worker"), self.one(data, [0, 1, 2, 3, 10], "count")
-        self.change(data, "pop_many", worker=worker, count=count, now=self.now, order="ordered", batch=batch)
+        self.change(
+            data, "pop_many", worker=worker, count=count, now=self.now, order="ordered", batch=batch
+        )
 
     def peek(self, data: Data) -> None:
         queue, count = self.one(data, QUEUES, "queue"), self.one(data, [0, 1, 2, 10], "count")
         kinds: tuple[Place, ...] = ("locks", "scheduled", "recur")
-        due = any(score <= self.now for kind in kinds for score in self.model.place(queue, kind).values())
+        due = any(
+            score <= self.now for kind in kinds for score in self.model.place(queue, kind).values()
+        )
         # How much a later page moves, nothing promises.
         offset = None if due else self.one(data, [None, 0, 1, 2], "offset")
         self.change(data, "peek", queue=queue, count=count, now=self.now, offset=offset)
@@ -135,18 +186,30 @@ class Working(Choosing):
         self.change(data, "heartbeat", **self.run(data), data=self.one(data, [None, *DATA], "data"))
 
     def complete(self, data: Data) -> None:
-        self.change(data, "complete", **self.run_in_queue(data), data=self.one(data, ["", "", *DATA], "data"))
+        self.change(
+            data,
+            "complete",
+            **self.run_in_queue(data),
+            data=self.one(data, ["", "", *DATA], "data"),
+        )
 
     def complete_many(self, data: Data) -> None:
         runs = [self.run_in_queue(data) for _ in range(3)]
-        given = [{name: run[name] for name in ("jid", "queue", "fence") if run[name] is not None} for run in runs]
+        given = [
+            {name: run[name] for name in ("jid", "queue", "fence") if run[name] is not None}
+            for run in runs
+        ]
         given[0] |= self.one(data, [{}, {"data": "[]"}, {"data": "{"}], "first")
-        given[1] |= self.one(data, [{}, {"next": "a"}, {"next": "a", "delay": 5}, {"delay": 5}], "second")
+        given[1] |= self.one(
+            data, [{}, {"next": "a"}, {"next": "a", "delay": 5}, {"delay": 5}], "second"
+        )
         self.change(data, "complete_many", worker=runs[0]["worker"], now=self.now, batch=given)
 
     def heartbeat_many(self, data: Data) -> None:
         runs = [self.run(data) for _ in range(3)]
-        given = [{name: run[name] for name in ("jid", "fence") if run[name] is not None} for run in runs]
+        given = [
+            {name: run[name] for name in ("jid", "fence") if run[name] is not None} for run in runs
+        ]
         self.change(data, "heartbeat_many", worker=runs[0]["worker"], now=self.now, batch=given)
 
     def advance(self, data: Data) -> None:
@@ -156,11 +219,24 @@ class Working(Choosing):
 
     def fail(self, data: Data) -> None:
         text = self.one(data, [None, *DATA], "data")
-        self.change(data, "fail", **self.run(data), group=self.one(data, GROUPS, "group"), message=MESSAGE, data=text)
+        self.change(
+            data,
+            "fail",
+            **self.run(data),
+            group=self.one(data, GROUPS, "group"),
+            message=MESSAGE,
+            data=text,
+        )
 
     def retry(self, data: Data) -> None:
         said = self.one(data, [{}, {"group": "g1"}, {"group": "g1", "message": "again"}], "said")
-        self.change(data, "retry", **self.run_in_queue(data), **said, delay=self.one(data, [None, 0, 5], "delay"))
+        self.change(
+            data,
+            "retry",
+            **self.run_in_queue(data),
+            **said,
+            delay=self.one(data, [None, 0, 5], "delay"),
+        )
 
     def release(self, data: Data) -> None:
         self.change(data, "release", **self.run(data), delay=self.one(data, [None, 0, 5], "delay"))

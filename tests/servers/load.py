@@ -1,4 +1,5 @@
-"""Load on servers that die: who puts, who works, and a ledger outside of Redis of what was acknowledged and what ran."""
+"""Load on servers that die: who puts, who works, and a ledger outside of Redis of what was
+acknowledged and what ran."""
 
 from __future__ import annotations
 
@@ -20,13 +21,18 @@ class Ledger:
     """Times are of time.monotonic."""
 
     put: dict[str, float] = field(default_factory=dict)  # acknowledged
-    refused: dict[str, str] = field(default_factory=dict)  # the caller heard an error: it is there or not
+    refused: dict[str, str] = field(
+        default_factory=dict
+    )  # the caller heard an error: it is there or not
     ran: dict[str, list[float]] = field(default_factory=dict)
     killed: float = 0.0
 
     def recovered(self, times: list[float]) -> float:
-        """How long after the kill the first came that was not on its way before: the end of the longest pause."""
-        late = sorted([self.killed, *(each for each in times if each > self.killed), time.monotonic()])
+        """How long after the kill the first came that was not on its way before: the end of the
+        longest pause."""
+        late = sorted(
+            [self.killed, *(each for each in times if each > self.killed), time.monotonic()]
+        )
         _, end = max((after - before, after) for before, after in itertools.pairwise(late))
         return end - self.killed
 
@@ -52,7 +58,8 @@ class Load:
 
     @contextlib.asynccontextmanager
     async def flowing(self) -> AsyncIterator[dict[str, Ledger]]:
-        """Jobs are put and done in each namespace until the block is left; then what was put is done."""
+        """Jobs are put and done in each namespace until the block is left; then what was put is
+        done."""
         ledgers = {namespace: Ledger() for namespace in self.namespaces}
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as all_of_them:
@@ -69,10 +76,15 @@ class Load:
             ledger.ran.setdefault(job.jid, []).append(time.monotonic())
 
         settings = Settings(queues=("mail",), poll=0.1, reconnect_max=0.5)
-        async with Client(self.url, namespace=namespace, durability=self.durability) as client, contextlib.AsyncExitStack() as stack:
+        async with (
+            Client(self.url, namespace=namespace, durability=self.durability) as client,
+            contextlib.AsyncExitStack() as stack,
+        ):
             if self.works:
                 await stack.enter_async_context(Worker(client, note, settings=settings))
-            await asyncio.gather(*(self._put(client, ledger, number, stop) for number in range(self.callers)))
+            await asyncio.gather(
+                *(self._put(client, ledger, number, stop) for number in range(self.callers))
+            )
             if self.works:
                 with contextlib.suppress(AssertionError):  # what never runs is counted as lost
                     await until(lambda: not ledger.put.keys() - ledger.ran.keys())
@@ -94,7 +106,11 @@ class Load:
 async def lost(client: Client, ledger: Ledger) -> list[str]:
     """Acknowledged, never run, and not there any more."""
     missing = [jid for jid in ledger.put if jid not in ledger.ran]
-    found = {each.jid for start in range(0, len(missing), 500) for each in await client.jobs.multiget(*missing[start : start + 500])}
+    found = {
+        each.jid
+        for start in range(0, len(missing), 500)
+        for each in await client.jobs.multiget(*missing[start : start + 500])
+    }
     return [jid for jid in missing if jid not in found]
 
 

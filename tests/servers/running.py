@@ -1,4 +1,5 @@
-"""Real servers on loopback: alone, as a master with replicas and sentinels, as a Cluster. All end with the block, by their process ids."""
+"""Real servers on loopback: alone, as a master with replicas and sentinels, as a Cluster. All end
+with the block, by their process ids."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from aioqless.embedded.program import Program, find_program, program_at
+from aioqless.contrib.private_redis.server_binary import Program, find_program, program_at
 
 TESTED = "AIOQLESS_TESTED_SERVER"
 BUS = 10_000  # how far a Cluster node's bus is above its port
@@ -28,7 +29,8 @@ def free_port() -> int:
 
 
 def free_ports(count: int, offer: Callable[[], int] = free_port) -> list[int]:
-    """Ports for nodes of a Cluster, whose bus takes the port 10,000 above: no node's port is another's bus."""
+    """Ports for nodes of a Cluster, whose bus takes the port 10,000 above: no node's port is
+    another's bus."""
     found: list[int] = []
     while len(found) < count:
         port = offer()
@@ -67,14 +69,28 @@ def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:
 
 
 class Server:
-    """One process. With `tls`, the file of an authority, it takes encrypted lines alone; certificates are among the options."""
+    """One process. With `tls`, the file of an authority, it takes encrypted lines alone;
+    certificates are among the options."""
 
     def __init__(
-        self, folder: Path, *options: str, port: int | None = None, program: Program | None = None, tls: Path | None = None
+        self,
+        folder: Path,
+        *options: str,
+        port: int | None = None,
+        program: Program | None = None,
+        tls: Path | None = None,
     ) -> None:
         self.folder = folder
         self.port = port or free_port()
-        self.options: tuple[str, ...] = ("--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", *options)
+        self.options: tuple[str, ...] = (
+            "--save",
+            "",
+            "--enable-debug-command",
+            "yes",
+            "--repl-diskless-sync-delay",
+            "0",
+            *options,
+        )
         self._program = program or find_program()
         self._tls = tls
         self._process: subprocess.Popen[bytes] | None = None
@@ -93,13 +109,28 @@ class Server:
 
     def told(self, *command: Any) -> dict[str, str]:
         """The reply of INFO and its like, by name."""
-        return dict(line.split(":", 1) for line in self.ask(*command).decode().splitlines() if ":" in line)
+        return dict(
+            line.split(":", 1) for line in self.ask(*command).decode().splitlines() if ":" in line
+        )
 
     def start(self, until: Callable[[], Any] | None = None) -> Server:
         """Returns when it answers."""
-        here = ["--bind", "127.0.0.1", "--dir", str(self.folder), "--logfile", str(self.folder / "log")]
-        listens = ["--port", "0", "--tls-port", str(self.port)] if self._tls else ["--port", str(self.port)]
-        self._process = subprocess.Popen([*self._command, *here, *listens, *self.options], stdout=subprocess.DEVNULL)
+        here = [
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            str(self.folder),
+            "--logfile",
+            str(self.folder / "log"),
+        ]
+        listens = (
+            ["--port", "0", "--tls-port", str(self.port)]
+            if self._tls
+            else ["--port", str(self.port)]
+        )
+        self._process = subprocess.Popen(
+            [*self._command, *here, *listens, *self.options], stdout=subprocess.DEVNULL
+        )
         wait(until or (lambda: self.ask("PING")))
         return self
 
@@ -108,7 +139,8 @@ class Server:
         return [str(self._program.path)]
 
     def suspend(self) -> None:
-        """Stop the process until `resume`; returns when it has stopped, which takes a while on a busy machine."""
+        """Stop the process until `resume`; returns when it has stopped, which takes a while on a
+        busy machine."""
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
@@ -128,7 +160,14 @@ class Server:
 class Sentinel(Server):
     """One that watches over servers, as its configuration says."""
 
-    def __init__(self, folder: Path, conf: Sequence[str], *options: str, program: Program | None = None, tls: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        conf: Sequence[str],
+        *options: str,
+        program: Program | None = None,
+        tls: Path | None = None,
+    ) -> None:
         super().__init__(folder, program=program, tls=tls)
         self.options = options
         (folder / "sentinel.conf").write_text("\n".join([*conf, ""]))
@@ -143,9 +182,14 @@ class Watched:
 
     SERVICE = "mymaster"
 
-    def __init__(self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None
+    ) -> None:
         self._tls = tls
-        self.servers = [Server(folder / f"server{number}", *options, program=program, tls=tls) for number in range(3)]
+        self.servers = [
+            Server(folder / f"server{number}", *options, program=program, tls=tls)
+            for number in range(3)
+        ]
         master = self.servers[0].port
         conf = (
             f"sentinel monitor {self.SERVICE} 127.0.0.1 {master} 2",
@@ -153,7 +197,10 @@ class Watched:
             f"sentinel failover-timeout {self.SERVICE} 5000",
         )
         lines = options if tls else ()  # sentinels need certificates, too
-        self.sentinels = [Sentinel(folder / f"sentinel{number}", conf, *lines, program=program, tls=tls) for number in range(3)]
+        self.sentinels = [
+            Sentinel(folder / f"sentinel{number}", conf, *lines, program=program, tls=tls)
+            for number in range(3)
+        ]
 
     @property
     def url(self) -> str:
@@ -171,7 +218,12 @@ class Watched:
             server.start()
         for replica in self.servers[1:]:
             replica.ask("REPLICAOF", "127.0.0.1", self.servers[0].port)
-        wait(lambda: all(each.told("INFO", "replication").get("master_link_status") == "up" for each in self.servers[1:]))
+        wait(
+            lambda: all(
+                each.told("INFO", "replication").get("master_link_status") == "up"
+                for each in self.servers[1:]
+            )
+        )
         for sentinel in self.sentinels:
             sentinel.start()
         wait(lambda: all(self._knows(sentinel) for sentinel in self.sentinels))
@@ -194,11 +246,24 @@ class Watched:
 class Cluster:
     """Three masters with a replica each, which take over within a few seconds."""
 
-    def __init__(self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None
+    ) -> None:
         self._tls = tls
-        common = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--appendonly", "no", *options)
+        common = (
+            "--cluster-enabled",
+            "yes",
+            "--cluster-node-timeout",
+            "2000",
+            "--appendonly",
+            "no",
+            *options,
+        )
         ports = free_ports(6)
-        self.nodes = [Server(folder / f"node{port}", *common, port=port, program=program, tls=tls) for port in ports]
+        self.nodes = [
+            Server(folder / f"node{port}", *common, port=port, program=program, tls=tls)
+            for port in ports
+        ]
 
     @property
     def url(self) -> str:
@@ -216,13 +281,22 @@ class Cluster:
             node.start()
         masters, replicas = self.nodes[:3], self.nodes[3:]
         for index, node in enumerate(masters):
-            node.ask("CLUSTER", "ADDSLOTSRANGE", index * 5461, 16383 if index == 2 else index * 5461 + 5460)
+            node.ask(
+                "CLUSTER",
+                "ADDSLOTSRANGE",
+                index * 5461,
+                16383 if index == 2 else index * 5461 + 5460,
+            )
         for number, node in enumerate(self.nodes, 1):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number)
         for node in self.nodes[1:]:
             self.nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", node.port)
         ids = [self.id_of(node) for node in masters]
-        wait(lambda: all(node.told("CLUSTER", "INFO")["cluster_known_nodes"] == "6" for node in self.nodes))
+        wait(
+            lambda: all(
+                node.told("CLUSTER", "INFO")["cluster_known_nodes"] == "6" for node in self.nodes
+            )
+        )
         for replica, master in zip(replicas, ids, strict=True):
             wait(lambda replica=replica, master=master: replica.ask("CLUSTER", "REPLICATE", master))
         wait(self.stands)
@@ -237,7 +311,10 @@ class Cluster:
 
     def stands(self) -> bool:
         up = all(node.told("CLUSTER", "INFO")["cluster_state"] == "ok" for node in self.nodes)
-        return up and all(node.told("INFO", "replication").get("master_link_status") == "up" for node in self.nodes[3:])
+        return up and all(
+            node.told("INFO", "replication").get("master_link_status") == "up"
+            for node in self.nodes[3:]
+        )
 
     def owner(self, slot: int) -> Server:
         """The node that has a slot, as those say that answer."""

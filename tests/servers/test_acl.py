@@ -12,12 +12,12 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless import Client, Fail, Job, NewJob, Next, Retry, Settings, Worker, chain, job
-from aioqless.acl import ROLES, user
-from aioqless.archive.stream import Archive
-from aioqless.people import Desk
-from aioqless.people.reservation import Reservation
-from aioqless.scripts.compose import compose
-from aioqless.scripts.header import command_names
+from aioqless.client.archive.stream import Archive
+from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks.reservation import Reservation
+from aioqless.store.acl import ROLES, user
+from aioqless.store.composer import compose
+from aioqless.store.header import command_names
 from tests.conftest import Until
 from tests.lua.test_bad_input import every_form
 from tests.server import OwnServer
@@ -50,19 +50,27 @@ def as_a(server: OwnServer, namespace: str, root: Client) -> ByRole:
     """A client of the user with a role."""
 
     def as_a(role: str) -> Client:
-        return Client(server.url.replace("redis://", f"redis://{role}:{quote(PASSWORD, safe='')}@"), namespace=namespace)
+        return Client(
+            server.url.replace("redis://", f"redis://{role}:{quote(PASSWORD, safe='')}@"),
+            namespace=namespace,
+        )
 
     return as_a
 
 
 def test_every_command_belongs_to_a_role() -> None:
-    assert set(command_names()) - set().union(*ROLES.values()) == {"intake"}  # which takes from keys of other systems, whatever they are
+    assert set(command_names()) - set().union(*ROLES.values()) == {
+        "intake"
+    }  # which takes from keys of other systems, whatever they are
     assert set().union(*ROLES.values()) <= set(command_names())
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_role_may_call_each_form_of_each_of_its_scripts(as_a: ByRole, root: Client, role: str) -> None:
-    """Whatever it answers. What scripts do in all their stories is tried by `AIOQLESS_LEAST=1 pytest tests/lua`."""
+async def test_a_role_may_call_each_form_of_each_of_its_scripts(
+    as_a: ByRole, root: Client, role: str
+) -> None:
+    """Whatever it answers. What scripts do in all their stories is tried by `AIOQLESS_LEAST=1
+    pytest tests/lua`."""
     called = set()
     async with as_a(role) as client:
         for form in every_form():
@@ -71,7 +79,9 @@ async def test_a_role_may_call_each_form_of_each_of_its_scripts(as_a: ByRole, ro
                 await root.queue("mail").put("Greet", jid="a", tags=["x"])
                 keys = [f"{client.namespace}:q:{key}" for key in form.keys]
                 try:
-                    await client.redis.eval(compose(name, client.namespace).text, len(keys), *keys, *form.argv())  # type: ignore[misc]
+                    await client.redis.eval(
+                        compose(name, client.namespace).text, len(keys), *keys, *form.argv()
+                    )  # type: ignore[misc]
                 except exceptions.ResponseError as refused:
                     assert "permission" not in str(refused).lower(), (name, form.word, refused)
     assert called == ROLES[role]
@@ -92,22 +102,45 @@ async def test_a_dashboard_may_mend_whatever_check_finds(as_a: ByRole, root: Cli
 def test_a_line_has_the_hash_of_a_password_and_patterns_of_its_namespace_alone() -> None:
     line = user("producer", "{mail*}", "s3cret", "app")
     assert line.startswith("user app reset on #") and "s3cret" not in line
-    assert all(word.lstrip("~&%R").startswith("{mail\\*}") for word in line.split() if word[0] in "~&%")
+    assert all(
+        word.lstrip("~&%R").startswith("{mail\\*}") for word in line.split() if word[0] in "~&%"
+    )
     with pytest.raises(ValueError, match="there is no role 'boss'; there are producer, worker"):
         user("boss", "ql", "x")
 
 
 async def test_lines_make_an_acl_file_that_redis_loads(server: OwnServer, root: Client) -> None:
-    users = {each["username"]: each for each in [await root.redis.acl_getuser(role) | {"username": role} for role in ROLES]}
+    users = {
+        each["username"]: each
+        for each in [await root.redis.acl_getuser(role) | {"username": role} for role in ROLES]
+    }
     assert all("on" in users[role]["flags"] for role in ROLES)
 
 
-async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(as_a: ByRole, root: Client) -> None:
+async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(
+    as_a: ByRole, root: Client
+) -> None:
     async with as_a("producer") as client:
         mail = client.queue("mail")
-        await mail.put("Greet", {"n": 1}, jid="a", tags=["x"], priority=-1, delay=0, retries=2, unique="one", limit_key="k", limit=3)
+        await mail.put(
+            "Greet",
+            {"n": 1},
+            jid="a",
+            tags=["x"],
+            priority=-1,
+            delay=0,
+            retries=2,
+            unique="one",
+            limit_key="k",
+            limit=3,
+        )
         assert await mail.put("Greet", jid="again", unique="one") == "a"
-        await mail.put_many([NewJob("Greet", jid="b", depends=["a"]), NewJob("Greet", jid="c", delay=10, on_failed="cancel")])
+        await mail.put_many(
+            [
+                NewJob("Greet", jid="b", depends=["a"]),
+                NewJob("Greet", jid="c", delay=10, on_failed="cancel"),
+            ]
+        )
         await mail.put_flow(chain(NewJob("Greet", jid="d"), NewJob("Greet", jid="e")))
         await mail.requeue(NewJob("Greet", jid="c"))
         recurring = await mail.recur("Greet", every=60, jid="r")
@@ -127,7 +160,9 @@ async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(as
     assert await root.check() == []
 
 
-async def test_a_worker_can_do_all_that_workers_do(as_a: ByRole, root: Client, until: Until) -> None:
+async def test_a_worker_can_do_all_that_workers_do(
+    as_a: ByRole, root: Client, until: Until
+) -> None:
     ended: list[str] = []
 
     @job(klass="Through", keep_result=60)
@@ -162,10 +197,14 @@ async def test_a_worker_can_do_all_that_workers_do(as_a: ByRole, root: Client, u
     await root.config.set("mail-max-concurrency", "50")
     async with as_a("worker") as client:
         settings = Settings(queues=("mail", "post", "default"), poll=0.05)
-        async with Worker(client, through, onward, again, wrong, every, cron, settings=settings, name="mailer"):
+        async with Worker(
+            client, through, onward, again, wrong, every, cron, settings=settings, name="mailer"
+        ):
             mail = root.queue("mail")
             for number in range(5):
-                await mail.put("Through", jid=f"t{number}", limit_key="t", limit=2, unique=f"u{number}")
+                await mail.put(
+                    "Through", jid=f"t{number}", limit_key="t", limit=2, unique=f"u{number}"
+                )
             for klass in ("Onward", "Again", "Wrong"):
                 await mail.put(klass, jid=klass, retries=3)
             await mail.put("Through", jid="last", depends=["Onward", "Again"])
@@ -182,8 +221,15 @@ async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
     await failing.fail("typo", "x")
     async with as_a("dashboard") as client:
         mail = client.queue("mail")
-        assert (await mail.counts())["waiting"] == 2 and await client.queues() and await client.workers.counts()
-        assert await client.jobs.failed() == {"typo": 1} and (await client.jobs.failed_in("typo"))[0] == 1
+        assert (
+            (await mail.counts())["waiting"] == 2
+            and await client.queues()
+            and await client.workers.counts()
+        )
+        assert (
+            await client.jobs.failed() == {"typo": 1}
+            and (await client.jobs.failed_in("typo"))[0] == 1
+        )
         await mail.stats()
         await mail.peek()
         await mail.pause()
@@ -201,9 +247,16 @@ async def test_a_reader_can_look_at_everything(as_a: ByRole, root: Client) -> No
     await root.queue("mail").put("Greet", jid="a", tags=["x"])
     async with as_a("reader") as client:
         found = await client.jobs.get("a")
-        assert found and found.tags == ["x"] and await client.queues() and await client.workers.counts() == []
+        assert (
+            found
+            and found.tags == ["x"]
+            and await client.queues()
+            and await client.workers.counts() == []
+        )
         await client.queue("mail").stats()
-        assert await client.queue("mail").jobs("waiting") == ["a"] and await client.jobs.failed() == {}
+        assert (
+            await client.queue("mail").jobs("waiting") == ["a"] and await client.jobs.failed() == {}
+        )
         async with client.events.all() as events:
             await root.queue("mail").put("Greet", jid="b")
             assert (await anext(events)).jid == "b"
@@ -284,13 +337,17 @@ OF_ROLE = {
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_what_is_not_its_part_is_refused(as_a: ByRole, root: Client, namespace: str, role: str) -> None:
+async def test_what_is_not_its_part_is_refused(
+    as_a: ByRole, root: Client, namespace: str, role: str
+) -> None:
     async with as_a(role) as client:
         await client.redis.ping()
         for made in (*EVERYBODY, *OF_ROLE[role]):
             with pytest.raises(exceptions.RedisError) as refused:
                 await made(client.redis, namespace)
-            assert any(said in str(refused.value) for said in ("permissions", "can't run", "can't access")), (made.__name__, refused.value)
+            assert any(
+                said in str(refused.value) for said in ("permissions", "can't run", "can't access")
+            ), (made.__name__, refused.value)
         with pytest.raises(exceptions.NoPermissionError):
             async with client.redis.pubsub() as pubsub:
                 await pubsub.subscribe("other:log")
@@ -300,7 +357,9 @@ async def test_what_is_not_its_part_is_refused(as_a: ByRole, root: Client, names
 
 
 @pytest.mark.parametrize("role", ["producer", "dashboard", "reader", "archiver"])
-async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(as_a: ByRole, root: Client, role: str) -> None:
+async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(
+    as_a: ByRole, root: Client, role: str
+) -> None:
     await root.queue("mail").put("Greet", jid="a")
     before = await root.scripts("get", jid="a")
     async with as_a(role) as client:
@@ -310,7 +369,9 @@ async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(as_a:
     assert [each.jid for each in await root.queue("mail").pop()] == ["a"]
 
 
-async def test_a_wrong_password_or_user_is_told_at_once_without_it(server: OwnServer, root: Client) -> None:
+async def test_a_wrong_password_or_user_is_told_at_once_without_it(
+    server: OwnServer, root: Client
+) -> None:
     for who in ("worker:wrong", "nobody:wrong"):
         async with Client(server.url.replace("redis://", f"redis://{who}@")) as client:
             with pytest.raises(exceptions.AuthenticationError) as told:

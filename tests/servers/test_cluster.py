@@ -1,4 +1,5 @@
-"""A Cluster of three masters with replicas: namespaces are spread over them, and go on when a master dies or their slot moves."""
+"""A Cluster of three masters with replicas: namespaces are spread over them, and go on when a
+master dies or their slot moves."""
 
 from __future__ import annotations
 
@@ -10,14 +11,13 @@ from typing import Any
 import pytest
 
 from aioqless import AioqlessError, Client, Job, Settings, Worker, job
-from aioqless.embedded.program import is_older
-from aioqless.replies import Moving
-from aioqless.servers.cluster import hash_tag, slot_of
+from aioqless.contrib.private_redis.server_binary import is_older
+from aioqless.redis.cluster import hash_tag, slot_of
+from aioqless.redis.error_replies import Moving
 from tests.conftest import Until
-
-from .load import Ledger, Load, lost
-from .load import until as eventually
-from .running import Cluster, Server, free_ports, server_at_hand
+from tests.servers.load import Ledger, Load, lost
+from tests.servers.load import until as eventually
+from tests.servers.running import Cluster, Server, free_ports, server_at_hand
 
 SPREAD = ("{a}", "{b}", "{c}")  # one on each master
 
@@ -40,7 +40,12 @@ async def found_well(cluster: Cluster, ledgers: dict[str, Ledger]) -> None:
 async def flow(load: Load, ledgers: dict[str, Ledger], jobs: int) -> None:
     """Until so many more were put in each namespace."""
     before = {namespace: len(ledger.put) for namespace, ledger in ledgers.items()}
-    await eventually(lambda: all(len(ledger.put) >= before[namespace] + jobs for namespace, ledger in ledgers.items()), 30)
+    await eventually(
+        lambda: all(
+            len(ledger.put) >= before[namespace] + jobs for namespace, ledger in ledgers.items()
+        ),
+        30,
+    )
 
 
 async def test_namespaces_are_spread_over_the_nodes_each_whole_on_one(cluster: Cluster) -> None:
@@ -52,20 +57,31 @@ async def test_namespaces_are_spread_over_the_nodes_each_whole_on_one(cluster: C
             assert await client.check() == []
 
 
-async def test_a_namespace_without_a_hash_tag_is_refused_with_the_name_that_would_do(cluster: Cluster) -> None:
+async def test_a_namespace_without_a_hash_tag_is_refused_with_the_name_that_would_do(
+    cluster: Cluster,
+) -> None:
     for namespace in ("ql", "a{}b", "a{b", "}a{"):
-        with pytest.raises(ValueError, match="has no hash tag: in a Redis Cluster all its keys must be on one node, so name it "):
+        with pytest.raises(
+            ValueError,
+            match="has no hash tag: in a Redis Cluster all its keys must be on one node, so name it ",
+        ):
             Client(cluster.url, namespace=namespace)
 
 
 async def test_a_url_of_one_server_does_not_do_for_a_cluster(cluster: Cluster) -> None:
-    elsewhere = next(node for node in cluster.nodes[:3] if node is not cluster.owner(slot_of("{a}")))
+    elsewhere = next(
+        node for node in cluster.nodes[:3] if node is not cluster.owner(slot_of("{a}"))
+    )
     async with Client(f"redis://{elsewhere.address}", namespace="{a}") as client:
-        with pytest.raises(AioqlessError, match=r"is a node of a Cluster.*begin its URL with redis\+cluster://"):
+        with pytest.raises(
+            AioqlessError, match=r"is a node of a Cluster.*begin its URL with redis\+cluster://"
+        ):
             await client.queue("mail").put("Greet")
 
 
-async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(cluster: Cluster, until: Until) -> None:
+async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(
+    cluster: Cluster, until: Until
+) -> None:
     ran: list[float] = []
 
     @job(klass="Greet")
@@ -84,7 +100,9 @@ async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(cluster: 
 
 @pytest.mark.parametrize("node", [0, 1, 2, 3])
 async def test_any_node_leads_to_the_one_with_the_namespace(cluster: Cluster, node: int) -> None:
-    async with Client(f"redis+cluster://127.0.0.1:1,{cluster.nodes[node].address}", namespace="{c}") as client:
+    async with Client(
+        f"redis+cluster://127.0.0.1:1,{cluster.nodes[node].address}", namespace="{c}"
+    ) as client:
         assert await client.queue("mail").length() == 0
 
 
@@ -92,9 +110,12 @@ async def test_any_node_leads_to_the_one_with_the_namespace(cluster: Cluster, no
 
 
 @pytest.mark.skipif(
-    server_at_hand().name == "redis-server" or is_older(server_at_hand().version, "9.0.0"), reason="only Valkey can, from 9.0"
+    server_at_hand().name == "redis-server" or is_older(server_at_hand().version, "9.0.0"),
+    reason="only Valkey can, from 9.0",
 )
-async def test_a_slot_that_moves_in_one_step_takes_its_namespace_along_under_load(cluster: Cluster) -> None:
+async def test_a_slot_that_moves_in_one_step_takes_its_namespace_along_under_load(
+    cluster: Cluster,
+) -> None:
     slot = slot_of("{a}")
     old = cluster.owner(slot)
     new = next(node for node in cluster.nodes[:3] if node is not old)
@@ -107,8 +128,11 @@ async def test_a_slot_that_moves_in_one_step_takes_its_namespace_along_under_loa
     await found_well(cluster, ledgers)
 
 
-async def test_a_slot_that_moves_key_by_key_pauses_its_namespace_by_itself(cluster: Cluster) -> None:
-    """Half of the keys are there, half here: the servers answer ASK, which is not followed, so no script meets that."""
+async def test_a_slot_that_moves_key_by_key_pauses_its_namespace_by_itself(
+    cluster: Cluster,
+) -> None:
+    """Half of the keys are there, half here: the servers answer ASK, which is not followed, so no
+    script meets that."""
     slot = slot_of("{c}")
     old = cluster.owner(slot)
     new = next(node for node in cluster.nodes[:3] if node is not old)
@@ -155,7 +179,9 @@ class Move:
 # A master dies. This comes last, for the Cluster is another one afterwards.
 
 
-async def test_a_namespace_goes_on_within_15_s_when_its_master_is_killed_under_load_and_others_feel_nothing(cluster: Cluster) -> None:
+async def test_a_namespace_goes_on_within_15_s_when_its_master_is_killed_under_load_and_others_feel_nothing(
+    cluster: Cluster,
+) -> None:
     load = Load(cluster.url, SPREAD, callers=5)
     slots = {namespace: cluster.owner(slot_of(namespace)) for namespace in SPREAD}
     dying = slots["{b}"]
@@ -180,6 +206,9 @@ def test_the_bus_of_no_node_takes_the_port_of_another() -> None:
     assert free_ports(2, lambda: next(offered)) == [32_001, 32_003]
 
 
-@pytest.mark.parametrize(("name", "tag"), [("{a}", "a"), ("x{ab}c{d}", "ab"), ("{a}b}", "a"), ("ql", ""), ("{}a", ""), ("{a", "")])
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [("{a}", "a"), ("x{ab}c{d}", "ab"), ("{a}b}", "a"), ("ql", ""), ("{}a", ""), ("{a", "")],
+)
 def test_the_hash_tag_is_what_stands_in_the_first_braces(name: str, tag: str) -> None:
     assert hash_tag(name) == tag

@@ -7,8 +7,20 @@ from typing import Any
 
 import pytest
 
-from aioqless import AioqlessError, Client, Fail, Job, NewJob, Next, QueueFull, Retry, Settings, Worker, job
-from aioqless.worker.eviction import check_eviction
+from aioqless import (
+    AioqlessError,
+    Client,
+    Fail,
+    Job,
+    NewJob,
+    Next,
+    QueueFull,
+    Retry,
+    Settings,
+    Worker,
+    job,
+)
+from aioqless.worker.redis_checks import check_eviction
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, lines
@@ -26,7 +38,9 @@ async def fill(client: Client, megabytes: int) -> int:
     count = 0
     with pytest.raises(QueueFull):
         while True:
-            await client.queue("mail").put_many(NewJob(kinds[(count + n) % 5], {"padding": PADDING}, retries=1) for n in range(100))
+            await client.queue("mail").put_many(
+                NewJob(kinds[(count + n) % 5], {"padding": PADDING}, retries=1) for n in range(100)
+            )
             count += 100
     with pytest.raises(QueueFull):
         while True:
@@ -35,7 +49,9 @@ async def fill(client: Client, megabytes: int) -> int:
     return count
 
 
-async def test_a_redis_at_its_limit_is_drained_by_a_worker_to_the_last_job(own_server: OwnServer, lines: Lines, until: Until) -> None:
+async def test_a_redis_at_its_limit_is_drained_by_a_worker_to_the_last_job(
+    own_server: OwnServer, lines: Lines, until: Until
+) -> None:
     async with Client(own_server.url) as client:
         refused = 0
 
@@ -69,7 +85,11 @@ async def test_a_redis_at_its_limit_is_drained_by_a_worker_to_the_last_job(own_s
         settings = Settings(queues=("mail", "post"), concurrency=50, burst=True)
         await Worker(client, through, onward, again, wrong, long, settings=settings).run()
         counts = {queue["name"]: queue for queue in await client.queues()}
-        assert all(not counts[name][state] for name in ("mail", "post") for state in ("waiting", "running", "scheduled", "stalled"))
+        assert all(
+            not counts[name][state]
+            for name in ("mail", "post")
+            for state in ("waiting", "running", "scheduled", "stalled")
+        )
         assert refused > 0 and not lines.of("job.refused") and not lines.of("worker.crashed")
         assert set(await client.jobs.failed()) == {"wrong"}
         assert await client.check() == []
@@ -91,7 +111,8 @@ async def test_a_put_may_wait_until_there_is_memory(own_server: OwnServer) -> No
         with pytest.raises(QueueFull, match="maxmemory"):
             await client.queue("mail").put_many([NewJob("A"), NewJob("B")], wait=0.05)
         waiting = asyncio.gather(
-            client.queue("mail").put("A", jid="a", wait=30), client.queue("mail").put_many([NewJob("B", jid="b")], wait=30)
+            client.queue("mail").put("A", jid="a", wait=30),
+            client.queue("mail").put_many([NewJob("B", jid="b")], wait=30),
         )
         await asyncio.sleep(0)
         await client.redis.config_set("maxmemory", 0)
@@ -101,25 +122,34 @@ async def test_a_put_may_wait_until_there_is_memory(own_server: OwnServer) -> No
 # A Redis that makes room by itself
 
 
-async def test_a_redis_that_deletes_keys_is_refused_at_the_start(own_server: OwnServer, lines: Lines) -> None:
+async def test_a_redis_that_deletes_keys_is_refused_at_the_start(
+    own_server: OwnServer, lines: Lines
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None: ...
 
     async with Client(own_server.url) as client:
         await client.redis.config_set("maxmemory-policy", "allkeys-lru")
-        with pytest.raises(AioqlessError, match=r"Redis has maxmemory-policy allkeys-lru: .* it deletes keys, and with them jobs"):
+        with pytest.raises(
+            AioqlessError,
+            match=r"Redis has maxmemory-policy allkeys-lru: .* it deletes keys, and with them jobs",
+        ):
             await Worker(client, greet).run()
         assert not lines.of("worker.eviction_allowed")
         await Worker(client, greet, settings=Settings(allow_eviction=True, burst=True)).run()
         assert lines.of("worker.eviction_allowed", policy="allkeys-lru", level="warning")
 
 
-async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(own_server: OwnServer, lines: Lines) -> None:
+async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(
+    own_server: OwnServer, lines: Lines
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None: ...
 
     async with Client(own_server.url) as client:
-        await client.redis.execute_command("ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all", "-info")
+        await client.redis.execute_command(
+            "ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all", "-info"
+        )
     async with Client(own_server.url.replace("redis://", "redis://ann:secret@")) as client:
         worker = Worker(client, greet)
         await check_eviction(client.scripts, worker._outage, lambda: False, allowed=False)
@@ -129,7 +159,9 @@ async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(own_se
 # A queue that is as long as it may be
 
 
-async def test_a_put_into_a_full_queue_waits_until_a_worker_has_made_room(client: Client, until: Until) -> None:
+async def test_a_put_into_a_full_queue_waits_until_a_worker_has_made_room(
+    client: Client, until: Until
+) -> None:
     ran: list[str] = []
 
     @job(klass="Greet")
@@ -140,7 +172,9 @@ async def test_a_put_into_a_full_queue_waits_until_a_worker_has_made_room(client
     await client.config.set("mail-max-length", 10)
     jids = [f"j{number}" for number in range(100)]
     putting = asyncio.gather(*(mail.put("Greet", jid=jid, wait=30) for jid in jids[:50]))
-    many = asyncio.create_task(mail.put_many([NewJob("Greet", jid=jid) for jid in jids[50:]], wait=30))
+    many = asyncio.create_task(
+        mail.put_many([NewJob("Greet", jid=jid) for jid in jids[50:]], wait=30)
+    )
     await until(mail.length)
     assert await mail.length() == 10 and not putting.done()
     async with Worker(client, greet, settings=Settings(queues=("mail",), poll=0.05)):
@@ -153,7 +187,9 @@ async def test_a_put_that_waited_in_vain_is_refused_and_nothing_was_put(client: 
     mail = client.queue("mail")
     await client.config.set("mail-max-length", 1)
     await mail.put("Greet")
-    with pytest.raises(QueueFull, match=r"put: the queue holds as many jobs as it may \(.*queue 'mail'") as refused:
+    with pytest.raises(
+        QueueFull, match=r"put: the queue holds as many jobs as it may \(.*queue 'mail'"
+    ) as refused:
         await mail.put("Greet", jid="late", wait=0.1)
     assert refused.value.detail["limit"] == 1
     with pytest.raises(ExceptionGroup) as group:

@@ -12,13 +12,12 @@ from redis import exceptions
 from redis.credentials import CredentialProvider
 
 from aioqless import Client, Job, Settings, Worker, job, redis_url
-from aioqless.client import address
-from aioqless.servers import place_of
-from aioqless.servers.address import Address, shown
+from aioqless.client import url as address
+from aioqless.redis import place_of
+from aioqless.redis.address import Address, shown
 from tests.conftest import Until
-
-from .certificates import Authority
-from .running import Cluster, Server, Watched
+from tests.servers.certificates import Authority
+from tests.servers.running import Cluster, Server, Watched
 
 ODD = "p@ss/w:rd #é%?&[]+ '\"\\"
 
@@ -31,14 +30,25 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def encrypted(authority: Authority, *more: str, host: str = "localhost") -> tuple[str, ...]:
     """What a server that takes only encrypted lines is started with."""
     certificate, key = authority.issue(f"server of {host}", host=host)
-    files = ("--tls-ca-cert-file", str(authority.ca), "--tls-cert-file", str(certificate), "--tls-key-file", str(key))
+    files = (
+        "--tls-ca-cert-file",
+        str(authority.ca),
+        "--tls-cert-file",
+        str(certificate),
+        "--tls-key-file",
+        str(key),
+    )
     return (*files, *more)
 
 
 @pytest.fixture(scope="module")
 def tls(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that wants to see its clients' certificates."""
-    server = Server(tmp_path_factory.mktemp("tls"), *encrypted(authority, "--tls-auth-clients", "yes"), tls=authority.ca)
+    server = Server(
+        tmp_path_factory.mktemp("tls"),
+        *encrypted(authority, "--tls-auth-clients", "yes"),
+        tls=authority.ca,
+    )
     certificate, key = authority.issue("prober")
     server.start(lambda: server.ask("PING", ssl_certfile=str(certificate), ssl_keyfile=str(key)))
     yield server
@@ -48,7 +58,9 @@ def tls(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def url_of(tls: Server, authority: Authority, host: str = "localhost", **options: object) -> str:
     certificate, key = authority.issue("client")
     said = {"ssl_ca_certs": authority.ca, "ssl_certfile": certificate, "ssl_keyfile": key} | options
-    return f"rediss://{host}:{tls.port}?" + "&".join(f"{name}={quote(str(value))}" for name, value in said.items() if value is not None)
+    return f"rediss://{host}:{tls.port}?" + "&".join(
+        f"{name}={quote(str(value))}" for name, value in said.items() if value is not None
+    )
 
 
 async def works(client: Client, until: Until) -> None:
@@ -82,7 +94,9 @@ async def test_a_key_may_have_a_password(tls: Server, authority: Authority) -> N
         assert "p%20w" not in str(client.where)
 
 
-async def test_a_server_of_an_unknown_authority_is_refused(tls: Server, authority: Authority, tmp_path: Path) -> None:
+async def test_a_server_of_an_unknown_authority_is_refused(
+    tls: Server, authority: Authority, tmp_path: Path
+) -> None:
     other = Authority(tmp_path, "other authority")
     async with Client(url_of(tls, authority, ssl_ca_certs=other.ca)) as client:
         with pytest.raises(exceptions.ConnectionError, match="certificate verify failed"):
@@ -92,7 +106,9 @@ async def test_a_server_of_an_unknown_authority_is_refused(tls: Server, authorit
         assert await client.queue("mail").put("Greet")
 
 
-async def test_a_server_by_another_name_is_refused_unless_names_do_not_count(authority: Authority, tmp_path: Path) -> None:
+async def test_a_server_by_another_name_is_refused_unless_names_do_not_count(
+    authority: Authority, tmp_path: Path
+) -> None:
     options = encrypted(authority, "--tls-auth-clients", "no", host="elsewhere.example")
     server = Server(tmp_path, *options, tls=authority.ca)
     server.start(lambda: server.ask("PING", ssl_check_hostname=False))
@@ -106,7 +122,9 @@ async def test_a_server_by_another_name_is_refused_unless_names_do_not_count(aut
         server.kill()
 
 
-async def test_a_client_without_a_certificate_is_refused_where_one_is_wanted(tls: Server, authority: Authority) -> None:
+async def test_a_client_without_a_certificate_is_refused_where_one_is_wanted(
+    tls: Server, authority: Authority
+) -> None:
     async with Client(url_of(tls, authority, ssl_certfile=None, ssl_keyfile=None)) as client:
         with pytest.raises(exceptions.ConnectionError):
             await client.queue("mail").length()
@@ -115,7 +133,10 @@ async def test_a_client_without_a_certificate_is_refused_where_one_is_wanted(tls
 @pytest.mark.parametrize(
     ("option", "why"),
     [
-        ("ssl_ca_certs=/nowhere/ca.crt", r"can't be used \(ssl_ca_certs /nowhere/ca.crt\): No such file"),
+        (
+            "ssl_ca_certs=/nowhere/ca.crt",
+            r"can't be used \(ssl_ca_certs /nowhere/ca.crt\): No such file",
+        ),
         ("ssl_certfile=/dev/null", r"can't be used \(ssl_certfile /dev/null\)"),
         ("ssl_cert_reqs=maybe", "must be required, optional or none, not 'maybe'"),
         ("ssl_ca_cert=/ca.crt", "has the option 'ssl_ca_cert', which is none of"),
@@ -132,8 +153,14 @@ async def test_a_plain_line_to_an_encrypted_server_is_told(tls: Server) -> None:
             await client.queue("mail").length()
 
 
-async def test_sentinels_and_servers_behind_encrypted_lines_lead_on(authority: Authority, tmp_path: Path, until: Until) -> None:
-    with Watched(tmp_path, *encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes"), tls=authority.ca) as watched:
+async def test_sentinels_and_servers_behind_encrypted_lines_lead_on(
+    authority: Authority, tmp_path: Path, until: Until
+) -> None:
+    with Watched(
+        tmp_path,
+        *encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes"),
+        tls=authority.ca,
+    ) as watched:
         url = f"{watched.url}?ssl_ca_certs={authority.ca}"
         async with Client(url) as client:
             await works(client, until)
@@ -142,12 +169,18 @@ async def test_sentinels_and_servers_behind_encrypted_lines_lead_on(authority: A
         async with Client(f"{url}&sentinel_password={quote(ODD, safe='')}") as client:
             assert await client.queue("mail").put("Greet")
         async with Client(url, patience=0) as client:
-            with pytest.raises(exceptions.ConnectionError, match=r"can't find Redis by .*Authentication required"):
+            with pytest.raises(
+                exceptions.ConnectionError, match=r"can't find Redis by .*Authentication required"
+            ):
                 await client.queue("mail").length()
 
 
-async def test_a_cluster_behind_encrypted_lines_leads_on(authority: Authority, tmp_path: Path, until: Until) -> None:
-    options = encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes")
+async def test_a_cluster_behind_encrypted_lines_leads_on(
+    authority: Authority, tmp_path: Path, until: Until
+) -> None:
+    options = encrypted(
+        authority, "--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes"
+    )
     with Cluster(tmp_path, *options, tls=authority.ca) as cluster:
         async with Client(f"{cluster.url}?ssl_ca_certs={authority.ca}", namespace="{a}") as client:
             await works(client, until)
@@ -159,7 +192,9 @@ async def test_a_cluster_behind_encrypted_lines_leads_on(authority: Authority, t
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[Server]:
     """A server with a user of odd characters, and a socket."""
-    server = Server(tmp_path / "a server", "--unixsocket", str(tmp_path / "a server" / "redis.sock"))
+    server = Server(
+        tmp_path / "a server", "--unixsocket", str(tmp_path / "a server" / "redis.sock")
+    )
     server.start()
     server.ask("ACL", "SETUSER", "ann:é@x", "reset", "on", f">{ODD}", "~*", "&*", "+@all")
     server.ask("CONFIG", "SET", "requirepass", ODD)
@@ -168,7 +203,9 @@ def guarded(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("user", [None, "ann:é@x"])
-async def test_a_password_may_have_any_characters(guarded: Server, until: Until, user: str | None) -> None:
+async def test_a_password_may_have_any_characters(
+    guarded: Server, until: Until, user: str | None
+) -> None:
     async with Client(redis_url("127.0.0.1", guarded.port, username=user, password=ODD)) as client:
         await works(client, until)
         assert ODD not in str(client.where) and quote(ODD, safe="") not in str(client.where)
@@ -188,7 +225,10 @@ async def test_a_socket_is_a_way_to_redis_with_a_password_or_without(
 
 async def test_a_socket_that_is_not_there_is_told() -> None:
     async with Client("unix:///nowhere/redis.sock") as client:
-        with pytest.raises(exceptions.ConnectionError, match=r"can't connect to Redis at unix:///nowhere/redis.sock"):
+        with pytest.raises(
+            exceptions.ConnectionError,
+            match=r"can't connect to Redis at unix:///nowhere/redis.sock",
+        ):
             await client.queue("mail").length()
 
 
@@ -201,12 +241,19 @@ async def test_a_socket_that_is_not_there_is_told() -> None:
         ("redis://h", "server", (("h", 6379),), ""),
         ("redis://h:1/2", "server", (("h", 1),), ""),
         ("unix:///a/b.sock", "server", ("/a/b.sock",), ""),
-        ("redis+sentinel://a,b:1,[::1]:2/my%20master", "sentinel", (("a", 26379), ("b", 1), ("::1", 2)), "my master"),
+        (
+            "redis+sentinel://a,b:1,[::1]:2/my%20master",
+            "sentinel",
+            (("a", 26379), ("b", 1), ("::1", 2)),
+            "my master",
+        ),
         ("redis+sentinel://u:p%40@a/m/3?sentinel_password=s", "sentinel", (("a", 26379),), "m"),
         ("rediss+cluster://u:p@a:1,b", "cluster", (("a", 1), ("b", 6379)), ""),
     ],
 )
-def test_a_url_says_what_is_there_and_how_to_come_in(url: str, kind: str, endpoints: tuple[object, ...], service: str) -> None:
+def test_a_url_says_what_is_there_and_how_to_come_in(
+    url: str, kind: str, endpoints: tuple[object, ...], service: str
+) -> None:
     read = Address.of(url)
     assert (read.kind, read.endpoints, read.service) == (kind, endpoints, service)
     assert (read.tls is not None) == url.startswith("rediss")
@@ -232,15 +279,30 @@ def test_each_host_of_several_is_greeted_with_the_same() -> None:
         ("redis://h?db=-1", "db in the URL of Redis must be 0 or more, not -1"),
         ("redis://h?db=1&db=2", "must give the option 'db' one value, not 2"),
         ("redis://h?socket_timeout=", "must give the option 'socket_timeout' one value, not none"),
-        ("redis://h?socket_connect_timeout=0", "socket_connect_timeout in the URL of Redis 0.0 must be finite and no less than 0.001"),
+        (
+            "redis://h?socket_connect_timeout=0",
+            "socket_connect_timeout in the URL of Redis 0.0 must be finite and no less than 0.001",
+        ),
         ("redis://h?protocol=3", r"must be 2 \(RESP2\), not 3"),
-        ("redis://h?max_connections=5", "'max_connections', which does nothing here: a client has one connection for all calls"),
+        (
+            "redis://h?max_connections=5",
+            "'max_connections', which does nothing here: a client has one connection for all calls",
+        ),
         ("redis://h?timeout=5", "'timeout', which does nothing here: socket_timeout is"),
         ("redis://h?retry_on_timeout=true", "'retry_on_timeout', which does nothing here"),
         ("redis://h?health_check_interval=5", "'health_check_interval', which does nothing here"),
-        ("redis://h?ssl_ca_certs=ca.crt", "'ssl_ca_certs', which does nothing in a URL that begins with redis://"),
-        ("redis://h?sentinel_password=x", "'sentinel_password', which does nothing in a URL that begins with redis://"),
-        ("unix:///a?socket_keepalive=true", "'socket_keepalive', which does nothing in a URL that begins with unix://"),
+        (
+            "redis://h?ssl_ca_certs=ca.crt",
+            "'ssl_ca_certs', which does nothing in a URL that begins with redis://",
+        ),
+        (
+            "redis://h?sentinel_password=x",
+            "'sentinel_password', which does nothing in a URL that begins with redis://",
+        ),
+        (
+            "unix:///a?socket_keepalive=true",
+            "'socket_keepalive', which does nothing in a URL that begins with unix://",
+        ),
         ("redis://h?path=/a", "'path', which is none of"),
     ],
 )
@@ -250,7 +312,10 @@ def test_a_url_that_cannot_be_is_refused(url: str, why: str) -> None:
 
 
 def test_a_provider_and_a_password_are_not_both_taken() -> None:
-    with pytest.raises(ValueError, match="has a username or a password, and there are credentials: give one of them"):
+    with pytest.raises(
+        ValueError,
+        match="has a username or a password, and there are credentials: give one of them",
+    ):
         Client("redis://:secret@h", credentials=CredentialProvider())
 
 
@@ -260,11 +325,21 @@ def test_a_url_may_name_the_protocol_that_is_spoken() -> None:
 
 def test_a_url_is_shown_without_any_password() -> None:
     url = "rediss+sentinel://ann:s3cret@a,b/m?sentinel_password=s3cret&ssl_password=s3cret&db=1"
-    assert shown(url) == "rediss+sentinel://ann:***@a,b/m?sentinel_password=***&ssl_password=***&db=1"
-    assert "s3cret" not in str(place_of(url).address) and "s3cret" not in repr(place_of(url).address)
+    assert (
+        shown(url) == "rediss+sentinel://ann:***@a,b/m?sentinel_password=***&ssl_password=***&db=1"
+    )
+    assert "s3cret" not in str(place_of(url).address) and "s3cret" not in repr(
+        place_of(url).address
+    )
 
 
-def test_the_environment_gives_a_password_to_several_hosts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_gives_a_password_to_several_hosts_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
     found = address.found("redis+sentinel://a:1,b:2/m")
-    assert found and Address.of(found).login == {"password": ODD} and len(Address.of(found).endpoints) == 2
+    assert (
+        found
+        and Address.of(found).login == {"password": ODD}
+        and len(Address.of(found).endpoints) == 2
+    )

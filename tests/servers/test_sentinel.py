@@ -12,16 +12,17 @@ import pytest
 from redis import exceptions
 
 from aioqless import AioqlessError, Client, Durability, NotDurable
-from aioqless.servers import place_of
+from aioqless.redis import place_of
 from tests.conftest import Until
 from tests.server import OwnServer
+from tests.servers.failover import killed_under_load
+from tests.servers.load import Load
+from tests.servers.running import Watched
 
-from .failover import killed_under_load
-from .load import Load
-from .running import Watched
 
-
-async def test_workers_and_callers_go_on_within_15_s_when_the_master_is_killed_under_load(tmp_path: Path) -> None:
+async def test_workers_and_callers_go_on_within_15_s_when_the_master_is_killed_under_load(
+    tmp_path: Path,
+) -> None:
     with Watched(tmp_path) as watched:
         came = await killed_under_load(watched, Load(watched.url))
     assert came["put again after"] < 15 and came["ran again after"] < 15
@@ -29,9 +30,13 @@ async def test_workers_and_callers_go_on_within_15_s_when_the_master_is_killed_u
     assert came["put"] >= 1_000
 
 
-async def test_what_a_replica_must_have_is_not_lost_even_if_replicas_were_behind_when_the_master_died(tmp_path: Path) -> None:
+async def test_what_a_replica_must_have_is_not_lost_even_if_replicas_were_behind_when_the_master_died(
+    tmp_path: Path,
+) -> None:
     with Watched(tmp_path) as watched:
-        load = Load(watched.url, durability=Durability(replicas=1, timeout=5), size=20_000, works=False)
+        load = Load(
+            watched.url, durability=Durability(replicas=1, timeout=5), size=20_000, works=False
+        )
         came = await killed_under_load(watched, load, stall=0.8, jobs=300)
     assert came["lost"] == 0 and came["put"] >= 600
 
@@ -59,9 +64,17 @@ async def test_a_master_that_hangs_is_left_for_the_one_that_took_over(tmp_path: 
 @contextlib.asynccontextmanager
 async def saying(epoch: int, port: int) -> AsyncIterator[str]:
     """A sentinel that knows of so many fail-overs, and of this master."""
-    told = ["ip", "127.0.0.1", "port", "9999", "config-epoch", str(epoch)]  # in a fail-over, still the address of the former master
+    told = [
+        "ip",
+        "127.0.0.1",
+        "port",
+        "9999",
+        "config-epoch",
+        str(epoch),
+    ]  # in a fail-over, still the address of the former master
     replies = "".join(
-        f"*{len(texts)}\r\n" + "".join(f"${len(each)}\r\n{each}\r\n" for each in texts) for texts in (told, ["127.0.0.1", str(port)])
+        f"*{len(texts)}\r\n" + "".join(f"${len(each)}\r\n{each}\r\n" for each in texts)
+        for texts in (told, ["127.0.0.1", str(port)])
     )
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -76,27 +89,43 @@ async def saying(epoch: int, port: int) -> AsyncIterator[str]:
 
 async def test_the_sentinel_that_knows_of_the_latest_fail_over_is_believed() -> None:
     async with saying(3, 1111) as old, saying(12, 2222) as new, saying(4, 3333) as older:
-        assert await place_of(f"redis+sentinel://{old},{new},{older}/m").find() == ("127.0.0.1", 2222)
+        assert await place_of(f"redis+sentinel://{old},{new},{older}/m").find() == (
+            "127.0.0.1",
+            2222,
+        )
 
 
 async def test_a_sentinel_that_is_not_there_is_done_without() -> None:
     async with saying(3, 1111) as there:
-        assert await place_of(f"redis+sentinel://127.0.0.1:1,{there}/m").find() == ("127.0.0.1", 1111)
+        assert await place_of(f"redis+sentinel://127.0.0.1:1,{there}/m").find() == (
+            "127.0.0.1",
+            1111,
+        )
 
 
 async def test_no_sentinel_is_told_with_their_addresses() -> None:
     async with Client("redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster", patience=0) as client:
-        with pytest.raises(exceptions.ConnectionError, match=r"can't find Redis by redis\+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster"):
+        with pytest.raises(
+            exceptions.ConnectionError,
+            match=r"can't find Redis by redis\+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster",
+        ):
             await client.queue("mail").length()
 
 
 async def test_a_service_that_no_sentinel_knows_is_refused_by_name(own_server: OwnServer) -> None:
-    async with Client(f"redis+sentinel://127.0.0.1:{own_server.port}/mymaster") as client:  # a server that is no sentinel
-        with pytest.raises(AioqlessError, match=r"no sentinel of .* tells of the service 'mymaster': .*unknown command"):
+    async with Client(
+        f"redis+sentinel://127.0.0.1:{own_server.port}/mymaster"
+    ) as client:  # a server that is no sentinel
+        with pytest.raises(
+            AioqlessError,
+            match=r"no sentinel of .* tells of the service 'mymaster': .*unknown command",
+        ):
             await client.queue("mail").length()
 
 
-async def test_a_server_that_is_a_replica_is_not_taken_for_the_master(own_server: OwnServer) -> None:
+async def test_a_server_that_is_a_replica_is_not_taken_for_the_master(
+    own_server: OwnServer,
+) -> None:
     async with Client(own_server.url) as client, saying(1, own_server.port) as sentinel:
         await client.redis.replicaof("127.0.0.1", 1)
         async with Client(f"redis+sentinel://{sentinel}/m", patience=0) as led:
@@ -111,12 +140,17 @@ async def test_a_server_that_is_a_replica_is_not_taken_for_the_master(own_server
 
 async def test_a_write_that_too_few_have_is_told_and_is_done(own_server: OwnServer) -> None:
     async with Client(own_server.url, durability=Durability(replicas=1, timeout=0.05)) as client:
-        with pytest.raises(NotDurable, match=r"it is done, but 0 of 1 replicas have it after 0\.05 s: a fail-over now may lose it"):
+        with pytest.raises(
+            NotDurable,
+            match=r"it is done, but 0 of 1 replicas have it after 0\.05 s: a fail-over now may lose it",
+        ):
             await client.queue("mail").put("Greet", jid="a")
         assert await client.queue("mail").jobs("waiting") == ["a"]
 
 
-async def test_waiting_for_replicas_holds_up_nobody_else(own_server: OwnServer, until: Until) -> None:
+async def test_waiting_for_replicas_holds_up_nobody_else(
+    own_server: OwnServer, until: Until
+) -> None:
     async with Client(own_server.url) as client:
         await client.queue("mail").put("Greet", jid="first")  # so that the server knows the script
     async with Client(own_server.url, durability=Durability(replicas=1, timeout=1)) as client:
@@ -137,7 +171,9 @@ async def test_a_refusal_is_raised_as_such_whoever_has_what(own_server: OwnServe
             await client.queue("mail").put("Greet", jid="a")
 
 
-async def test_a_server_without_waitaof_refuses_what_it_cannot_promise(own_server: OwnServer) -> None:
+async def test_a_server_without_waitaof_refuses_what_it_cannot_promise(
+    own_server: OwnServer,
+) -> None:
     async with Client(own_server.url, durability=Durability(replicas=0, disk=True)) as client:
         version = (await client.redis.info("server"))["redis_version"]
         if version >= "7.2":

@@ -1,4 +1,5 @@
-"""Mixed load for as long as one likes: nothing may grow. `nox -s soak`, and a minute of it among the tests.
+"""Mixed load for as long as one likes: nothing may grow. `nox -s soak`, and a minute of it among
+the tests.
 
 jobs.py      the handlers
 load.py      all that clients do, again and again

@@ -18,7 +18,9 @@ OPENING, CLOSING = "<!-- soak -->\n", "<!-- /soak -->"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="nox -s soak --", description="Mixed load; nothing may grow.")
+    parser = argparse.ArgumentParser(
+        prog="nox -s soak --", description="Mixed load; nothing may grow."
+    )
     parser.add_argument("--minutes", type=float, default=60)
     minutes = parser.parse_args().minutes
     soaked = asyncio.run(soak(minutes * 60, warm=min(150, minutes * 20), every=max(1, minutes / 4)))
@@ -33,7 +35,9 @@ def table(soaked: Soaked) -> str:
     lines = ["| | first third | last third | highest |", "|---|---|---|---|"]
     for gauge in GAUGES:
         readings: list[Any] = [reading[gauge.name] / gauge.unit for reading in soaked.readings]
-        lines.append(f"| {gauge.name} | {' | '.join(f'{value:,.1f}' for value in (*thirds(readings), max(readings)))} |")
+        lines.append(
+            f"| {gauge.name} | {' | '.join(f'{value:,.1f}' for value in (*thirds(readings), max(readings)))} |"
+        )
     lasted = f"{soaked.jobs:,} jobs in {soaked.seconds / 60:.0f} minutes"
     about = f"*{datetime.now(UTC):%Y-%m-%d}: {lasted}; medians of {len(soaked.readings)} readings.*"
     return "\n".join([*lines, "", about]) + "\n"

@@ -15,7 +15,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Gauge:
-    """One thing that is read again and again: it may end higher than it began by a share of it, and so much more."""
+    """One thing that is read again and again: it may end higher than it began by a share of it, and
+    so much more."""
 
     name: str
     unit: float
@@ -26,7 +27,11 @@ class Gauge:
         """What is wrong with the readings: the last third, beside the first."""
         before, after = thirds(readings)
         most = before * (1 + self.share) + self.more
-        return f"{self.name} grew from {before / self.unit:.1f} to {after / self.unit:.1f}" if after > most else None
+        return (
+            f"{self.name} grew from {before / self.unit:.1f} to {after / self.unit:.1f}"
+            if after > most
+            else None
+        )
 
 
 MIB = 1024.0 * 1024

@@ -1,4 +1,5 @@
-"""All that clients do, again and again: put, delay, retry, fail, depend, recur, cancel, tag, look, read results."""
+"""All that clients do, again and again: put, delay, retry, fail, depend, recur, cancel, tag, look,
+read results."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ import time
 from aioqless import AioqlessError, Client, NewJob, chain, group
 
 HOWS = ("plain", "retry", "next", "fail")
-# Seconds from round to round, each of some thirty jobs. A busy machine keeps up: were it slower, what is kept for seconds would grow when
-# the machine has time again.
+# Seconds from round to round, each of some thirty jobs. A busy machine keeps up: were it slower,
+# what is kept for seconds would grow when the machine has time again.
 EVERY = 0.2
 
 
@@ -21,9 +22,22 @@ async def load(client: Client, seconds: float, chance: random.Random) -> int:
     end = time.monotonic() + seconds
     while (began := time.monotonic()) < end:
         await queue.put_many(_job(chance) for _ in range(20))
-        await queue.put("soak.thread", {"how": "plain"}, delay=chance.uniform(0, 1), tags=[f"tag-{chance.randrange(20)}"])
-        await queue.put("soak.act", {"how": "plain"}, unique=f"key-{chance.randrange(50)}", limit_key="narrow", limit=3)
-        flow = await queue.put_flow(chain(_job(chance, "plain"), group(_job(chance, "after"), _job(chance, "after"))))
+        await queue.put(
+            "soak.thread",
+            {"how": "plain"},
+            delay=chance.uniform(0, 1),
+            tags=[f"tag-{chance.randrange(20)}"],
+        )
+        await queue.put(
+            "soak.act",
+            {"how": "plain"},
+            unique=f"key-{chance.randrange(50)}",
+            limit_key="narrow",
+            limit=3,
+        )
+        flow = await queue.put_flow(
+            chain(_job(chance, "plain"), group(_job(chance, "after"), _job(chance, "after")))
+        )
         gone = await queue.put("soak.act", {"how": "plain"}, delay=600)
         await client.jobs.cancel(gone)
         jobs += 26
@@ -60,4 +74,8 @@ async def _look(client: Client) -> None:
 
 
 def _job(chance: random.Random, how: str | None = None) -> NewJob:
-    return NewJob("soak.act", {"how": how or chance.choice(HOWS)}, tags=["soak"] if chance.random() < 0.2 else None)
+    return NewJob(
+        "soak.act",
+        {"how": how or chance.choice(HOWS)},
+        tags=["soak"] if chance.random() < 0.2 else None,
+    )

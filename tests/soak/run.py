@@ -1,4 +1,5 @@
-"""A soak: a worker's process, a client that does all sorts of things, and gauges that are read meanwhile."""
+"""A soak: a worker's process, a client that does all sorts of things, and gauges that are read
+meanwhile."""
 
 from __future__ import annotations
 
@@ -60,10 +61,26 @@ async def soak(seconds: float, warm: float, every: float) -> Soaked:
 
 @contextmanager
 def _worker(url: str, log: Path) -> Iterator[int]:
-    command = [sys.executable, "-m", "aioqless", "worker", "tests.soak.jobs", "-q", "soak", "-q", "soaked", "--url", url]
+    command = [
+        sys.executable,
+        "-m",
+        "aioqless",
+        "worker",
+        "tests.soak.jobs",
+        "-q",
+        "soak",
+        "-q",
+        "soaked",
+        "--url",
+        url,
+    ]
     with log.open("wb") as lines:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        process = subprocess.Popen([*command, "--log-level", "error"], stderr=lines, env=environment)
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)
+        }
+        process = subprocess.Popen(
+            [*command, "--log-level", "error"], stderr=lines, env=environment
+        )
     try:
         yield process.pid
     finally:

@@ -18,5 +18,8 @@ async def test_memory_descriptors_and_keys_stay_as_they_are_under_mixed_load() -
 def test_what_grows_is_found(gauge: Gauge) -> None:
     flat = [{each.name: 1000.0 * each.unit for each in GAUGES} for _ in range(30)]
     assert growth(flat) == []
-    growing = [reading | {gauge.name: reading[gauge.name] * (1 + number / 10)} for number, reading in enumerate(flat)]
+    growing = [
+        reading | {gauge.name: reading[gauge.name] * (1 + number / 10)}
+        for number, reading in enumerate(flat)
+    ]
     assert len(growth(growing)) == 1

@@ -1,4 +1,5 @@
-"""What is ready is worked off, in order; time moves when it is told to; what happens is waited for."""
+"""What is ready is worked off, in order; time moves when it is told to; what happens is waited
+for."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def fresh() -> None:
     order.clear()
 
 
-async def test_jobs_are_drained_one_after_the_other_with_those_they_put(aioqless_client: Client) -> None:
+async def test_jobs_are_drained_one_after_the_other_with_those_they_put(
+    aioqless_client: Client,
+) -> None:
     async with aioqless_client as client:
         queue = client.queue("default")
         await queue.put(step.data(name="a", then="d"))
@@ -37,7 +40,9 @@ async def test_jobs_are_drained_one_after_the_other_with_those_they_put(aioqless
         assert await queue.length() == 0
 
 
-async def test_what_is_delayed_runs_when_the_clock_has_moved(aioqless_client: Client, aioqless_clock: Clock) -> None:
+async def test_what_is_delayed_runs_when_the_clock_has_moved(
+    aioqless_client: Client, aioqless_clock: Clock
+) -> None:
     async with aioqless_client as client:
         await client.queue("default").put(step.data(name="later"), delay=3600)
         await client.queue("default").put(step.data(name="flaky"))
@@ -51,7 +56,9 @@ async def test_what_is_delayed_runs_when_the_clock_has_moved(aioqless_client: Cl
         assert order == ["flaky", "flaky", "later"]
 
 
-async def test_a_recurring_job_comes_as_often_as_the_clock_says(aioqless_client: Client, aioqless_clock: Clock) -> None:
+async def test_a_recurring_job_comes_as_often_as_the_clock_says(
+    aioqless_client: Client, aioqless_clock: Clock
+) -> None:
     async with aioqless_client as client:
         await client.queue("default").recur(step, {"name": "tick"}, every=60)
         for _ in range(3):
@@ -74,5 +81,7 @@ async def test_what_happens_is_waited_for(aioqless_client: Client) -> None:
     async with aioqless_client as client, heard(client) as events, Worker(client, step):
         jid = await client.queue("default").put(step.data(name="a"))
         assert (await events.of("completed", jid)).more["queue"] == "default"
-        with pytest.raises(AssertionError, match=f"no failed .* what happened was put {jid}, completed {jid}"):
+        with pytest.raises(
+            AssertionError, match=f"no failed .* what happened was put {jid}, completed {jid}"
+        ):
             await events.of("failed", patience=0.05)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import GIVEN, AioqlessError, Fail, InvalidData, Job, Next, Retry, job
-from aioqless.retrying import RetryPolicy, fixed
+from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.testing import perform
 from aioqless.worker.outcome import Again, Complete, Failed
 
@@ -48,7 +48,9 @@ async def test_a_run_comes_to_what_a_worker_would_store() -> None:
     [(2, Again(30)), (3, Failed("refused", "no money")), (4, None)],
 )
 async def test_what_a_handler_decides_is_the_outcome(invoice: int, outcome: object) -> None:
-    assert (await perform(charge.data(invoice=invoice), resources={Pool: Pool()})).outcome == outcome
+    assert (
+        await perform(charge.data(invoice=invoice), resources={Pool: Pool()})
+    ).outcome == outcome
 
 
 async def test_an_error_fails_the_job_or_is_retried_by_the_policy() -> None:
@@ -70,7 +72,9 @@ async def test_a_plain_function_is_performed_too() -> None:
 
 async def test_what_needs_redis_says_so() -> None:
     ended = await perform(charge.data(invoice=5), resources={Pool: Pool()})
-    assert isinstance(ended.error, AioqlessError) and "has no Redis to requeue on" in str(ended.error)
+    assert isinstance(ended.error, AioqlessError) and "has no Redis to requeue on" in str(
+        ended.error
+    )
 
 
 async def test_what_is_missing_is_refused() -> None:

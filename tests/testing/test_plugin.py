@@ -44,6 +44,18 @@ def test_is_later(aioqless_client, aioqless_clock):
 
 def test_the_fixtures_are_there_without_any_plugin_for_asyncio(tmp_path: Path) -> None:
     (tmp_path / "test_somebodys.py").write_text(SOMEBODYS, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:asyncio", "-p", "no:cacheprovider", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:valkey",
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path),
+    ]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "3 passed" in ended.stdout, ended.stdout

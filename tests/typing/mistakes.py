@@ -1,4 +1,5 @@
-"""Jobs put rightly, and wrongly on the lines that say so: what type checkers must find, and nothing else."""
+"""Jobs put rightly, and wrongly on the lines that say so: what type checkers must find, and nothing
+else."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ async def put(client: Client) -> None:
 
 async def recur(client: Client) -> None:
     mail = client.queue("mail")
-    await mail.recur(resize.data(path="a.png"), cron="0 9 * * mon-fri", timezone="Europe/Paris", jid="nightly")
+    await mail.recur(
+        resize.data(path="a.png"), cron="0 9 * * mon-fri", timezone="Europe/Paris", jid="nightly"
+    )
     await mail.recur(resize, {"path": "a.png"}, every=3600, backlog=3)
     await mail.recur(resize.data(path="a.png"), evry=3600)  # wrong: no such option
     await mail.recur(resize.data(path="a.png"), every="1h")  # wrong: not a number

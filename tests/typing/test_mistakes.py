@@ -9,11 +9,17 @@ import sys
 from pathlib import Path
 
 MISTAKES = Path(__file__).with_name("mistakes.py")
-WRONG = {number for number, line in enumerate(MISTAKES.read_text("utf-8").splitlines(), 1) if "# wrong:" in line}
+WRONG = {
+    number
+    for number, line in enumerate(MISTAKES.read_text("utf-8").splitlines(), 1)
+    if "# wrong:" in line
+}
 
 
 def printed(*command: str) -> str:
-    return subprocess.run([sys.executable, "-m", *command, str(MISTAKES)], capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        [sys.executable, "-m", *command, str(MISTAKES)], capture_output=True, text=True, check=False
+    ).stdout
 
 
 def test_mypy_finds_each_mistake_and_nothing_else(tmp_path: Path) -> None:
@@ -23,8 +29,21 @@ def test_mypy_finds_each_mistake_and_nothing_else(tmp_path: Path) -> None:
 
 def test_pyright_finds_each_mistake_and_nothing_else(tmp_path: Path) -> None:
     project = tmp_path / "pyrightconfig.json"
-    settings = {"typeCheckingMode": "standard", "include": [str(MISTAKES)], "extraPaths": [str(MISTAKES.parents[2])]}
+    settings = {
+        "typeCheckingMode": "standard",
+        "include": [str(MISTAKES)],
+        "extraPaths": [str(MISTAKES.parents[2])],
+    }
     project.write_text(json.dumps(settings), "utf-8")
-    output = printed("basedpyright", "--outputjson", "--level", "error", "--project", str(project), "--pythonpath", sys.executable).strip()
+    output = printed(
+        "basedpyright",
+        "--outputjson",
+        "--level",
+        "error",
+        "--project",
+        str(project),
+        "--pythonpath",
+        sys.executable,
+    ).strip()
     found = json.loads(output)["generalDiagnostics"]
     assert {each["range"]["start"]["line"] + 1 for each in found} == WRONG, found

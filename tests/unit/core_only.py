@@ -1,4 +1,5 @@
-"""Python as it is where aioqless is installed without any extra: `python -m tests.unit.core_only modules`, or the words of a command.
+"""Python as it is where aioqless is installed without any extra: `python -m tests.unit.core_only
+modules`, or the words of a command.
 
 AIOQLESS_HIDDEN in the environment names the modules that aren't installed there.
 """
@@ -17,7 +18,7 @@ from types import ModuleType
 
 from packaging.requirements import Requirement
 
-from .source import FILES, name_of
+from tests.unit.source import FILES, name_of
 
 
 def distributions(name: str, *extras: str) -> set[str]:
@@ -28,7 +29,9 @@ def distributions(name: str, *extras: str) -> set[str]:
         name, extras = todo.pop()
         found.add(_normal(name))
         for requirement in map(Requirement, requires(name) or ()):
-            wanted = not requirement.marker or any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+            wanted = not requirement.marker or any(
+                requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+            )
             if wanted and (_normal(requirement.name) not in found or requirement.extras):
                 todo.append((requirement.name, tuple(requirement.extras)))
     return found
@@ -36,7 +39,10 @@ def distributions(name: str, *extras: str) -> set[str]:
 
 def owners() -> dict[str, set[str]]:
     """The distributions that bring each module at the top of what is installed here."""
-    return {module: {_normal(name) for name in names} for module, names in packages_distributions().items()}
+    return {
+        module: {_normal(name) for name in names}
+        for module, names in packages_distributions().items()
+    }
 
 
 def _normal(name: str) -> str:
@@ -49,23 +55,30 @@ class Absent(MetaPathFinder):
     def __init__(self, hidden: set[str]) -> None:
         self._hidden = hidden
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name.partition(".")[0] in self._hidden:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 
 
 def missing() -> Iterator[tuple[str, str, str, str]]:
-    """Each module of the package that can't be imported: its name, the extra that its error names, the module that is missing, and the
-    error."""
+    """Each module of the package that can't be imported: its name, the extra that its error names,
+    the module that is missing, and the error."""
     from aioqless import MissingExtra
 
     for name in ("aioqless" + f".{name_of(file)}" * bool(name_of(file)) for file in FILES):
-        if name not in ("aioqless.__main__", "aioqless.embedded.__main__"):
+        if name not in ("aioqless.__main__", "aioqless.contrib.private_redis.__main__"):
             try:
                 importlib.import_module(name)
             except ImportError as error:
-                yield name, error.extra if isinstance(error, MissingExtra) else "", str(error.name), str(error)
+                yield (
+                    name,
+                    error.extra if isinstance(error, MissingExtra) else "",
+                    str(error.name),
+                    str(error),
+                )
 
 
 def main() -> None:
@@ -73,7 +86,7 @@ def main() -> None:
     if sys.argv[1:] == ["modules"]:
         print(json.dumps(list(missing())))
     else:
-        from aioqless.cli import main as command
+        from aioqless.cli.main import main as command
 
         command()
 

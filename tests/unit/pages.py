@@ -39,7 +39,9 @@ def spans(page: Path) -> list[str]:
 
 def code(page: Path) -> Iterator[str]:
     """All code on the page, but for that of browsers."""
-    yield from (block for language, block in _BLOCK.findall(page.read_text("utf-8")) if language != "js")
+    yield from (
+        block for language, block in _BLOCK.findall(page.read_text("utf-8")) if language != "js"
+    )
     yield from spans(page)
 
 
@@ -52,7 +54,11 @@ def anchors(page: Path) -> set[str]:
 def links(page: Path) -> list[tuple[str, str]]:
     """The page's links to files: path, and anchor or nothing."""
     found = re.findall(r"\]\(([^)\s]+)\)", _SPAN.sub("", prose(page)))
-    return [(path, anchor) for path, _, anchor in (link.partition("#") for link in found) if "://" not in path]
+    return [
+        (path, anchor)
+        for path, _, anchor in (link.partition("#") for link in found)
+        if "://" not in path
+    ]
 
 
 def command_lines(page: Path) -> list[str]:
@@ -63,4 +69,6 @@ def command_lines(page: Path) -> list[str]:
 
 def commands_named(page: Path) -> list[str]:
     """Calls of it within sentences, where arguments are left out."""
-    return [call[1] for span in spans(page) if (call := re.match(r"(?:python -m )?aioqless (.+)", span))]
+    return [
+        call[1] for span in spans(page) if (call := re.match(r"(?:python -m )?aioqless (.+)", span))
+    ]

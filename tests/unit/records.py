@@ -6,7 +6,7 @@ from typing import Any
 
 from aioqless import Job
 from aioqless.handlers import Handler, Handlers
-from aioqless.scripts import NoScripts
+from aioqless.store import NoScripts
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
 
@@ -26,4 +26,7 @@ def job_of(**fields: Any) -> Job[Any]:
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:
     """What a job with these data comes to."""
-    return await perform(Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60), Handlers([handler]))
+    return await perform(
+        Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60),
+        Handlers([handler]),
+    )

@@ -12,7 +12,8 @@ LUA = sorted((PACKAGE / "lua").rglob("*.lua"))
 
 
 def name_of(file: Path) -> str:
-    """A module by its name within the package: `worker.run`; a package's own file by the package's."""
+    """A module by its name within the package: `worker.run`; a package's own file by the
+    package's."""
     parts = file.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

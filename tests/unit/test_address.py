@@ -26,14 +26,24 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"host": "redis.internal", "port": 6380, "db": 2}, "redis://redis.internal:6380/2"),
         ({"host": "::1"}, "redis://[::1]:6379/0"),
         ({"password": "s3cret", "tls": True}, "rediss://:s3cret@localhost:6379/0"),
-        ({"username": "ann", "password": "a:b/c@d?e#f%"}, "redis://ann:a%3Ab%2Fc%40d%3Fe%23f%25@localhost:6379/0"),
+        (
+            {"username": "ann", "password": "a:b/c@d?e#f%"},
+            "redis://ann:a%3Ab%2Fc%40d%3Fe%23f%25@localhost:6379/0",
+        ),
     ],
 )
 def test_parts_make_a_url_that_says_the_same(parts: dict[str, Any], url: str) -> None:
     assert redis_url(**parts) == url
     said = parse_url(url)
-    assert (said["host"], said["port"], said["db"]) == (parts.get("host", "localhost"), parts.get("port", 6379), parts.get("db", 0))
-    assert (said.get("username"), said.get("password")) == (parts.get("username"), parts.get("password"))
+    assert (said["host"], said["port"], said["db"]) == (
+        parts.get("host", "localhost"),
+        parts.get("port", 6379),
+        parts.get("db", 0),
+    )
+    assert (said.get("username"), said.get("password")) == (
+        parts.get("username"),
+        parts.get("password"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +60,9 @@ def test_parts_that_cannot_be_are_refused(wrong: dict[str, Any], why: str) -> No
         redis_url(**wrong)
 
 
-def test_the_parts_may_come_from_the_environment_where_no_url_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_may_come_from_the_environment_where_no_url_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AIOQLESS_PORT", "6380")
     assert Client().url == "redis://localhost:6380/0"
     monkeypatch.setenv("AIOQLESS_HOST", "redis.internal")
@@ -61,7 +73,9 @@ def test_the_parts_may_come_from_the_environment_where_no_url_does(monkeypatch: 
 
 
 @pytest.mark.parametrize("variable", ["PORT", "DB"])
-def test_a_part_in_the_environment_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_a_part_in_the_environment_that_is_no_number_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
     monkeypatch.setenv(f"AIOQLESS_{variable}", "six")
     with pytest.raises(ValueError, match=f"AIOQLESS_{variable} must be a whole number, not 'six'"):
         Client()
@@ -94,9 +108,16 @@ def test_without_any_address_a_password_makes_none(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("url", "given", "timeout"), [("redis://h?socket_timeout=5", None, 5), ("redis://h?socket_timeout=5", 7, 7), ("redis://h", None, 30)]
+    ("url", "given", "timeout"),
+    [
+        ("redis://h?socket_timeout=5", None, 5),
+        ("redis://h?socket_timeout=5", 7, 7),
+        ("redis://h", None, 30),
+    ],
 )
-def test_a_call_may_take_as_long_as_is_said_or_as_the_url_says(url: str, given: float | None, timeout: float) -> None:
+def test_a_call_may_take_as_long_as_is_said_or_as_the_url_says(
+    url: str, given: float | None, timeout: float
+) -> None:
     assert Client(url, timeout=given)._timeout == timeout
 
 
@@ -106,16 +127,25 @@ def test_a_url_with_a_timeout_that_cannot_be_is_refused(url: str) -> None:
         Client(url)
 
 
-async def test_a_timeout_in_the_url_does_not_end_what_waits_for_events(redis_url: str, namespace: str) -> None:
-    async with Client(f"{redis_url}?socket_timeout=0.3", namespace=namespace) as client, client.events.all() as events:
+async def test_a_timeout_in_the_url_does_not_end_what_waits_for_events(
+    redis_url: str, namespace: str
+) -> None:
+    async with (
+        Client(f"{redis_url}?socket_timeout=0.3", namespace=namespace) as client,
+        client.events.all() as events,
+    ):
         heard = asyncio.ensure_future(anext(events))
         assert not (await asyncio.wait([heard], timeout=0.5))[0]
         await client.queue("mail").put("Greet", jid="a")
         assert (await heard).jid == "a"
 
 
-@pytest.mark.parametrize("url", ["http://:s3cret@redis.internal", "s3cret@redis.internal:6379", "localhost"])
+@pytest.mark.parametrize(
+    "url", ["http://:s3cret@redis.internal", "s3cret@redis.internal:6379", "localhost"]
+)
 def test_what_is_no_url_of_redis_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(ValueError, match="the URL of Redis must begin with redis://, rediss://, unix://") as refused:
+    with pytest.raises(
+        ValueError, match="the URL of Redis must begin with redis://, rediss://, unix://"
+    ) as refused:
         Client(url)
     assert "s3cret" not in str(refused.value)

@@ -5,15 +5,23 @@ from __future__ import annotations
 import pytest
 import typer
 
-from aioqless.cli.worker import bytes_of
-from aioqless.processes.health import address_of
+from aioqless.cli.commands.worker import bytes_of
+from aioqless.contrib.supervisor.health_check import address_of
 
 
 @pytest.mark.parametrize(
     ("text", "address"),
-    [("8080", (None, 8080)), (":8080", (None, 8080)), ("127.0.0.1:80", ("127.0.0.1", 80)), ("[::1]:80", ("::1", 80)), ("0", (None, 0))],
+    [
+        ("8080", (None, 8080)),
+        (":8080", (None, 8080)),
+        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("[::1]:80", ("::1", 80)),
+        ("0", (None, 0)),
+    ],
 )
-def test_an_address_is_a_port_with_a_host_or_without(text: str, address: tuple[str | None, int]) -> None:
+def test_an_address_is_a_port_with_a_host_or_without(
+    text: str, address: tuple[str | None, int]
+) -> None:
     assert address_of(text) == address
 
 

@@ -1,4 +1,5 @@
-"""Commands are called by the names of their arguments; what is wrong with them is told before anything is sent."""
+"""Commands are called by the names of their arguments; what is wrong with them is told before
+anything is sent."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from aioqless.connection import Connection
-from aioqless.scripts import Scripts
-from aioqless.scripts.calls import Call, as_text, from_json, lay_out
+from aioqless.redis.connection import Connection
+from aioqless.store import Scripts
+from aioqless.store.invocation import Call, as_text, from_json, lay_out
 
 
 def laid_out(command: str, word: str | None = None, **arguments: Any) -> Call:
@@ -16,12 +17,21 @@ def laid_out(command: str, word: str | None = None, **arguments: Any) -> Call:
 
 
 def argv(command: str, word: str | None = None, **arguments: Any) -> list[str]:
-    return [each.decode() if isinstance(each, bytes) else str(each) for each in laid_out(command, word, **arguments).argv]
+    return [
+        each.decode() if isinstance(each, bytes) else str(each)
+        for each in laid_out(command, word, **arguments).argv
+    ]
 
 
 def test_arguments_come_in_the_order_of_the_header() -> None:
     assert argv("heartbeat", worker="w", jid="a") == ["a", "w", "", ""]
-    assert argv("put", delay=1.5, klass="K", queue="q", data="{}", jid="a", now=7) == ["a", "K", "{}", "7", "1.5"]
+    assert argv("put", delay=1.5, klass="K", queue="q", data="{}", jid="a", now=7) == [
+        "a",
+        "K",
+        "{}",
+        "7",
+        "1.5",
+    ]
 
 
 def test_the_queue_travels_as_a_key_of_the_namespace() -> None:
@@ -72,11 +82,23 @@ def test_texts_that_are_not_unicode_go_back_as_the_bytes_they_were() -> None:
         ("get", None, {"jid": True}, "True is neither a text nor a number"),
         ("get", None, {"jid": object()}, "is neither a text nor a number nor a list of texts"),
         ("heartbeat_many", None, {"worker": "w"}, "heartbeat_many: the argument batch is missing"),
-        ("heartbeat_many", None, {"worker": "w", "batch": [{"jib": "a"}]}, "heartbeat_many: unknown argument jib in the batch"),
-        ("heartbeat_many", None, {"worker": "w", "batch": [{"fence": 1}]}, "heartbeat_many: the argument jid is missing in the batch"),
+        (
+            "heartbeat_many",
+            None,
+            {"worker": "w", "batch": [{"jib": "a"}]},
+            "heartbeat_many: unknown argument jib in the batch",
+        ),
+        (
+            "heartbeat_many",
+            None,
+            {"worker": "w", "batch": [{"fence": 1}]},
+            "heartbeat_many: the argument jid is missing in the batch",
+        ),
     ],
 )
-def test_a_wrong_or_missing_name_is_told(command: str, word: str | None, arguments: dict[str, Any], why: str) -> None:
+def test_a_wrong_or_missing_name_is_told(
+    command: str, word: str | None, arguments: dict[str, Any], why: str
+) -> None:
     with pytest.raises(TypeError, match=why):
         laid_out(command, word, **arguments)
 
@@ -116,4 +138,7 @@ def test_replies_are_read_as_the_header_says(command: str, reply: Any, value: An
 
 
 def test_a_reply_with_odd_bytes_of_others_is_read_all_the_same() -> None:
-    assert from_json(b'{"data":"\xff","expires":1e999}') == {"data": "\udcff", "expires": float("inf")}
+    assert from_json(b'{"data":"\xff","expires":1e999}') == {
+        "data": "\udcff",
+        "expires": float("inf"),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from aioqless.happening import cancel_and_wait
+from aioqless.waiting import cancel_and_wait
 
 
 async def _swallow_first_cancellation(started: asyncio.Event) -> None:

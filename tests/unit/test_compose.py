@@ -8,23 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from aioqless.scripts import compose as composing
-from aioqless.scripts import header, libraries
-from aioqless.scripts.compose import compose
-from aioqless.scripts.header import HeaderError, command_names, read_command
-from aioqless.scripts.libraries import MENTION
-from aioqless.scripts.spelling import spelled, within
-
-from .source import LUA
+from aioqless.store import composer, header, linker
+from aioqless.store.composer import compose
+from aioqless.store.header import HeaderError, command_names, read_command
+from aioqless.store.key_inlining import spelled, within
+from aioqless.store.linker import MENTION
+from tests.unit.source import LUA
 
 Write = Callable[..., None]
 
-CACHES = (header.command_names, header.read_command, composing.compose, composing._lines, libraries._blocks, libraries.known_libraries)
+CACHES = (
+    header.command_names,
+    header.read_command,
+    composer.compose,
+    composer._lines,
+    linker._blocks,
+    linker.known_libraries,
+)
 
 
 def in_script(line: str) -> str:
     """A line as the scripts of the namespace `ql` have it."""
-    return within("ql", MENTION.sub(composing._in_one_table, line))
+    return within("ql", MENTION.sub(composer._in_one_table, line))
 
 
 # The package's own
@@ -50,14 +55,19 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
 def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
     text = "\n".join(file.read_text("utf-8") for file in LUA)
-    for library, file in libraries.known_libraries().items():
-        for block in libraries._blocks(library):
+    for library, file in linker.known_libraries().items():
+        for block in linker._blocks(library):
             written_out = library == "keys" and text.count(f"keys.{block.name}(") > 1
             assert (file, block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
 
 
 def test_only_check_and_find_reach_the_libraries_of_the_consistency_checks() -> None:
-    reach = {name for name in command_names() for origin in compose(name, "ql").origins if origin and origin[0].startswith("lib/check/")}
+    reach = {
+        name
+        for name in command_names()
+        for origin in compose(name, "ql").origins
+        if origin and origin[0].startswith("lib/check/")
+    }
     assert reach == {"check", "find"}
 
 
@@ -65,7 +75,9 @@ def test_what_is_seldom_is_one_definition_until_it_is_needed() -> None:
     text = compose("put", "ql").text
     late, usual = text.index("local function late()"), text.index("function lib.archive_is_on(")
     assert late < text.index("function lib.archive_append(job, what") < usual
-    assert usual < text.index("function lib.archive_append(...) late() return lib.archive_append(...) end")
+    assert usual < text.index(
+        "function lib.archive_append(...) late() return lib.archive_append(...) end"
+    )
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -75,7 +87,18 @@ def test_every_header_says_what_the_command_does_and_returns(name: str) -> None:
     for form in command.forms.values() or [command.lead]:
         assert (form.returns or command.returns) in ("json", "number", "text", "list", "nothing")
     assert set(command.flags) <= {"no-writes", "allow-oom"}
-    assert set(command.raises) <= {"NOJOB", "LOCKLOST", "BADSTATE", "BADARG", "HELD", "NOWORKER", "NORESULT", "NAMETAKEN", "EXISTS", "FULL"}
+    assert set(command.raises) <= {
+        "NOJOB",
+        "LOCKLOST",
+        "BADSTATE",
+        "BADARG",
+        "HELD",
+        "NOWORKER",
+        "NORESULT",
+        "NAMETAKEN",
+        "EXISTS",
+        "FULL",
+    }
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -85,8 +108,21 @@ def test_no_body_reads_arguments_or_spells_keys(name: str) -> None:
 
 
 def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() -> None:
-    denied = {name for name in command_names() if not set(read_command(name).flags) & {"no-writes", "allow-oom"}}
-    assert denied == {"put", "put_many", "put_flow", "requeue", "recur", "declare", "tick", "intake"}
+    denied = {
+        name
+        for name in command_names()
+        if not set(read_command(name).flags) & {"no-writes", "allow-oom"}
+    }
+    assert denied == {
+        "put",
+        "put_many",
+        "put_flow",
+        "requeue",
+        "recur",
+        "declare",
+        "tick",
+        "intake",
+    }
 
 
 # Headers, one directive at a time
@@ -96,7 +132,7 @@ def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() 
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write a command into a place with the package's libraries; `lib/x` writes a library there."""
     shutil.copytree(str(header.LUA / "lib"), tmp_path / "lib")
-    for module in (header, libraries):
+    for module in (header, linker):
         monkeypatch.setattr(module, "LUA", tmp_path)
 
     def write(name: str, *lines: str) -> None:
@@ -131,21 +167,52 @@ def test_keys_are_names_of_queues(write: Write) -> None:
 
 
 def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> None:
-    write("do", "-- do: it.", "-- @arg jid string", "-- @arg delay seconds? -- later", "-- @flags no-writes", "", "return jid")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @arg jid string",
+        "-- @arg delay seconds? -- later",
+        "-- @flags no-writes",
+        "",
+        "return jid",
+    )
     text = compose("do", "ql").text
     assert "local jid = lib.args_string('jid', ARGV[1])" in text
-    assert "local delay = ARGV[2] and ARGV[2] ~= '' and lib.args_seconds('delay', ARGV[2]) or nil" in text
+    assert (
+        "local delay = ARGV[2] and ARGV[2] ~= '' and lib.args_seconds('delay', ARGV[2]) or nil"
+        in text
+    )
     assert "lib.layout_no_more(3)" in text
 
 
 def test_a_literal_must_be_that_word(write: Write) -> None:
-    write("do", "-- do: it.", "-- @literal interval", "-- @arg n number", "-- @flags no-writes", "", "return n")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @literal interval",
+        "-- @arg n number",
+        "-- @flags no-writes",
+        "",
+        "return n",
+    )
     text = compose("do", "ql").text
-    assert "lib.layout_literal('interval', ARGV[1])" in text and "local n = lib.args_number('n', ARGV[2])" in text
+    assert (
+        "lib.layout_literal('interval', ARGV[1])" in text
+        and "local n = lib.args_number('n', ARGV[2])" in text
+    )
 
 
 def test_a_tail_ends_before_the_options(write: Write) -> None:
-    write("do", "-- do: it.", "-- @arg jid string", "-- @rest tags name", "-- @option now time", "-- @flags no-writes", "", "return tags")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @arg jid string",
+        "-- @rest tags name",
+        "-- @option now time",
+        "-- @flags no-writes",
+        "",
+        "return tags",
+    )
     text = compose("do", "ql").text
     assert "local tags, rest_end = lib.layout_rest('tags', lib.args_name, 2)" in text
     assert "local option = lib.layout_options({now = true}, rest_end)" in text
@@ -153,12 +220,20 @@ def test_a_tail_ends_before_the_options(write: Write) -> None:
 
 
 def test_a_batch_is_walked_by_each(write: Write) -> None:
-    write("do", "-- do: it.", "-- @batch jid:jid data:data? one for each job", "-- @flags no-writes", "", "return each(function() end)")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @batch jid:jid data:data? one for each job",
+        "-- @flags no-writes",
+        "",
+        "return each(function() end)",
+    )
     text = compose("do", "ql").text
     assert "local batch_end = lib.layout_batch(1, 2)" in text
     assert (
         "lib.args_jid('jid', ARGV[i + 0])" in text
-        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args_data('data', ARGV[i + 1]) or nil" in text
+        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args_data('data', ARGV[i + 1]) or nil"
+        in text
     )
 
 
@@ -168,16 +243,27 @@ def test_a_word_chooses_what_follows(write: Write) -> None:
         "return word",
     )  # fmt: skip
     command, text = read_command("do"), compose("do", "ql").text
-    assert command.default == "list" and {word: form.returns for word, form in command.forms.items()} == {"list": "json", "add": "number"}
+    assert command.default == "list" and {
+        word: form.returns for word, form in command.forms.items()
+    } == {"list": "json", "add": "number"}
     assert "local word = lib.layout_word({list = true, add = true}, 'list', ARGV[1])" in text
     assert "elseif word == 'add' then\njid = lib.args_string('jid', ARGV[2])" in text
 
 
 def test_what_writes_answers_a_repeated_request_with_its_first_answer(write: Write) -> None:
-    write("do", "-- do: it.", "-- @present view.encode_many(answer)", "-- @flags allow-oom", "", "return 1")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @present view.encode_many(answer)",
+        "-- @flags allow-oom",
+        "",
+        "return 1",
+    )
     text = compose("do", "ql").text
     assert text.startswith("#!lua flags=allow-oom\n")
-    assert "lib.requests_find_answer(request)" in text and text.endswith("return lib.view_encode_many(answer)")
+    assert "lib.requests_find_answer(request)" in text and text.endswith(
+        "return lib.view_encode_many(answer)"
+    )
 
 
 def test_what_only_reads_knows_of_no_requests(write: Write) -> None:
@@ -186,7 +272,14 @@ def test_what_only_reads_knows_of_no_requests(write: Write) -> None:
 
 
 def test_what_it_raises_and_returns_is_known(write: Write) -> None:
-    write("do", "-- do: it.", "-- @raises NOJOB HELD -- sometimes", "-- @returns text the jid", "", "return 1")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @raises NOJOB HELD -- sometimes",
+        "-- @returns text the jid",
+        "",
+        "return 1",
+    )
     command = read_command("do")
     assert (command.raises, command.returns) == (("NOJOB", "HELD"), "text")
 
@@ -208,16 +301,27 @@ def test_a_header_that_says_something_unknown_is_refused(write: Write, line: str
 
 def test_an_unknown_type_is_refused(write: Write) -> None:
     write("do", "-- do: it.", "-- @arg jid colour", "", "return 1")
-    with pytest.raises(HeaderError, match=r"args\.colour is used but lib/args\.lua doesn't define it"):
+    with pytest.raises(
+        HeaderError, match=r"args\.colour is used but lib/args\.lua doesn't define it"
+    ):
         compose("do", "ql")
 
 
 @pytest.mark.parametrize(
-    "line", ["-- @arg stats string", "-- @key stats", "-- @rest stats name", "-- @option stats name", "-- @batch stats:name"]
+    "line",
+    [
+        "-- @arg stats string",
+        "-- @key stats",
+        "-- @rest stats name",
+        "-- @option stats name",
+        "-- @batch stats:name",
+    ],
 )
 def test_an_argument_must_not_hide_a_library(write: Write, line: str) -> None:
     write("do", "-- do: it.", line, "", "return 1")
-    with pytest.raises(HeaderError, match=r"do\.lua: its argument stats hides lib/stats\.lua; give it another name"):
+    with pytest.raises(
+        HeaderError, match=r"do\.lua: its argument stats hides lib/stats\.lua; give it another name"
+    ):
         compose("do", "ql")
 
 
@@ -227,9 +331,20 @@ def test_an_argument_must_not_hide_a_library(write: Write, line: str) -> None:
 def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> None:
     write("lib/greet", "local HELLO = 'hello'", "", "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
           "function greet.shout(name)", "  return string.upper(name)", "end", "", "function greet.never()", "end")  # fmt: skip
-    write("do", "-- do: it.", "-- @arg who string", "-- @flags no-writes", "", "return greet.hello(who)")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @arg who string",
+        "-- @flags no-writes",
+        "",
+        "return greet.hello(who)",
+    )
     text = compose("do", "ql").text
-    assert "local HELLO" in text and "function lib.greet_hello" in text and "function lib.greet_shout" in text
+    assert (
+        "local HELLO" in text
+        and "function lib.greet_hello" in text
+        and "function lib.greet_shout" in text
+    )
     assert "never" not in text
 
 
@@ -237,7 +352,13 @@ def test_a_seldom_function_brings_what_only_it_needs_when_it_is_called(write: Wr
     write("lib/greet", "local HELLO = 'hello'", "local greeted = {}", "", "function greet.hello(name) return HELLO .. name end", "",
           "-- @seldom", "function greet.shout(name) return greet.twice(string.upper(HELLO .. name)) end", "",
           "function greet.twice(name)", "  greeted[name] = true", "  return name .. name", "end")  # fmt: skip
-    write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello('Ada') .. greet.shout('Bob')")
+    write(
+        "do",
+        "-- do: it.",
+        "-- @flags no-writes",
+        "",
+        "return greet.hello('Ada') .. greet.shout('Bob')",
+    )
     before, _, usual = compose("do", "ql").text.partition("function lib.greet_hello(")
     assert before.count("local HELLO") == 2 and before.count("local greeted") == 1
     assert "greet_twice" in before and "greet_twice" not in usual
@@ -248,13 +369,18 @@ def test_what_a_seldom_function_and_another_would_both_change_is_refused(write: 
     write("lib/greet", "local greeted = {}", "", "function greet.hello(name) greeted[name] = true end", "",
           "-- @seldom", "function greet.again(name) return greeted[name] end")  # fmt: skip
     write("do", "-- do: it.", "", "greet.hello('Ada') return greet.again('Ada')")
-    with pytest.raises(HeaderError, match=r"lib/greet\.lua: greeted is kept for functions that are @seldom and for others"):
+    with pytest.raises(
+        HeaderError,
+        match=r"lib/greet\.lua: greeted is kept for functions that are @seldom and for others",
+    ):
         compose("do", "ql")
 
 
 def test_a_function_that_no_library_has_is_refused(write: Write) -> None:
     write("do", "-- do: it.", "", "return json.poem()")
-    with pytest.raises(HeaderError, match=r"json\.poem is used but lib/json\.lua doesn't define it"):
+    with pytest.raises(
+        HeaderError, match=r"json\.poem is used but lib/json\.lua doesn't define it"
+    ):
         compose("do", "ql")
 
 
@@ -266,7 +392,9 @@ def test_a_function_that_no_library_has_is_refused(write: Write) -> None:
         (["function even.one() return 1 end"], "starts neither a function nor a local"),
     ],
 )
-def test_a_library_that_is_no_list_of_functions_is_refused(write: Write, lines: list[str], why: str) -> None:
+def test_a_library_that_is_no_list_of_functions_is_refused(
+    write: Write, lines: list[str], why: str
+) -> None:
     write("lib/odd", *lines)
     write("do", "-- do: it.", "", "return odd.one()")
     with pytest.raises(HeaderError, match=why):
@@ -283,6 +411,9 @@ def test_a_line_of_the_script_is_told_as_the_line_of_its_file(write: Write) -> N
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
 
 
-@pytest.mark.parametrize(("namespace", "text"), [("ql", "'ql'"), ("{bill}", "'{bill}'"), ("it's", "'it\\'s'"), ("a\\", "'a\\\\'")])
+@pytest.mark.parametrize(
+    ("namespace", "text"),
+    [("ql", "'ql'"), ("{bill}", "'{bill}'"), ("it's", "'it\\'s'"), ("a\\", "'a\\\\'")],
+)
 def test_the_namespace_is_written_into_the_script(namespace: str, text: str) -> None:
     assert compose("get", namespace).text.splitlines()[1] == f"local ns = {text}"

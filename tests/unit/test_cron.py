@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from aioqless.recurring.cron import Cron
-from aioqless.recurring.schedules import Every, checked_backlog, schedule_of
+from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
 
 HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
-BEFORE_SPRING, BEFORE_AUTUMN = "2026-03-27 12:00", "2026-10-23 12:00"  # on the 29th of March and the 25th of October clocks change
+BEFORE_SPRING, BEFORE_AUTUMN = (
+    "2026-03-27 12:00",
+    "2026-10-23 12:00",
+)  # on the 29th of March and the 25th of October clocks change
 
 
 def at(text: str) -> float:
@@ -28,28 +31,47 @@ def coming(cron: Cron, after: str, count: int) -> list[str]:
 
 
 def test_a_time_of_day_is_that_of_its_time_zone() -> None:
-    assert coming(Cron("0 9 * * mon-fri", "Asia/Tokyo"), "2026-01-02 00:00", 2) == ["01-05 00:00", "01-06 00:00"]
+    assert coming(Cron("0 9 * * mon-fri", "Asia/Tokyo"), "2026-01-02 00:00", 2) == [
+        "01-05 00:00",
+        "01-06 00:00",
+    ]
     assert coming(Cron("0 9 * * *"), "2026-01-02 09:00", 1) == ["01-03 09:00"], "later than, not at"
     assert coming(Cron("0 9 * * *"), "2026-01-02 08:59:59.999", 1) == ["01-02 09:00"]
 
 
 def test_six_fields_begin_with_the_second() -> None:
-    assert coming(Cron("*/20 * * * * *"), "2026-01-01 00:00:01", 3) == ["01-01 00:00:20", "01-01 00:00:40", "01-01 00:01"]
+    assert coming(Cron("*/20 * * * * *"), "2026-01-01 00:00:01", 3) == [
+        "01-01 00:00:20",
+        "01-01 00:00:40",
+        "01-01 00:01",
+    ]
 
 
 def test_a_time_that_is_skipped_when_clocks_go_forward_comes_when_they_have() -> None:
     assert coming(HALF_PAST_TWO, BEFORE_SPRING, 3) == ["03-28 01:30", "03-29 01:00", "03-30 00:30"]
-    assert coming(Cron("0,30 2 * * *", "Europe/Paris"), "2026-03-29 00:00", 2) == ["03-29 01:00", "03-30 00:00"], "both at once: one"
+    assert coming(Cron("0,30 2 * * *", "Europe/Paris"), "2026-03-29 00:00", 2) == [
+        "03-29 01:00",
+        "03-30 00:00",
+    ], "both at once: one"
 
 
 def test_a_time_that_comes_twice_when_clocks_go_back_counts_the_first_time() -> None:
     assert coming(HALF_PAST_TWO, BEFORE_AUTUMN, 3) == ["10-24 00:30", "10-25 00:30", "10-26 01:30"]
-    assert coming(HALF_PAST_TWO, "2026-10-25 01:10", 1) == ["10-26 01:30"], "reckoned in the hour that comes again"
+    assert coming(HALF_PAST_TWO, "2026-10-25 01:10", 1) == ["10-26 01:30"], (
+        "reckoned in the hour that comes again"
+    )
 
 
 def test_what_comes_each_hour_goes_by_the_time_that_really_passes() -> None:
-    assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-10-24 23:45", 3) == ["10-25 00:30", "10-25 01:30", "10-25 02:30"]
-    assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-03-29 00:45", 2) == ["03-29 01:30", "03-29 02:30"]
+    assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-10-24 23:45", 3) == [
+        "10-25 00:30",
+        "10-25 01:30",
+        "10-25 02:30",
+    ]
+    assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-03-29 00:45", 2) == [
+        "03-29 01:30",
+        "03-29 02:30",
+    ]
 
 
 def test_the_latest_times_and_all_of_them() -> None:
@@ -75,7 +97,9 @@ def test_what_was_missed_is_reckoned_right_in_the_hour_that_comes_again() -> Non
 @given(some.integers(at("2025-01-01 00:00").__int__(), at("2028-01-01 00:00").__int__()), some.sampled_from([
     "30 2 * * *", "*/7 * * * *", "0 */5 * * *", "0 0 29 2 *", "15 10 * * 5L", "59 23 LW * *", "*/40 30 1-3 * * *",
 ]), some.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Pacific/Apia", "Australia/Lord_Howe"]))  # fmt: skip
-def test_the_next_time_is_later_and_none_is_passed_over(now: int, expression: str, timezone: str) -> None:
+def test_the_next_time_is_later_and_none_is_passed_over(
+    now: int, expression: str, timezone: str
+) -> None:
     cron = Cron(expression, timezone)
     first = cron.next(now)
     second = cron.next(first)
@@ -92,7 +116,10 @@ def test_the_next_time_is_later_and_none_is_passed_over(now: int, expression: st
         ("0 0 31 2 *", "cron '0 0 31 2 \\*' never comes: there is no such day"),
         ("0 0 30 feb *", "never comes"),
         ("0 0 0 31 4,6,9,11 *", "never comes"),
-        ("61 * * * *", "cron '61 \\* \\* \\* \\*' can't be read: Bad minute; its fields are minute hour day month weekday"),
+        (
+            "61 * * * *",
+            "cron '61 \\* \\* \\* \\*' can't be read: Bad minute; its fields are minute hour day month weekday",
+        ),
         ("* * * 13 *", "Bad month"),
         ("* * 32 2 *", "Bad day-of-month"),
         ("* * * *", "Wrong number of fields"),
@@ -108,7 +135,9 @@ def test_an_expression_that_cannot_be_or_never_comes_is_refused(expression: str,
         Cron(expression)
 
 
-@pytest.mark.parametrize("timezone", ["Europe/Pari", "Europe", "/etc/passwd", "../etc/passwd", "paris time", ""])
+@pytest.mark.parametrize(
+    "timezone", ["Europe/Pari", "Europe", "/etc/passwd", "../etc/passwd", "paris time", ""]
+)
 def test_a_time_zone_that_nobody_knows_is_refused(timezone: str) -> None:
     with pytest.raises(ValueError, match=r"^timezone "):
         Cron("* * * * *", timezone)
@@ -136,7 +165,9 @@ def test_no_text_is_refused_in_any_other_way(expression: str) -> None:
         ({"cron": "* * * * *", "timezone": 2}, TypeError, "timezone must be a text, not 2"),
     ],
 )
-def test_a_schedule_that_cannot_be_is_refused(options: dict[str, Any], kind: type[Exception], why: str) -> None:
+def test_a_schedule_that_cannot_be_is_refused(
+    options: dict[str, Any], kind: type[Exception], why: str
+) -> None:
     with pytest.raises(kind, match=why):
         schedule_of(options)
 
@@ -144,12 +175,17 @@ def test_a_schedule_that_cannot_be_is_refused(options: dict[str, Any], kind: typ
 def test_a_schedule_is_an_interval_or_a_cron_expression() -> None:
     assert schedule_of({"every": 5}) == Every(5)
     assert schedule_of({"cron": "0 9 * * *"}) == Cron("0 9 * * *", "UTC")
-    assert schedule_of({"cron": "0 9 * * *", "timezone": "Asia/Tokyo"}) == Cron("0 9 * * *", "Asia/Tokyo")
+    assert schedule_of({"cron": "0 9 * * *", "timezone": "Asia/Tokyo"}) == Cron(
+        "0 9 * * *", "Asia/Tokyo"
+    )
 
 
 def test_a_backlog_has_a_limit_where_times_must_be_reckoned() -> None:
     assert [checked_backlog(Every(5), backlog) for backlog in (None, 0, 5000)] == [None, 0, 5000]
-    with pytest.raises(ValueError, match=r"backlog 1001 is more than 1000, the most with a cron expression; 0 makes up for all"):
+    with pytest.raises(
+        ValueError,
+        match=r"backlog 1001 is more than 1000, the most with a cron expression; 0 makes up for all",
+    ):
         checked_backlog(Cron("* * * * *"), 1001)
     with pytest.raises(ValueError, match="backlog -1"):
         checked_backlog(Every(5), -1)

@@ -13,13 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioqless import InvalidData
-from aioqless.data import DEEPEST, LIMIT, decoded, encoded
-
-from .typed import Box, Point
+from aioqless.client.json_data import DEEPEST, LIMIT, decoded, encoded
+from tests.unit.typed import Box, Point
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
@@ -40,7 +43,25 @@ def test_any_json_but_false_comes_back_as_it_was(value: Any) -> None:
     assert json.loads(text) == value
 
 
-@pytest.mark.parametrize("value", [None, True, 0, "", [], {}, "false", [False], {"a": False}, "ä€𝄞", "\x00", 2**64 - 1, 1e300, -0.0])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        0,
+        "",
+        [],
+        {},
+        "false",
+        [False],
+        {"a": False},
+        "ä€𝄞",
+        "\x00",
+        2**64 - 1,
+        1e300,
+        -0.0,
+    ],
+)
 def test_what_looks_odd_is_data_too(value: Any) -> None:
     assert decoded(encoded(value).decode()) == value
 
@@ -53,7 +74,9 @@ def test_times_become_texts() -> None:
     assert encoded(datetime.date(2013, 1, 2)) == b'"2013-01-02"'
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)]
+)  # type: ignore[arg-type]
 def test_numbers_that_json_does_not_have_are_refused_wherever_they_are(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
         encoded(value)
@@ -122,7 +145,10 @@ def test_absurd_nesting_is_refused_and_harms_nobody(levels: int) -> None:
 
 def test_data_at_the_limit_are_put_and_one_byte_more_is_refused() -> None:
     assert len(encoded("x" * 98, limit=100)) == 100
-    with pytest.raises(InvalidData, match=r"data is 101 bytes, more than the client's max_data of 100; keep it elsewhere"):
+    with pytest.raises(
+        InvalidData,
+        match=r"data is 101 bytes, more than the client's max_data of 100; keep it elsewhere",
+    ):
         encoded("x" * 99, limit=100)
     with pytest.raises(InvalidData, match="1,048,578 bytes"):
         encoded("x" * LIMIT)
@@ -137,13 +163,27 @@ def test_a_refusal_shows_the_beginning_of_the_data_only() -> None:
 # Texts that are JSON already
 
 
-@pytest.mark.parametrize("text", [b'{ "a" : [ ] }', b"12345678901234567890123", b"1.0", b'"\\ud800"', b"1e999", b"[]"])
+@pytest.mark.parametrize(
+    "text", [b'{ "a" : [ ] }', b"12345678901234567890123", b"1.0", b'"\\ud800"', b"1e999", b"[]"]
+)
 def test_a_text_that_is_json_already_is_put_byte_for_byte(text: bytes) -> None:
     assert encoded(msgspec.Raw(text)) == text
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"NaN", b"[Infinity]", b"-Infinity", b"0x10", b"{'a': 1}", b"1 2", b'"\xff"', b"\xef\xbb\xbf1"]
+    "text",
+    [
+        b"",
+        b"{",
+        b"NaN",
+        b"[Infinity]",
+        b"-Infinity",
+        b"0x10",
+        b"{'a': 1}",
+        b"1 2",
+        b'"\xff"',
+        b"\xef\xbb\xbf1",
+    ],
 )
 def test_a_text_that_is_not_json_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidData):

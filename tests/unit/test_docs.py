@@ -14,23 +14,39 @@ import pytest
 import typer
 
 import aioqless
-from aioqless import cli, log
+from aioqless import log
 from aioqless.cli.app import app
+from aioqless.cli.main import load
+from aioqless.client.config import Config
+from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
+from aioqless.client.put import PutOptions
 from aioqless.client.workers import Workers
-from aioqless.config import Config
-from aioqless.events import Events
 from aioqless.handlers.options import JobOptions
-from aioqless.puts import PutOptions
 from aioqless.worker import Settings
-
-from .pages import PAGES, ROOT, anchors, blocks, code, command_lines, commands_named, links, name_of, ours, spans
+from tests.unit.pages import (
+    PAGES,
+    ROOT,
+    anchors,
+    blocks,
+    code,
+    command_lines,
+    commands_named,
+    links,
+    name_of,
+    ours,
+    spans,
+)
 
 EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
 JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
-WORKERS = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md"))
-SHARED = re.findall(r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8"))
-cli.load()
+WORKERS = "".join(
+    (ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md")
+)
+SHARED = re.findall(
+    r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
+)
+load()
 LUA = {file: file.read_text("utf-8") for file in (ROOT / "aioqless" / "lua").rglob("*.lua")}
 KEYS = LUA[ROOT / "aioqless" / "lua" / "lib" / "keys.lua"]
 QLESS = (ROOT / "docs" / "qless.md").read_text("utf-8")
@@ -45,11 +61,28 @@ TYPES = {
     "channel:": "channel",
 }
 COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
-OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {"Outbox", "Relay", "Source", "RetryPolicy", "exponential"}
-EVENTS = set(re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE))
-THINGS = {"job": aioqless.Job, "worker": aioqless.Worker, "queue": aioqless.Queue, "client": aioqless.Client}
+OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {
+    "Outbox",
+    "Relay",
+    "Source",
+    "RetryPolicy",
+    "exponential",
+}
+EVENTS = set(
+    re.findall(r"^    (\w+\.\w+) +(?:info|debug|warning|error)\b", log.__doc__ or "", re.MULTILINE)
+)
+THINGS = {
+    "job": aioqless.Job,
+    "worker": aioqless.Worker,
+    "queue": aioqless.Queue,
+    "client": aioqless.Client,
+}
 DOORS = {"jobs": Jobs, "workers": Workers, "config": Config, "events": Events}
-OTHERS = {"--help", "--force", "--timeout-graceful-shutdown"}  # of all, of `python -m aioqless.embedded stop`, of uvicorn
+OTHERS = {
+    "--help",
+    "--force",
+    "--timeout-graceful-shutdown",
+}  # of all, of `python -m aioqless.contrib.private_redis stop`, of uvicorn
 
 pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 our_pages = pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=name_of)
@@ -57,7 +90,12 @@ our_pages = pytest.mark.parametrize("page", [page for page in PAGES if ours(page
 
 def options_of(command: Any) -> set[str]:
     """The options of a command, and of all within it."""
-    own = {name for each in command.params if not getattr(each, "hidden", False) for name in [*each.opts, *each.secondary_opts]}
+    own = {
+        name
+        for each in command.params
+        if not getattr(each, "hidden", False)
+        for name in [*each.opts, *each.secondary_opts]
+    }
     inner = getattr(command, "commands", {}).values()
     return {name for name in own if name.startswith("-")}.union(*map(options_of, inner))
 
@@ -72,7 +110,11 @@ def read(command: Any, words: list[str]) -> None:
 
 def has(thing: type, name: str) -> bool:
     """Whether its instances have this, also if they are given it when they are made."""
-    files = {Path(sys.modules[each.__module__].__file__ or "") for each in thing.__mro__ if each.__module__.startswith("aioqless")}
+    files = {
+        Path(sys.modules[each.__module__].__file__ or "")
+        for each in thing.__mro__
+        if each.__module__.startswith("aioqless")
+    }
     made = any(re.search(rf"\bself\.{name}\b", file.read_text("utf-8")) for file in files)
     return hasattr(thing, name) or name in getattr(thing, "__annotations__", {}) or made
 
@@ -100,12 +142,19 @@ def test_every_command_in_a_sentence_is_one(page: Path) -> None:
     for line in commands_named(page):
         name, *rest = line.split()
         assert name in COMMANDS.commands, line
-        assert {word for word in rest if word.startswith("-")} <= options_of(COMMANDS.commands[name]), line
+        assert {word for word in rest if word.startswith("-")} <= options_of(
+            COMMANDS.commands[name]
+        ), line
 
 
 @our_pages
 def test_every_option_that_a_page_names_is_one_of_the_command_line(page: Path) -> None:
-    named = {word for span in spans(page) if span.startswith("--") for word in re.findall(r"(?<!\S)--[\w-]+", span)}
+    named = {
+        word
+        for span in spans(page)
+        if span.startswith("--")
+        for word in re.findall(r"(?<!\S)--[\w-]+", span)
+    }
     assert named <= options_of(COMMANDS) | OTHERS
 
 
@@ -119,20 +168,36 @@ def test_every_snippet_is_python(page: Path) -> None:
 def test_a_page_imports_what_its_snippets_take_from_the_package(page: Path) -> None:
     tree = ast.parse("\n".join(blocks(page, "python")))
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in OFFERED}
-    assert used <= {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert used <= {
+        name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
 
 
 @pages
 def test_every_file_of_the_package_that_a_page_names_is_there(page: Path) -> None:
     root = ROOT / "aioqless" if page.name == "how-it-works.md" else ROOT
-    named = [span for span in spans(page) if re.fullmatch(r"[\w/]+(/|\.py|\.lua)", span) and (root != ROOT or span.startswith("aioqless/"))]
-    assert [path for path in named if not (root / path.removeprefix("aioqless/" if root != ROOT else "")).exists()] == []
+    named = [
+        span
+        for span in spans(page)
+        if re.fullmatch(r"[\w/]+(/|\.py|\.lua)", span)
+        and (root != ROOT or span.startswith("aioqless/"))
+    ]
+    assert [
+        path
+        for path in named
+        if not (root / path.removeprefix("aioqless/" if root != ROOT else "")).exists()
+    ] == []
 
 
 @our_pages
 def test_every_verb_of_a_job_a_queue_a_worker_and_a_client_is_one(page: Path) -> None:
     for thing, name in names(page, r"(?<![\w.\"/])(job|queue|worker|client)\.([a-z]\w*)"):
-        assert has(THINGS[thing], name) or f"{thing}.{name}" in EVENTS or name in ("py", "lua"), f"{thing}.{name}"
+        assert has(THINGS[thing], name) or f"{thing}.{name}" in EVENTS or name in ("py", "lua"), (
+            f"{thing}.{name}"
+        )
     for door, name in names(page, r"\bclient\.(jobs|workers|config|events)\.([a-z]\w*)"):
         assert has(DOORS[door], name), f"client.{door}.{name}"
 
@@ -141,7 +206,11 @@ def test_every_verb_of_a_job_a_queue_a_worker_and_a_client_is_one(page: Path) ->
 def test_every_name_of_the_package_is_there(page: Path) -> None:
     for first, second in names(page, r"(?<![\w./\-])aioqless\.([A-Za-z]\w*)(?:\.([A-Za-z]\w*))?"):
         if hasattr(aioqless, first):
-            assert not second or hasattr(getattr(aioqless, first), second) or find_spec(f"aioqless.{first}.{second}"), (first, second)
+            assert (
+                not second
+                or hasattr(getattr(aioqless, first), second)
+                or find_spec(f"aioqless.{first}.{second}")
+            ), (first, second)
         else:
             assert find_spec(f"aioqless.{first}"), first
     for node in ast.walk(ast.parse("\n".join(blocks(page, "python")))):
@@ -150,7 +219,9 @@ def test_every_name_of_the_package_is_there(page: Path) -> None:
             assert {name.name for name in node.names if not hasattr(module, name.name)} == set()
 
 
-@pytest.mark.parametrize("option", sorted({*JobOptions.__annotations__, *PutOptions.__annotations__}))
+@pytest.mark.parametrize(
+    "option", sorted({*JobOptions.__annotations__, *PutOptions.__annotations__})
+)
 def test_every_option_of_a_handler_and_of_a_put_is_on_the_page_of_jobs(option: str) -> None:
     assert f"`{option}`" in JOBS
 
@@ -161,7 +232,9 @@ def test_every_setting_is_on_a_page_of_workers(setting: str) -> None:
 
 
 @pytest.mark.parametrize(("option", "default"), SHARED)
-def test_every_option_that_all_workers_share_is_on_their_page_with_its_default(option: str, default: str) -> None:
+def test_every_option_that_all_workers_share_is_on_their_page_with_its_default(
+    option: str, default: str
+) -> None:
     assert re.search(rf"^\|.*`{option}`.*\|.*\b{default}\b.*\|", WORKERS, re.MULTILINE)
 
 
@@ -176,7 +249,11 @@ def test_every_command_is_on_some_page(command: str) -> None:
 
 
 def test_page_on_qless_lists_all_our_keys_with_their_types() -> None:
-    ours = re.findall(r"^function keys\..*return ns \.\. ':(x:[\w:]+)'( \.\. \w+)? end +-- (\S+)", KEYS, re.MULTILINE)
+    ours = re.findall(
+        r"^function keys\..*return ns \.\. ':(x:[\w:]+)'( \.\. \w+)? end +-- (\S+)",
+        KEYS,
+        re.MULTILINE,
+    )
     assert len(ours) == KEYS.count("ns .. ':x:")
     rows = re.findall(r"^\| (`x:.*?) \| ([\w ]+) \|", QLESS, re.MULTILINE)
     listed = {(key, kind) for names, kind in rows for key in re.findall(r"`(x:[\w:*]+)`", names)}

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from aioqless import AioqlessError, errors
-from aioqless.errors import HasDependents, InvalidArgument, LockLost, NoSuchJob, ScriptError, WrongState, refusal
+from aioqless.errors import (
+    HasDependents,
+    InvalidArgument,
+    LockLost,
+    NoSuchJob,
+    ScriptError,
+    WrongState,
+    refusal,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,15 +36,32 @@ from aioqless.errors import HasDependents, InvalidArgument, LockLost, NoSuchJob,
 def test_each_code_has_its_class(code: str, kind: type[ScriptError]) -> None:
     error = refusal("complete", code, {"jid": "a", "why": "so"})
     assert type(error) is kind
-    assert (error.command, error.code, error.detail["why"], error.jid) == ("complete", code, "so", "a")
+    assert (error.command, error.code, error.detail["why"], error.jid) == (
+        "complete",
+        code,
+        "so",
+        "a",
+    )
 
 
 @pytest.mark.parametrize(
     ("code", "detail", "text"),
     [
-        ("NOJOB", {"why": "there is no such job", "jid": "a"}, "complete: there is no such job (jid 'a')"),
-        ("LOCKLOST", {"why": "held by another", "jid": "a", "holder": "w"}, "complete: held by another (jid 'a', holder 'w')"),
-        ("BADARG", {"argument": "delay", "value": "x", "why": "is not a number"}, "complete: delay 'x' is not a number"),
+        (
+            "NOJOB",
+            {"why": "there is no such job", "jid": "a"},
+            "complete: there is no such job (jid 'a')",
+        ),
+        (
+            "LOCKLOST",
+            {"why": "held by another", "jid": "a", "holder": "w"},
+            "complete: held by another (jid 'a', holder 'w')",
+        ),
+        (
+            "BADARG",
+            {"argument": "delay", "value": "x", "why": "is not a number"},
+            "complete: delay 'x' is not a number",
+        ),
         ("BADARG", {"argument": "jid", "why": "is missing"}, "complete: jid is missing"),
         ("STRANGE", {}, "complete: STRANGE"),
     ],
@@ -60,5 +85,11 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
             depth = len(found[1]) // 4
             path = [*path[:depth], found[2]]
             drawn[found[2]] = path[-2] if depth else "Exception"
-    classes = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, AioqlessError)}
-    assert drawn == {name: kind.__bases__[0].__name__ for name, kind in classes.items()}  # a second base is not drawn
+    classes = {
+        name: kind
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, AioqlessError)
+    }
+    assert drawn == {
+        name: kind.__bases__[0].__name__ for name, kind in classes.items()
+    }  # a second base is not drawn

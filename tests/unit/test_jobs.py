@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from aioqless import AioqlessError, InvalidData, JobState
-from aioqless.jobs.record import record_of_row, stages
-
-from .records import job_of
+from aioqless.client.job.record import record_of_row, stages
+from tests.unit.records import job_of
 
 ROW: list[bytes | None] = [
     b"a", b"running", b"ann", b"Greet", b"mail", b'{"n": 1}', b"3", b"5", b"4", b"61.5", b'["x"]',
@@ -59,18 +58,31 @@ def test_a_row_of_plain_fields_is_a_record() -> None:
         ("spawned_from_jid", None, None),
     ],
 )
-def test_what_others_leave_out_or_write_oddly_has_a_reading(field: str, text: bytes | None, value: Any) -> None:
+def test_what_others_leave_out_or_write_oddly_has_a_reading(
+    field: str, text: bytes | None, value: Any
+) -> None:
     assert row(**{field: text})[field] == value
 
 
 def test_a_jobs_state_is_one_of_a_few_words() -> None:
     assert job_of().state == JobState.RUNNING
-    assert {str(state) for state in JobState} == {"waiting", "scheduled", "depends", "running", "stalled", "failed", "complete"}
+    assert {str(state) for state in JobState} == {
+        "waiting",
+        "scheduled",
+        "depends",
+        "running",
+        "stalled",
+        "failed",
+        "complete",
+    }
 
 
 def test_a_job_that_came_without_its_history_says_how_to_get_it() -> None:
     for name in ("events", "history", "dependencies", "dependents", "whole"):
-        with pytest.raises(AioqlessError, match=r"job a came without its history, to save time: `await job\.refresh\(\)` reads it"):
+        with pytest.raises(
+            AioqlessError,
+            match=r"job a came without its history, to save time: `await job\.refresh\(\)` reads it",
+        ):
             getattr(job_of(), name)
 
 
@@ -98,12 +110,19 @@ def test_events_are_gathered_into_stages() -> None:
 
 
 def test_a_history_whose_beginning_was_cut_off_still_has_stages() -> None:
-    assert stages([{"what": "popped", "when": 2, "worker": "ann"}]) == [{"popped": 2, "worker": "ann"}]
+    assert stages([{"what": "popped", "when": 2, "worker": "ann"}]) == [
+        {"popped": 2, "worker": "ann"}
+    ]
     assert stages([]) == []
 
 
 def test_a_stage_is_of_whoever_it_was_handed_over_to() -> None:
-    (stage,) = stages([{"what": "popped", "when": 2, "worker": "ann"}, {"what": "handed-over", "when": 3, "worker": "ann", "to": "bob"}])
+    (stage,) = stages(
+        [
+            {"what": "popped", "when": 2, "worker": "ann"},
+            {"what": "handed-over", "when": 3, "worker": "ann", "to": "bob"},
+        ]
+    )
     assert stage == {"popped": 2, "worker": "bob"}
 
 
@@ -119,7 +138,9 @@ def test_data_that_were_read_are_unchanged() -> None:
     assert job.data == {"a": [1.0, {}]} and job.changed_data() is None
 
 
-@pytest.mark.parametrize("change", [{"a": 2}, {"a": True}, {"a": 1.0}, {"a": 1, "b": None}, [], None])
+@pytest.mark.parametrize(
+    "change", [{"a": 2}, {"a": True}, {"a": 1.0}, {"a": 1, "b": None}, [], None]
+)
 def test_any_change_is_seen(change: Any) -> None:
     job = job_of(data='{"a": 1}')
     assert job.data == {"a": 1}

@@ -11,8 +11,7 @@ import pytest
 import structlog
 
 from aioqless import log
-
-from .source import FILES, tree_of
+from tests.unit.source import FILES, tree_of
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -28,14 +27,34 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
     for file in FILES:
         for node in ast.walk(tree_of(file)):
             match node:
-                case ast.Call(func=ast.Attribute(value=logger, attr=level)) if level in LEVELS and ast.unparse(logger) in (
-                    "log",
-                    "log.log",
+                case ast.Call(func=ast.Attribute(value=logger, attr=level)) if (
+                    level in LEVELS
+                    and ast.unparse(logger)
+                    in (
+                        "log",
+                        "log.log",
+                    )
                 ):
                     named = {keyword.arg for keyword in node.keywords if keyword.arg}
-                    yield str(ast.literal_eval(node.args[0])), level, named, any(keyword.arg is None for keyword in node.keywords)
-                case ast.Call(args=[ast.Attribute(value=ast.Name("log"), attr=level), ast.Constant(str(event)), *_]):  # how a run ended
-                    yield event, level, {"seconds", *(keyword.arg for keyword in node.keywords if keyword.arg)}, False
+                    yield (
+                        str(ast.literal_eval(node.args[0])),
+                        level,
+                        named,
+                        any(keyword.arg is None for keyword in node.keywords),
+                    )
+                case ast.Call(
+                    args=[
+                        ast.Attribute(value=ast.Name("log"), attr=level),
+                        ast.Constant(str(event)),
+                        *_,
+                    ]
+                ):  # how a run ended
+                    yield (
+                        event,
+                        level,
+                        {"seconds", *(keyword.arg for keyword in node.keywords if keyword.arg)},
+                        False,
+                    )
 
 
 def test_the_table_of_events_is_what_the_code_logs() -> None:
@@ -43,7 +62,9 @@ def test_the_table_of_events_is_what_the_code_logs() -> None:
 
 
 @pytest.mark.parametrize(("event", "level", "fields", "more"), sorted(logged(), key=str))
-def test_an_event_has_the_level_and_the_fields_of_the_table(event: str, level: str, fields: set[str], more: bool) -> None:
+def test_an_event_has_the_level_and_the_fields_of_the_table(
+    event: str, level: str, fields: set[str], more: bool
+) -> None:
     told_level, told_fields = table()[event]
     assert level == told_level
     assert fields <= told_fields if more else fields == told_fields
@@ -67,7 +88,12 @@ def written(**options: object) -> str:
 def test_what_is_no_terminal_gets_json_with_what_is_bound() -> None:
     (line,) = written().splitlines()
     told = json.loads(line)
-    assert (told["event"], told["level"], told["jid"], told["seconds"]) == ("job.started", "info", "a", 1)
+    assert (told["event"], told["level"], told["jid"], told["seconds"]) == (
+        "job.started",
+        "info",
+        "a",
+        1,
+    )
     assert told["timestamp"]
 
 

@@ -14,8 +14,7 @@ import pytest
 
 from aioqless import AioqlessError, MissingExtra
 from aioqless.errors import require_extra
-
-from .core_only import distributions, owners
+from tests.unit.core_only import distributions, owners
 
 ELSEWHERE = {"aioqless.testing.plugin": "pytest"}  # only pytest itself imports this
 
@@ -33,7 +32,9 @@ def run() -> Run:
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "tests.unit.core_only", *words]
         given = os.environ | {"AIOQLESS_HIDDEN": hidden} | environment
-        return subprocess.run(command, env=given, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            command, env=given, capture_output=True, text=True, timeout=60, check=False
+        )
 
     return run
 
@@ -46,8 +47,12 @@ def test_every_module_is_imported_without_extras_or_names_the_extra_that_it_need
         if module in ELSEWHERE:
             assert missing == ELSEWHERE[module]
             continue
-        assert message.endswith(f'is not installed. Install it with: pip install "aioqless[{extra}]"'), module
-        assert OWNERS[missing.partition(".")[0]] & distributions("aioqless", extra), f"{extra} doesn't bring {missing}"
+        assert message.endswith(
+            f'is not installed. Install it with: pip install "aioqless[{extra}]"'
+        ), module
+        assert OWNERS[missing.partition(".")[0]] & distributions("aioqless", extra), (
+            f"{extra} doesn't bring {missing}"
+        )
         extras.add(extra)
     assert extras == {"web", "spark", "sqlalchemy", "opentelemetry", "prometheus", "sentry"}
 
@@ -58,21 +63,29 @@ def test_every_module_is_imported_without_extras_or_names_the_extra_that_it_need
         ("web", "starlette", "web"),
         ("outbox sqlite+aiosqlite://", "sqlalchemy", "sqlalchemy"),
         ("worker app.jobs --reload", "watchfiles", "reload"),
-        ("worker aioqless.extras.sentry", "sentry_sdk", "sentry"),
+        ("worker aioqless.contrib.telemetry.sentry", "sentry_sdk", "sentry"),
         ("pipeline archive", "pyarrow", "spark"),
         ("queues", "cryptography", "seal"),
     ],
 )
-def test_a_command_says_in_one_line_which_extra_it_needs(run: Run, words: str, package: str, extra: str) -> None:
+def test_a_command_says_in_one_line_which_extra_it_needs(
+    run: Run, words: str, package: str, extra: str
+) -> None:
     keys = {"AIOQLESS_SEAL_KEYS": "A" * 43 + "="} if extra == "seal" else {}
     done = run(*words.split(), AIOQLESS_URL="redis://127.0.0.1:1", **keys)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f'aioqless: {package} is not installed. Install it with: pip install "aioqless[{extra}]"\n'
+    assert (
+        done.stderr
+        == f'aioqless: {package} is not installed. Install it with: pip install "aioqless[{extra}]"\n'
+    )
 
 
 def test_a_package_that_is_there_and_cannot_be_imported_says_why() -> None:
     with (
-        pytest.raises(MissingExtra, match=re.escape("nowhere can't be used (its library is gone). Install it with")) as raised,
+        pytest.raises(
+            MissingExtra,
+            match=re.escape("nowhere can't be used (its library is gone). Install it with"),
+        ) as raised,
         require_extra("web"),
     ):
         raise ImportError("its library is gone", name="nowhere.inside")

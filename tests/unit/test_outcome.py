@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 
 from aioqless import Fail, Job, Next, Retry
+from aioqless.client.job import Reason
 from aioqless.errors import InvalidData, UnknownKlass
-from aioqless.jobs import Reason
-from aioqless.retrying import RetryPolicy, fixed
-from aioqless.worker.outcome import LONGEST_MESSAGE, Again, Complete, Failed, Release, brief, outcome_of
+from aioqless.handlers.retry_policy import RetryPolicy, fixed
+from aioqless.worker.outcome import (
+    LONGEST_MESSAGE,
+    Again,
+    Complete,
+    Failed,
+    Release,
+    brief,
+    outcome_of,
+)
 from aioqless.worker.run import Run
-
-from .records import job_of
+from tests.unit.records import job_of
 
 
 def ended(
@@ -29,7 +36,16 @@ def ended(
     """A run of a job in the queue `mail` that has ended."""
     job: Job[Any] = job_of(queue="mail")
     job.settled = settled
-    return Run(job, started=0, lock=60, deadline=60, result=result, error=error, stopped_by=stopped_by, data=data)
+    return Run(
+        job,
+        started=0,
+        lock=60,
+        deadline=60,
+        result=result,
+        error=error,
+        stopped_by=stopped_by,
+        data=data,
+    )
 
 
 def raised(function: Callable[[], object]) -> BaseException:
@@ -62,7 +78,9 @@ def test_next_sends_the_job_on_with_the_data_that_changed() -> None:
 
 
 def test_retry_runs_it_again_and_says_why() -> None:
-    assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Again(30, "busy", "come back")
+    assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Again(
+        30, "busy", "come back"
+    )
 
 
 def test_a_bare_retry_runs_it_again_at_once() -> None:
@@ -70,18 +88,26 @@ def test_a_bare_retry_runs_it_again_at_once() -> None:
 
 
 def test_fail_fails_it_in_the_group_that_was_named() -> None:
-    assert outcome_of(ended(error=Fail("bad-address", "no postcode"))) == Failed("bad-address", "no postcode")
+    assert outcome_of(ended(error=Fail("bad-address", "no postcode"))) == Failed(
+        "bad-address", "no postcode"
+    )
 
 
-def test_any_other_exception_fails_it_in_a_group_of_queue_and_exception_with_the_traceback() -> None:
+def test_any_other_exception_fails_it_in_a_group_of_queue_and_exception_with_the_traceback() -> (
+    None
+):
     outcome = outcome_of(ended(error=raised(lambda: [].pop())))
     assert isinstance(outcome, Failed)
     assert outcome.group == "mail-IndexError"
-    assert outcome.message.startswith("Traceback") and outcome.message.endswith("IndexError: pop from empty list\n")
+    assert outcome.message.startswith("Traceback") and outcome.message.endswith(
+        "IndexError: pop from empty list\n"
+    )
 
 
 def test_an_unknown_klass_has_its_own_group_and_says_who_is_known() -> None:
-    assert outcome_of(ended(error=UnknownKlass("no handler"))) == Failed("mail-UnknownKlass", "no handler")
+    assert outcome_of(ended(error=UnknownKlass("no handler"))) == Failed(
+        "mail-UnknownKlass", "no handler"
+    )
 
 
 def test_data_that_the_handler_cannot_take_have_their_own_group() -> None:
@@ -97,7 +123,10 @@ def test_a_lost_lock_stores_nothing() -> None:
 def test_a_job_that_its_handler_completed_failed_or_released_itself_is_left_as_it_is() -> None:
     assert outcome_of(ended(settled=True)) is None
     assert outcome_of(ended(settled=True, error=ValueError())) is None
-    assert outcome_of(ended(settled=True, stopped_by="shutdown", error=asyncio.CancelledError())) is None
+    assert (
+        outcome_of(ended(settled=True, stopped_by="shutdown", error=asyncio.CancelledError()))
+        is None
+    )
 
 
 def test_a_handler_that_was_stopped_by_the_end_of_the_worker_is_handed_back() -> None:
@@ -119,14 +148,22 @@ def test_a_handler_that_is_cancelled_by_nobody_of_the_worker_fails() -> None:
     assert isinstance(outcome, Failed) and outcome.group == "mail-CancelledError"
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), BaseExceptionGroup("both", [asyncio.CancelledError()]), GeneratorExit()])
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(3), BaseExceptionGroup("both", [asyncio.CancelledError()]), GeneratorExit()],
+)
 def test_what_is_no_exception_fails_it_all_the_same(error: BaseException) -> None:
     outcome = outcome_of(ended(error=error))
     assert isinstance(outcome, Failed) and outcome.group == f"mail-{type(error).__name__}"
 
 
 def test_a_run_that_took_too_long_fails_whatever_its_code_still_does() -> None:
-    for end in ({}, {"error": asyncio.CancelledError()}, {"error": Retry()}, {"result": Next("billing")}):
+    for end in (
+        {},
+        {"error": asyncio.CancelledError()},
+        {"error": Retry()},
+        {"result": Next("billing")},
+    ):
         outcome = outcome_of(ended(stopped_by="timeout", **end))
         assert isinstance(outcome, Failed) and outcome.group == "mail-timeout"
 
@@ -134,7 +171,11 @@ def test_a_run_that_took_too_long_fails_whatever_its_code_still_does() -> None:
 def test_an_exception_that_the_policy_names_runs_it_again_and_others_fail_it() -> None:
     policy = RetryPolicy((LookupError,), fixed(7))
     again = outcome_of(ended(error=KeyError("postcode")), policy)
-    assert isinstance(again, Again) and (again.delay, again.group) == (7, "mail-KeyError") and "postcode" in (again.message or "")
+    assert (
+        isinstance(again, Again)
+        and (again.delay, again.group) == (7, "mail-KeyError")
+        and "postcode" in (again.message or "")
+    )
     assert isinstance(outcome_of(ended(error=ValueError()), policy), Failed)
     assert isinstance(outcome_of(ended(error=KeyError(), stopped_by="shutdown"), policy), Release)
 
@@ -198,7 +239,9 @@ def test_an_exception_that_cannot_be_shown_is_told_nevertheless() -> None:
         lambda: Fail("a\x00b"),
     ],
 )
-def test_an_end_that_redis_would_refuse_is_refused_in_the_handler(make: Callable[[], object]) -> None:
+def test_an_end_that_redis_would_refuse_is_refused_in_the_handler(
+    make: Callable[[], object],
+) -> None:
     with pytest.raises(ValueError):
         make()
 

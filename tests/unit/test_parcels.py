@@ -8,10 +8,9 @@ import threading
 import pytest
 
 from aioqless import Fail, LockLost, Retry
-from aioqless.worker.executors.parcels import LENGTH, Answer, error_of, failure_of, result_of
+from aioqless.worker.executors.ipc import LENGTH, Answer, error_of, failure_of, result_of
 from aioqless.worker.outcome import brief
-
-from .records import job_of
+from tests.unit.records import job_of
 
 
 def sent(error: BaseException) -> BaseException:
@@ -40,13 +39,21 @@ class Locked(Exception):
 
 def test_an_error_arrives_with_what_it_says() -> None:
     again, failed = sent(Retry(30, "later", "not now")), sent(Fail("refused"))
-    assert isinstance(again, Retry) and (again.delay, again.group, again.message) == (30, "later", "not now")
+    assert isinstance(again, Retry) and (again.delay, again.group, again.message) == (
+        30,
+        "later",
+        "not now",
+    )
     assert isinstance(failed, Fail) and (failed.group, failed.message) == ("refused", "")
 
 
 def test_an_error_whose_class_takes_something_else_than_its_text_arrives_whole() -> None:
     lost = sent(LockLost("complete", "LOCKLOST", {"jid": "a", "holder": "w"}))
-    assert isinstance(lost, LockLost) and (lost.jid, lost.holder, lost.command) == ("a", "w", "complete")
+    assert isinstance(lost, LockLost) and (lost.jid, lost.holder, lost.command) == (
+        "a",
+        "w",
+        "complete",
+    )
 
 
 def test_an_error_that_cannot_be_pickled_arrives_as_one_of_its_class() -> None:
@@ -57,7 +64,10 @@ def test_an_error_that_cannot_be_pickled_arrives_as_one_of_its_class() -> None:
 def test_an_error_of_a_local_class_arrives_as_one_of_that_name() -> None:
     class Local(ValueError): ...
 
-    assert (type(sent(Local("of here"))).__name__, str(sent(Local("of here")))) == ("Local", "of here")
+    assert (type(sent(Local("of here"))).__name__, str(sent(Local("of here")))) == (
+        "Local",
+        "of here",
+    )
 
 
 def test_an_error_brings_the_traceback_that_it_had_there() -> None:
@@ -76,10 +86,16 @@ def test_a_job_arrives_with_its_data_as_they_are_by_then(read: bool) -> None:
     if read:
         job.data["a"] = 2
     there = pickle.loads(pickle.dumps(job.detached()))
-    assert there.data == {"a": 2 if read else 1} and (there.tags, there.raw_data, there.fence) == (["x"], '{"a": 1}', 1)
+    assert there.data == {"a": 2 if read else 1} and (there.tags, there.raw_data, there.fence) == (
+        ["x"],
+        '{"a": 1}',
+        1,
+    )
     assert there.changed_data() == (b'{"a":2}' if read else None)
 
 
 async def test_a_job_that_arrived_says_what_it_cannot_do() -> None:
-    with pytest.raises(Exception, match="release: a job in a process of its own has no connection to Redis"):
+    with pytest.raises(
+        Exception, match="release: a job in a process of its own has no connection to Redis"
+    ):
         await pickle.loads(pickle.dumps(job_of().detached())).release()

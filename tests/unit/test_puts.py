@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from aioqless.puts import NewJob
-from aioqless.puts.puts import batches
+from aioqless.client.put import NewJob
+from aioqless.client.put.put_batcher import batches
 
 
-def put(data: str = "{}", tags: list[str] | None = None, depends: list[str] | None = None) -> dict[str, Any]:
+def put(
+    data: str = "{}", tags: list[str] | None = None, depends: list[str] | None = None
+) -> dict[str, Any]:
     return {"data": data, "tags": tags, "depends": depends}
 
 
@@ -23,7 +25,9 @@ def put(data: str = "{}", tags: list[str] | None = None, depends: list[str] | No
         (put(tags=["x"] * 1_000, depends=["a"] * 5_000), [1] * 250),
     ],
 )
-def test_a_call_takes_so_many_jobs_bytes_and_names(each: dict[str, Any], together: list[int]) -> None:
+def test_a_call_takes_so_many_jobs_bytes_and_names(
+    each: dict[str, Any], together: list[int]
+) -> None:
     assert [len(batch) for batch in batches([each] * 250)] == together
 
 

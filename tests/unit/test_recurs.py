@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Handler, InvalidData, Job, Settings, Worker, job
-from aioqless.recurring.cron import Cron
-from aioqless.recurring.schedules import Every
+from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.schedules import Every
 
 
 async def _digest(job: Job, day: str = "today") -> None: ...
@@ -26,10 +26,22 @@ def _declared(**options: Any) -> Handler[...]:
 def test_a_handler_comes_by_itself_when_its_options_say_so() -> None:
     hourly = _declared(every=3600).recurs
     assert hourly is not None
-    assert (hourly.schedule, hourly.data, hourly.queue, hourly.backlog) == (Every(3600), {}, None, None)
-    daily = _declared(cron="0 9 * * *", timezone="Europe/Paris", data={"day": "x"}, queue="reports", backlog=2).recurs
+    assert (hourly.schedule, hourly.data, hourly.queue, hourly.backlog) == (
+        Every(3600),
+        {},
+        None,
+        None,
+    )
+    daily = _declared(
+        cron="0 9 * * *", timezone="Europe/Paris", data={"day": "x"}, queue="reports", backlog=2
+    ).recurs
     assert daily is not None
-    assert (daily.schedule, daily.data, daily.queue, daily.backlog) == (Cron("0 9 * * *", "Europe/Paris"), {"day": "x"}, "reports", 2)
+    assert (daily.schedule, daily.data, daily.queue, daily.backlog) == (
+        Cron("0 9 * * *", "Europe/Paris"),
+        {"day": "x"},
+        "reports",
+        2,
+    )
     assert _declared().recurs is None
 
 
@@ -38,7 +50,11 @@ def test_a_handler_comes_by_itself_when_its_options_say_so() -> None:
     [
         ({"cron": "0 0 31 2 *"}, ValueError, "cron '0 0 31 2 *' never comes: there is no such day"),
         ({"cron": "0 9 * *"}, ValueError, "cron '0 9 * *' can't be read"),
-        ({"cron": "0 9 * * *", "timezone": "Europe/Pari"}, ValueError, "timezone 'Europe/Pari' is not known here"),
+        (
+            {"cron": "0 9 * * *", "timezone": "Europe/Pari"},
+            ValueError,
+            "timezone 'Europe/Pari' is not known here",
+        ),
         ({"cron": "0 9 * * *", "every": 60}, TypeError, "a recurring job has either every="),
         ({"every": 0}, ValueError, "every must be more than 0 seconds"),
         ({"every": "hour"}, TypeError, "every must be a number, not 'hour'"),
@@ -54,13 +70,18 @@ def test_a_handler_comes_by_itself_when_its_options_say_so() -> None:
         ({"backlog": 1}, TypeError, "backlog is about a recurring job"),
     ],
 )
-def test_a_job_that_can_never_come_so_is_refused_where_it_is_declared(options: dict[str, Any], kind: type[Exception], why: str) -> None:
+def test_a_job_that_can_never_come_so_is_refused_where_it_is_declared(
+    options: dict[str, Any], kind: type[Exception], why: str
+) -> None:
     with pytest.raises(kind, match=re.escape(why)):
         _declared(**options)
 
 
 def test_data_that_a_function_needs_must_be_said() -> None:
-    with pytest.raises(TypeError, match="a recurring job needs the data= that its function takes: missing a required argument: 'to'"):
+    with pytest.raises(
+        TypeError,
+        match="a recurring job needs the data= that its function takes: missing a required argument: 'to'",
+    ):
         job(every=60)(_mail)
     with pytest.raises(InvalidData):
         job(every=60)(_counted)
@@ -69,7 +90,10 @@ def test_data_that_a_function_needs_must_be_said() -> None:
 
 async def test_a_worker_that_serves_patterns_only_must_be_told_the_queue(client: Client) -> None:
     patterns = Settings(queues=("mail-*",))
-    with pytest.raises(ValueError, match=r"_digest recurs into no queue: say queue= beside it, since this worker serves patterns only"):
+    with pytest.raises(
+        ValueError,
+        match=r"_digest recurs into no queue: say queue= beside it, since this worker serves patterns only",
+    ):
         Worker(client, _declared(every=60), settings=patterns)
     Worker(client, _declared(every=60, queue="mail"), settings=patterns)
     Worker(client, _declared(every=60), settings=Settings(queues=("mail-*",), scheduler=False))

@@ -43,7 +43,9 @@ async def replica() -> AsyncIterator[Replica]:
 
 
 @job
-async def store(job: Job[Any], path: str, pool: Pool = GIVEN, *, replica: Replica = GIVEN) -> None: ...
+async def store(
+    job: Job[Any], path: str, pool: Pool = GIVEN, *, replica: Replica = GIVEN
+) -> None: ...
 
 
 async def test_a_resource_is_opened_after_those_it_needs_and_closed_before_them() -> None:
@@ -53,7 +55,13 @@ async def test_a_resource_is_opened_after_those_it_needs_and_closed_before_them(
         filled = resources.filled({"one": Repository, "other": Pool})
         assert filled["one"].pool is filled["other"]
         happened.append("work")
-    assert happened == ["pool opens", "repository opens", "work", "repository closes", "pool closes"]
+    assert happened == [
+        "pool opens",
+        "repository opens",
+        "work",
+        "repository closes",
+        "pool closes",
+    ]
 
 
 async def test_what_is_there_needs_no_opening() -> None:
@@ -88,7 +96,10 @@ def test_two_resources_of_one_type_are_refused() -> None:
 
 
 def test_a_need_that_nobody_fills_is_refused_by_name() -> None:
-    with pytest.raises(AioqlessError, match="repository takes a Pool as pool, and no @resource of this worker opens one"):
+    with pytest.raises(
+        AioqlessError,
+        match="repository takes a Pool as pool, and no @resource of this worker opens one",
+    ):
         Resources([repository])
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from aioqless import Settings, names
+from aioqless import Settings, validation
 
 
 def test_settings_that_are_not_given_have_defaults() -> None:
-    assert Settings() == Settings(queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0, threads=20)
+    assert Settings() == Settings(
+        queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0, threads=20
+    )
 
 
 def test_settings_do_not_change() -> None:
@@ -45,12 +47,16 @@ def test_settings_do_not_change() -> None:
         ({"grace": -1}, "grace -1 must be finite and no less than 0"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_with_a_reason(wrong: dict[str, Any], why: str) -> None:
+def test_settings_that_cannot_work_are_refused_with_a_reason(
+    wrong: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         Settings(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"queues": (7,)}, {"poll": "1"}, {"grace": None}, {"grace": True}])
+@pytest.mark.parametrize(
+    "wrong", [{"queues": (7,)}, {"poll": "1"}, {"grace": None}, {"grace": True}]
+)
 def test_settings_of_another_type_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="must be a"):
         Settings(**wrong)
@@ -65,7 +71,7 @@ def test_no_grace_at_all_is_allowed() -> None:
 
 @pytest.mark.parametrize("name", ["mail", "a b", "a:b", "ä€𝄞", "x" * 512, "\udce4", "a-work"])
 def test_most_texts_can_be_names(name: str) -> None:
-    assert names.checked("queue", name) == name
+    assert validation.checked("queue", name) == name
 
 
 @pytest.mark.parametrize(
@@ -81,23 +87,23 @@ def test_most_texts_can_be_names(name: str) -> None:
 )
 def test_what_cannot_be_a_name_is_refused_with_a_reason(name: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        names.checked("queue", name)
+        validation.checked("queue", name)
 
 
 @pytest.mark.parametrize("name", [None, 7, b"mail", ["mail"]])
 def test_what_is_no_text_cannot_be_a_name(name: Any) -> None:
     with pytest.raises(TypeError, match="queue must be a text, not"):
-        names.checked("queue", name)
+        validation.checked("queue", name)
 
 
 @pytest.mark.parametrize("jid", ["a-history", "a-dependencies", "a-dependents", "-history"])
 def test_a_jid_that_would_spell_the_keys_of_another_job_is_refused(jid: str) -> None:
     with pytest.raises(ValueError, match="ends in one of"):
-        names.checked_jid(jid)
+        validation.checked_jid(jid)
 
 
 def test_a_jid_may_have_those_words_elsewhere() -> None:
-    assert names.checked_jid("history-a") == "history-a"
+    assert validation.checked_jid("history-a") == "history-a"
 
 
 # Numbers
@@ -105,23 +111,23 @@ def test_a_jid_may_have_those_words_elsewhere() -> None:
 
 @pytest.mark.parametrize("number", [0, 1.5, 10**9, 1e-9])
 def test_finite_numbers_are_numbers(number: float) -> None:
-    assert names.checked_number("delay", number, least=0) == number
+    assert validation.checked_number("delay", number, least=0) == number
 
 
 def test_without_a_least_there_is_no_end_below() -> None:
-    assert names.checked_number("priority", -1e9) == -1e9
+    assert validation.checked_number("priority", -1e9) == -1e9
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -0.1])
 def test_a_number_that_cannot_be_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match=r"delay .* must be finite and no less than 0"):
-        names.checked_number("delay", number, least=0)
+        validation.checked_number("delay", number, least=0)
 
 
 @pytest.mark.parametrize("number", [True, "1", None])
 def test_what_is_no_number_is_refused(number: Any) -> None:
     with pytest.raises(TypeError, match="delay must be a number"):
-        names.checked_number("delay", number)
+        validation.checked_number("delay", number)
 
 
 # What is made to fit
@@ -129,20 +135,29 @@ def test_what_is_no_number_is_refused(number: Any) -> None:
 
 @pytest.mark.parametrize(
     ("text", "fitting"),
-    [("mail-Typo", "mail-Typo"), ("a\nb\x7f", "a?b?"), ("x" * 600, "x" * 512), ("ä" * 300, "ä" * 256), ("xä" + "y" * 511, "y" * 511)],
+    [
+        ("mail-Typo", "mail-Typo"),
+        ("a\nb\x7f", "a?b?"),
+        ("x" * 600, "x" * 512),
+        ("ä" * 300, "ä" * 256),
+        ("xä" + "y" * 511, "y" * 511),
+    ],
 )
 def test_a_text_that_cannot_be_a_name_has_a_nearest_one(text: str, fitting: str) -> None:
-    assert names.fitted(text) == fitting == names.checked("group", fitting)
+    assert validation.fitted(text) == fitting == validation.checked("group", fitting)
 
 
 def test_halves_of_surrogate_pairs_are_written_out() -> None:
-    assert names.readable("a\ud800b") == "a\\ud800b" and names.fitted("a\ud800b") == "a\\ud800b"
-    assert names.readable(ValueError("x")) == "x"
+    assert (
+        validation.readable("a\ud800b") == "a\\ud800b"
+        and validation.fitted("a\ud800b") == "a\\ud800b"
+    )
+    assert validation.readable(ValueError("x")) == "x"
 
 
 def test_a_list_of_names_is_no_text() -> None:
-    assert names.checked_list("tags", ("x", "y")) == ["x", "y"]
+    assert validation.checked_list("tags", ("x", "y")) == ["x", "y"]
     with pytest.raises(TypeError, match="tags must be a list of texts, not the text 'xy'"):
-        names.checked_list("tags", "xy")
+        validation.checked_list("tags", "xy")
     with pytest.raises(ValueError, match="each of tags must not be empty"):
-        names.checked_list("tags", ["x", ""])
+        validation.checked_list("tags", ["x", ""])

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from aioqless.scripts.compose import compose
-from aioqless.scripts.header import command_names
-from aioqless.scripts.spelling import spelled, within
+from aioqless.store.composer import compose
+from aioqless.store.header import command_names
+from aioqless.store.key_inlining import spelled, within
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,10 @@ from aioqless.scripts.spelling import spelled, within
     [
         ("redis.call('GET', keys.fence())", "redis.call('GET', (ns .. ':x:fence'))"),
         ("keys.job(jid)", "(ns .. ':j:' .. jid)"),
-        ("keys.job(job.jid) .. keys.history(top[i + 1])", "(ns .. ':j:' .. job.jid) .. (ns .. ':j:' .. top[i + 1] .. '-history')"),
+        (
+            "keys.job(job.jid) .. keys.history(top[i + 1])",
+            "(ns .. ':j:' .. job.jid) .. (ns .. ':j:' .. top[i + 1] .. '-history')",
+        ),
         ("keys.event_channel('jid')", "(ns .. ':' .. 'jid')"),
         ("keys.waiting(work)", "(ns .. ':q:' .. work .. '-work')"),
     ],
@@ -26,7 +29,14 @@ def test_a_key_of_simple_arguments_is_written_out(line: str, written: str) -> No
 
 
 @pytest.mark.parametrize(
-    "line", ["keys.job(next(jids))", "keys.deferred_jids(what .. ':' .. jid)", "{work = keys.waiting}", "keys.job()", "mykeys.job(jid)"]
+    "line",
+    [
+        "keys.job(next(jids))",
+        "keys.deferred_jids(what .. ':' .. jid)",
+        "{work = keys.waiting}",
+        "keys.job()",
+        "mykeys.job(jid)",
+    ],
 )
 def test_what_is_not_simple_stays_a_call(line: str) -> None:
     assert spelled(line) == line

@@ -40,7 +40,9 @@ def test_a_subscription_reads_as_it_is_written(text: str, subscription: Subscrip
 
 @pytest.mark.parametrize("text", ["a=", "a=x", "a,", "a,x", "a=4,5", "a=-1", "a=1=2", "a=1.5"])
 def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str) -> None:
-    with pytest.raises(ValueError, match="must be a name, with `,weight` and `=limit` behind it as whole numbers"):
+    with pytest.raises(
+        ValueError, match="must be a name, with `,weight` and `=limit` behind it as whole numbers"
+    ):
         Subscription.read(text)
 
 
@@ -59,8 +61,14 @@ def test_limits_and_weights_that_cannot_be_are_refused(wrong: dict[str, Any], wh
 
 
 def test_queues_may_be_names_or_names_with_limits_or_subscriptions() -> None:
-    assert Settings(queues=("mail", "reports")).subscriptions == (Subscription("mail"), Subscription("reports"))
-    assert Settings(queues={"mail": None, "reports": 4}).subscriptions == (Subscription("mail"), Subscription("reports", limit=4))
+    assert Settings(queues=("mail", "reports")).subscriptions == (
+        Subscription("mail"),
+        Subscription("reports"),
+    )
+    assert Settings(queues={"mail": None, "reports": 4}).subscriptions == (
+        Subscription("mail"),
+        Subscription("reports", limit=4),
+    )
     assert Settings(queues=["mail", Subscription("reports", limit=4)]).subscriptions == (
         Subscription("mail"),
         Subscription("reports", limit=4),
@@ -77,7 +85,10 @@ def test_queues_may_be_names_or_names_with_limits_or_subscriptions() -> None:
             {"queues": (Subscription("mail", weight=2),)},
             "queue 'mail' has a weight, which counts only where the order is weighted; it is ordered",
         ),
-        ({"order": "random"}, "order 'random' must be one of ordered, round-robin, shuffled, weighted"),
+        (
+            {"order": "random"},
+            "order 'random' must be one of ordered, round-robin, shuffled, weighted",
+        ),
     ],
 )
 def test_queues_that_cannot_be_served_so_are_refused(settings: dict[str, Any], why: str) -> None:
@@ -114,7 +125,10 @@ def test_a_limit_that_was_lowered_below_what_runs_asks_for_nothing() -> None:
 
 def test_in_turn_the_queue_behind_the_last_is_first() -> None:
     subscriptions = served("a", "b", "c", order="round-robin")
-    assert (names(subscriptions.batch({})), subscriptions.script_order) == (["a", "b", "c"], "rotation")
+    assert (names(subscriptions.batch({})), subscriptions.script_order) == (
+        ["a", "b", "c"],
+        "rotation",
+    )
     subscriptions.took("a")
     assert names(subscriptions.batch({})) == ["b", "c", "a"]
     subscriptions.remove("a")
@@ -135,12 +149,16 @@ def test_in_order_the_first_queue_stays_first() -> None:
         ("weighted", ("a", "b"), (0.5, 0.5)),
     ],
 )
-def test_by_chance_each_queue_is_first_as_often_as_its_weight_says(order: str, queues: tuple[str, ...], shares: tuple[float, ...]) -> None:
+def test_by_chance_each_queue_is_first_as_often_as_its_weight_says(
+    order: str, queues: tuple[str, ...], shares: tuple[float, ...]
+) -> None:
     random.seed(7)
     subscriptions = served(*queues, order=order)
     first = Counter(names(subscriptions.batch({}))[0] for _ in range(2000))
     assert [first[name] / 2000 for name in "abc"[: len(shares)]] == pytest.approx(shares, abs=0.04)
-    assert sorted(names(subscriptions.batch({}))) == list("abc"[: len(shares)]), "the others follow, for when it is empty"
+    assert sorted(names(subscriptions.batch({}))) == list("abc"[: len(shares)]), (
+        "the others follow, for when it is empty"
+    )
 
 
 # Patterns
@@ -151,7 +169,9 @@ def test_a_pattern_stands_for_the_queues_that_were_met() -> None:
     assert names(subscriptions.batch({})) == ["urgent"]
     subscriptions.meet(["mail-b", "post", "mail-a", "urgent"])
     assert names(subscriptions.batch({})) == ["urgent", "mail-b", "mail-a"]
-    assert "mail-a" in subscriptions and "post" not in subscriptions and "mail-*" not in subscriptions
+    assert (
+        "mail-a" in subscriptions and "post" not in subscriptions and "mail-*" not in subscriptions
+    )
 
 
 def test_a_queue_that_is_gone_is_asked_no_more() -> None:
@@ -164,20 +184,28 @@ def test_a_queue_that_is_gone_is_asked_no_more() -> None:
 def test_a_new_queue_that_matches_is_served_from_when_it_is_heard_of() -> None:
     subscriptions = served("mail-?", "x[12]")
     assert subscriptions.hear("mail-a") and subscriptions.hear("x2")
-    assert not (subscriptions.hear("mail-ab") or subscriptions.hear("x3") or subscriptions.hear("MAIL-a"))
+    assert not (
+        subscriptions.hear("mail-ab") or subscriptions.hear("x3") or subscriptions.hear("MAIL-a")
+    )
     assert names(subscriptions.batch({})) == ["mail-a", "x2"]
 
 
 def test_of_several_that_match_the_first_counts() -> None:
     subscriptions = served("mail-slow=1", "mail-*=5")
     subscriptions.meet(["mail-slow", "mail-a"])
-    assert subscriptions.batch({"mail-a": 2}) == [{"queue": "mail-slow", "limit": 1}, {"queue": "mail-a", "limit": 3}]
+    assert subscriptions.batch({"mail-a": 2}) == [
+        {"queue": "mail-slow", "limit": 1},
+        {"queue": "mail-a", "limit": 3},
+    ]
 
 
 def test_a_queue_that_is_served_by_a_pattern_is_not_subscribed_by_its_name() -> None:
     subscriptions = served("mail-*")
     subscriptions.meet(["mail-a"])
-    with pytest.raises(ValueError, match=r"queue 'mail-a' is not subscribed by its name, but by the pattern 'mail-\*'"):
+    with pytest.raises(
+        ValueError,
+        match=r"queue 'mail-a' is not subscribed by its name, but by the pattern 'mail-\*'",
+    ):
         subscriptions.remove("mail-a")
     with pytest.raises(ValueError, match=r"queue 'post' is not subscribed$"):
         subscriptions.remove("post")
@@ -185,7 +213,9 @@ def test_a_queue_that_is_served_by_a_pattern_is_not_subscribed_by_its_name() -> 
     assert subscriptions.batch({}) == []
 
 
-def test_of_more_queues_than_a_pop_may_ask_each_gets_its_turn_and_one_that_was_heard_of_at_once() -> None:
+def test_of_more_queues_than_a_pop_may_ask_each_gets_its_turn_and_one_that_was_heard_of_at_once() -> (
+    None
+):
     subscriptions = served("q*")
     everything = {f"q{n}" for n in range(2 * MOST_PER_BATCH + 500)}
     subscriptions.meet(sorted(everything))

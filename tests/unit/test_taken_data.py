@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from aioqless import GIVEN, InvalidData, Job, NewJob, job
-
-from .records import performed
-from .typed import Box, Point
+from tests.unit.records import performed
+from tests.unit.typed import Box, Point
 
 if TYPE_CHECKING:
     from decimal import Decimal as TypeOfTheTypeCheckerAlone
@@ -22,7 +21,9 @@ async def greet(job: Job[Any]) -> str:
 
 
 @job
-async def resize(job: Job[Any], path: str, width: int = 100, *, sharp: bool = False) -> tuple[str, int, bool]:
+async def resize(
+    job: Job[Any], path: str, width: int = 100, *, sharp: bool = False
+) -> tuple[str, int, bool]:
     return path, width, sharp
 
 
@@ -64,21 +65,34 @@ async def test_a_job_without_data_leaves_parameters_to_their_defaults() -> None:
         ('{"added_by": "another stage", "path": "a.png"}', ("a.png", 100, False)),
     ],
 )
-async def test_parameters_are_filled_from_the_data_by_name(data: str, taken: tuple[str, int, bool]) -> None:
+async def test_parameters_are_filled_from_the_data_by_name(
+    data: str, taken: tuple[str, int, bool]
+) -> None:
     assert await performed(resize, data) == taken
 
 
-@pytest.mark.parametrize(("data", "taken"), [('["a.png"]', ("a.png", 100, False)), (' [ "a.png", 7 ]', ("a.png", 7, False))])
-async def test_parameters_are_filled_from_a_list_in_their_order(data: str, taken: tuple[str, int, bool]) -> None:
+@pytest.mark.parametrize(
+    ("data", "taken"),
+    [('["a.png"]', ("a.png", 100, False)), (' [ "a.png", 7 ]', ("a.png", 7, False))],
+)
+async def test_parameters_are_filled_from_a_list_in_their_order(
+    data: str, taken: tuple[str, int, bool]
+) -> None:
     assert await performed(resize, data) == taken
 
 
 async def test_parameters_that_must_be_named_and_resources_have_no_place_in_a_list() -> None:
     @job
-    async def shown(job: Job[Any], first: list[int], there: str = GIVEN, second: float = 0.5, *, named: int = 1) -> Any:
+    async def shown(
+        job: Job[Any], first: list[int], there: str = GIVEN, second: float = 0.5, *, named: int = 1
+    ) -> Any:
         return first, second, named
 
-    assert shown.takes.arguments("shown", b"[[1, 2], 2.0]") == {"first": [1, 2], "second": 2.0, "named": 1}
+    assert shown.takes.arguments("shown", b"[[1, 2], 2.0]") == {
+        "first": [1, 2],
+        "second": 2.0,
+        "named": 1,
+    }
     with pytest.raises(InvalidData, match="3 values for 2 parameters \\(first, second\\)"):
         shown.check(b"[[1], 2, 3]")
 
@@ -154,7 +168,10 @@ def test_a_function_that_takes_what_has_no_name_is_refused_since_nothing_would_f
     async def place(job: Job[Any], path: str, /) -> None: ...
 
     for fn, what in ((args, r"\*args"), (kwargs, r"\*\*kwargs"), (place, "path")):
-        with pytest.raises(TypeError, match=f"{fn.__name__} takes {what}, which nothing fills: data come by name, and all of them"):
+        with pytest.raises(
+            TypeError,
+            match=f"{fn.__name__} takes {what}, which nothing fills: data come by name, and all of them",
+        ):
             job(fn)
 
 

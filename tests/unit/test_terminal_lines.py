@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aioqless.cli.printing import table
-from aioqless.cli.watching import line_of
-from aioqless.events import Failed
+from aioqless.cli.presentation.event_output import line_of
+from aioqless.cli.presentation.printing import table
+from aioqless.client.events import Failed
 
 
 def test_a_failure_is_told_by_the_last_line_of_its_traceback() -> None:
@@ -15,8 +15,10 @@ def test_a_failure_is_told_by_the_last_line_of_its_traceback() -> None:
     assert told.endswith("message=KeyError: 'amount'")
 
 
-def test_a_group_is_whole_in_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_is_whole_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     group = "billing-" + "X" * 30 + "Error"
-    monkeypatch.setattr("aioqless.cli.printing.WIDE", 40)
+    monkeypatch.setattr("aioqless.cli.presentation.printing.WIDE", 40)
     table(["count", "group", "latest"], [(1, group, "9 s ago")], empty="")
     assert group in "".join(line[7:33].strip() for line in capsys.readouterr().out.splitlines())

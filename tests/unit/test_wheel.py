@@ -1,4 +1,5 @@
-"""What a wheel brings is what the checkout has: the code, the Lua, the mark that it is typed; no tests."""
+"""What a wheel brings is what the checkout has: the code, the Lua, the mark that it is typed; no
+tests."""
 
 from __future__ import annotations
 
@@ -9,29 +10,51 @@ from pathlib import Path
 
 import pytest
 
-from .source import PACKAGE
+from tests.unit.source import PACKAGE
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        "wheel",
+        "--directory",
+        str(folder),
+    ]
     subprocess.run(command, cwd=PACKAGE.parent, check=True, capture_output=True)
     (built,) = folder.glob("*.whl")
     return zipfile.ZipFile(built)
 
 
 def test_a_wheel_has_every_file_of_the_package_and_no_other(wheel: zipfile.ZipFile) -> None:
-    here = {str(file.relative_to(PACKAGE.parent)) for file in PACKAGE.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
+    here = {
+        str(file.relative_to(PACKAGE.parent))
+        for file in PACKAGE.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
     brought = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert brought == here
-    assert {"aioqless/py.typed", "aioqless/lua/pop_many.lua", "aioqless/lua/lib/keys.lua"} <= brought
+    assert {
+        "aioqless/py.typed",
+        "aioqless/lua/pop_many.lua",
+        "aioqless/lua/lib/keys.lua",
+    } <= brought
 
 
 def test_a_wheel_brings_the_command_the_fixtures_and_the_licence(wheel: zipfile.ZipFile) -> None:
-    (described,) = [Path(name).parent for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    (described,) = [
+        Path(name).parent for name in wheel.namelist() if name.endswith(".dist-info/METADATA")
+    ]
     entries = wheel.read(f"{described}/entry_points.txt").decode()
-    assert "aioqless = aioqless.__main__:main" in entries and "aioqless = aioqless.testing.plugin" in entries
+    assert (
+        "aioqless = aioqless.__main__:main" in entries
+        and "aioqless = aioqless.testing.plugin" in entries
+    )
     assert "MIT" in wheel.read(f"{described}/licenses/LICENSE").decode()
     metadata = wheel.read(f"{described}/METADATA").decode()
     assert "Requires-Python: >=3.11" in metadata

@@ -1,8 +1,9 @@
-"""Write down what this version leaves in Redis, before it is released: `python -m tests.upgrades.snapshot`.
+"""Write down what this version leaves in Redis, before it is released: `python -m
+tests.upgrades.snapshot`.
 
-A file is never written by hand, nor by later code: it is what the code of its time left, so one that is there stays as it is. That of a
-version that isn't released yet is kept as `0.1.0.dev1` and so on where more is to be written down.
-"""
+A file is never written by hand, nor by later code: it is what the code of its time left, so one
+that is there stays as it is. That of a version that isn't released yet is kept as `0.1.0.dev1` and
+so on where more is to be written down."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from redis.asyncio import Redis
 
 import aioqless
 from aioqless import Client, NewJob, Seal, chain
-from aioqless.archive.stream import Archive
-from aioqless.people import Desk
+from aioqless.client.archive.stream import Archive
+from aioqless.contrib.human_tasks import Desk
 from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"
@@ -28,7 +29,14 @@ SEALED_WITH = "tmjp8ECUvBV7M5MkoNOTl9xiuwKqeV-v0kFoC2E0y3o="
 async def everything(client: Client) -> None:
     """A job in each state and with each option, by a client whose clock stands still."""
     mail = client.queue("mail")
-    await mail.put("Greet", {"n": [], "big": 12345678901234567}, jid="waiting", priority=-3, tags=["red", "blue"], retries=2)
+    await mail.put(
+        "Greet",
+        {"n": [], "big": 12345678901234567},
+        jid="waiting",
+        priority=-3,
+        tags=["red", "blue"],
+        retries=2,
+    )
     await mail.put("Greet", jid="delayed", delay=60)
     await mail.put("Greet", jid="dependent", depends=["waiting"], on_failed="cancel")
     await mail.put("Greet", {"user": 7}, jid="alone", unique="user", unique_for=1e9)
@@ -41,8 +49,16 @@ async def everything(client: Client) -> None:
     recurring = await client.jobs.recurring("paused")
     assert recurring is not None
     await recurring.pause()
-    for jid, end in (("completed", "complete"), ("failed", "fail"), ("retried", "retry"), ("exhausted", "retry"), ("running", "keep")):
-        await client.queue(jid).put("Greet", {"n": 1}, jid=jid, retries=0 if jid == "exhausted" else 3)
+    for jid, end in (
+        ("completed", "complete"),
+        ("failed", "fail"),
+        ("retried", "retry"),
+        ("exhausted", "retry"),
+        ("running", "keep"),
+    ):
+        await client.queue(jid).put(
+            "Greet", {"n": 1}, jid=jid, retries=0 if jid == "exhausted" else 3
+        )
         (job,) = await client.queue(jid).pop(worker=f"worker-{jid}")
         match end:
             case "complete":
@@ -70,13 +86,25 @@ async def everything(client: Client) -> None:
 async def of_many(client: Client) -> None:
     """What jobs have with each other, and what they leave."""
     shared = client.queue("shared")
-    await shared.put_many(NewJob("Greet", jid=jid, limit_key="shared", limit=1, rate=(9, 3600)) for jid in ("holding", "held-back"))
+    await shared.put_many(
+        NewJob("Greet", jid=jid, limit_key="shared", limit=1, rate=(9, 3600))
+        for jid in ("holding", "held-back")
+    )
     await shared.pop(2, worker="worker-shared")
     results = client.queue("results")
     await results.put("Greet", jid="with-a-result")
     (job,) = await results.pop(worker="worker-results")
-    await client.scripts("heartbeat", jid=job.jid, worker="worker-results", now=THEN, progress=0.5, message="half")
-    await client.scripts("complete", jid=job.jid, worker="worker-results", queue="results", now=THEN, result=f"{10**9} [1]")
+    await client.scripts(
+        "heartbeat", jid=job.jid, worker="worker-results", now=THEN, progress=0.5, message="half"
+    )
+    await client.scripts(
+        "complete",
+        jid=job.jid,
+        worker="worker-results",
+        queue="results",
+        now=THEN,
+        result=f"{10**9} [1]",
+    )
     await client.config.set("aged-failed-history", 10**9)
     await client.queue("aged").put("Greet", jid="aged")
     (job,) = await client.queue("aged").pop(worker="worker-aged")
@@ -84,7 +112,9 @@ async def of_many(client: Client) -> None:
 
 
 async def of_people(client: Client) -> None:
-    await client.queue("desk").put_many(NewJob("Judge", jid=jid) for jid in ("skipped", "handed-over"))
+    await client.queue("desk").put_many(
+        NewJob("Judge", jid=jid) for jid in ("skipped", "handed-over")
+    )
     desk = Desk(client, "desk")
     for end in ("skip", "hand over"):
         reserved = await desk.reserve("ann", limit=600)
@@ -95,7 +125,9 @@ async def of_people(client: Client) -> None:
 async def of_the_archive(client: Client) -> None:
     await client.config.set("archive", "on")
     archived = client.queue("archived")
-    await archived.put_many(NewJob("Greet", jid=jid) for jid in ("archived", "archived-failed", "archived-retried"))
+    await archived.put_many(
+        NewJob("Greet", jid=jid) for jid in ("archived", "archived-failed", "archived-retried")
+    )
     (completed, failed, retried) = await archived.pop(3, worker="worker-archived")
     await completed.complete()
     await failed.fail("broken", "why")
@@ -107,28 +139,45 @@ async def of_the_archive(client: Client) -> None:
 
 
 async def of_others(client: Client) -> None:
-    """What is sealed, a worker's name, what sidekiq's clients pushed, what people did in a browser."""
-    async with Client(client.url, namespace=client.namespace, clock=lambda: THEN, seal=Seal(SEALED_WITH)) as sealing:
+    """What is sealed, a worker's name, what sidekiq's clients pushed, what people did in a
+    browser."""
+    async with Client(
+        client.url, namespace=client.namespace, clock=lambda: THEN, seal=Seal(SEALED_WITH)
+    ) as sealing:
         await sealing.queue("sealed").put("Greet", {"card": 1}, jid="sealed")
     await client.scripts("incarnation", "claim", worker="stable", now=THEN, told='{"id": "1"}')
-    await client.scripts("trail", "add", who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
-    await client.scripts("trail", "login", who="ann", act="login", about='{"address": "::1"}', outcome="done")
+    await client.scripts(
+        "trail", "add", who="ann", act="cancel", about='{"jid": "a"}', outcome="done"
+    )
+    await client.scripts(
+        "trail", "login", who="ann", act="login", about='{"address": "::1"}', outcome="done"
+    )
     await client.scripts("declare", "begin", id="1")
     await client.scripts("session", "keep", id="known", proof="of-a-password", seconds=10**9)
     pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}
-    await client.redis.lpush("queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed))
-    await client.scripts("intake", "queue", prefix="", into="", queue="foreign", side="right", count=9, now=THEN)
+    await client.redis.lpush(
+        "queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed)
+    )
+    await client.scripts(
+        "intake", "queue", prefix="", into="", queue="foreign", side="right", count=9, now=THEN
+    )
 
 
 async def written(redis: Redis, namespace: str = "ql") -> list[dict[str, Any]]:
-    """All keys of a namespace with their values, but for those that go by themselves within minutes."""
+    """All keys of a namespace with their values, but for those that go by themselves within
+    minutes."""
     found = []
     for key in sorted([key async for key in redis.scan_iter(f"{namespace}:*")]):
         kind = (await redis.type(key)).decode()
         if b":x:request:" not in key:
             lasts = await redis.ttl(key)  # seconds; less than none: for ever
             found.append(
-                {"key": key.decode(), "type": kind, "value": await _value(redis, key, kind), "lasts": lasts if lasts > 0 else None}
+                {
+                    "key": key.decode(),
+                    "type": kind,
+                    "value": await _value(redis, key, kind),
+                    "lasts": lasts if lasts > 0 else None,
+                }
             )
     return found
 
@@ -138,15 +187,24 @@ async def _value(redis: Redis, key: bytes, kind: str) -> Any:
         case "string":
             return (await redis.get(key)).decode()
         case "hash":
-            return {name.decode(): value.decode() for name, value in sorted((await redis.hgetall(key)).items())}
+            return {
+                name.decode(): value.decode()
+                for name, value in sorted((await redis.hgetall(key)).items())
+            }
         case "list":
             return [item.decode() for item in await redis.lrange(key, 0, -1)]
         case "set":
             return sorted(item.decode() for item in await redis.smembers(key))
         case "zset":
-            return [[item.decode(), score] for item, score in await redis.zrange(key, 0, -1, withscores=True)]
+            return [
+                [item.decode(), score]
+                for item, score in await redis.zrange(key, 0, -1, withscores=True)
+            ]
         case "stream":
-            return [[place.decode(), {name.decode(): text.decode() for name, text in of.items()}] for place, of in await redis.xrange(key)]
+            return [
+                [place.decode(), {name.decode(): text.decode() for name, text in of.items()}]
+                for place, of in await redis.xrange(key)
+            ]
     raise ValueError(f"{key!r} is a {kind}")
 
 
@@ -177,7 +235,10 @@ async def main() -> None:
     if file.exists():
         sys.exit(f"{file} is there, and stays as it is")
     with server() as url:
-        async with Client(url, clock=lambda: THEN, name="snapshot") as client, Redis.from_url(url) as redis:
+        async with (
+            Client(url, clock=lambda: THEN, name="snapshot") as client,
+            Redis.from_url(url) as redis,
+        ):
             await everything(client)
             lines = [json.dumps(entry) for entry in await written(redis)]
     FOLDER.mkdir(exist_ok=True)

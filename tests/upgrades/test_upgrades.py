@@ -1,4 +1,5 @@
-"""Data that versions up to this one left are read, worked to the end, and shared with who wrote them."""
+"""Data that versions up to this one left are read, worked to the end, and shared with who wrote
+them."""
 
 from __future__ import annotations
 
@@ -12,11 +13,10 @@ import pytest
 
 import aioqless
 from aioqless import Client, Job, Seal, Settings, Worker, job
-from aioqless.archive.stream import Archive
-from aioqless.people import Desk, Person
+from aioqless.client.archive.stream import Archive
+from aioqless.contrib.human_tasks import Desk, Person
 from tests.conftest import Until
-
-from .snapshot import FOLDER, SEALED_WITH, THEN, everything, stored, written
+from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, everything, stored, written
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
 KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
@@ -53,7 +53,10 @@ async def jobs_of(client: Client) -> dict[str, Job]:
     """All jobs that were left."""
     prefix = f"{client.namespace}:j:"
     keys = [key.decode() async for key in client.redis.scan_iter(f"{prefix}*", _type="hash")]
-    return {job.jid: job for job in await client.jobs.multiget(*(key.removeprefix(prefix) for key in keys))}
+    return {
+        job.jid: job
+        for job in await client.jobs.multiget(*(key.removeprefix(prefix) for key in keys))
+    }
 
 
 def test_this_version_has_left_something() -> None:
@@ -63,21 +66,33 @@ def test_this_version_has_left_something() -> None:
 
 def test_it_has_left_each_kind_of_key_that_is_ours() -> None:
     """A kind that is new belongs into `everything`, and into another snapshot."""
-    kinds = re.findall(r"^function keys\..*ns \.\. ':x:([\w:]+?):?'.* end +-- (\S+)", KEYS.read_text(), re.MULTILINE)
+    kinds = re.findall(
+        r"^function keys\..*ns \.\. ':x:([\w:]+?):?'.* end +-- (\S+)",
+        KEYS.read_text(),
+        re.MULTILINE,
+    )
     assert len(kinds) > 20
     kept = {name for name, what in kinds if what != "channel:"} - BRIEF
     names = [line["key"] for line in entries(FOLDER / f"{aioqless.__version__}.jsonl", "ql")]
-    assert {kind for kind in kept if not any(name.startswith(f"ql:x:{kind}") for name in names)} == set()
+    assert {
+        kind for kind in kept if not any(name.startswith(f"ql:x:{kind}") for name in names)
+    } == set()
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.stem)
-async def test_what_this_version_writes_has_no_other_shape_than_what_is_read_of_former_ones(version: Path, client: Client) -> None:
+async def test_what_this_version_writes_has_no_other_shape_than_what_is_read_of_former_ones(
+    version: Path, client: Client
+) -> None:
     """A field or key that changes its meaning would be a break; one that comes new is none."""
     now = Client(client.url, namespace=client.namespace, clock=lambda: THEN, name="snapshot")
     async with now:
         await everything(now)
         mine = {line["key"]: line for line in await written(client.redis, client.namespace)}
-    former = [line for line in entries(version, client.namespace) if line["key"].removeprefix(f"{client.namespace}:") not in NO_LONGER]
+    former = [
+        line
+        for line in entries(version, client.namespace)
+        if line["key"].removeprefix(f"{client.namespace}:") not in NO_LONGER
+    ]
     for line in former:
         here = mine[line["key"]]
         assert here["type"] == line["type"], line["key"]
@@ -89,11 +104,20 @@ async def test_every_job_is_read_with_all_that_it_carries(left: Client) -> None:
     jobs = await jobs_of(left)
     assert jobs.keys() >= JIDS
     waiting = jobs["waiting"]
-    assert (waiting.priority, waiting.tags, waiting.retries, waiting.tracked) == (-3, ["red", "blue", "watched"], 2, True)
+    assert (waiting.priority, waiting.tags, waiting.retries, waiting.tracked) == (
+        -3,
+        ["red", "blue", "watched"],
+        2,
+        True,
+    )
     assert waiting.raw_data == '{"n":[],"big":12345678901234567}'
     assert jobs["late"].context == {"trace": "abc"}
     assert (jobs["failed"].failure and jobs["failed"].failure.group) == "broken"
-    assert (jobs["exhausted"].state, jobs["running"].state, jobs["running"].worker) == ("failed", "running", "worker-running")
+    assert (jobs["exhausted"].state, jobs["running"].state, jobs["running"].worker) == (
+        "failed",
+        "running",
+        "worker-running",
+    )
     assert await left.check() == []
 
 
@@ -121,9 +145,14 @@ async def _all_complete(client: Client, jids: Iterable[str]) -> bool:
     return {each.state for each in await client.jobs.multiget(*jids)} == {"complete"}
 
 
-async def test_check_that_resolves_leaves_no_old_statistics_of_former_versions(left: Client) -> None:
+async def test_check_that_resolves_leaves_no_old_statistics_of_former_versions(
+    left: Client,
+) -> None:
     assert await left.check(resolve=True) == []
-    keys = [key.decode().removeprefix(f"{left.namespace}:") async for key in left.redis.scan_iter(f"{left.namespace}:*")]
+    keys = [
+        key.decode().removeprefix(f"{left.namespace}:")
+        async for key in left.redis.scan_iter(f"{left.namespace}:*")
+    ]
     assert [key for key in keys if key.startswith("s:") or key in NO_LONGER] == []
 
 
@@ -135,13 +164,18 @@ async def test_what_is_kept_beside_jobs_is_read(latest: Client) -> None:
     trail = await latest.scripts("trail", "list")
     assert [(act["who"], act["act"]) for act in trail] == [("ann", "cancel")]
     assert [act["act"] for act in await latest.scripts("trail", "logins")] == ["login"]
-    assert await latest.scripts("session", "read", ids=["known", "unknown"]) == ["of-a-password", False]
+    assert await latest.scripts("session", "read", ids=["known", "unknown"]) == [
+        "of-a-password",
+        False,
+    ]
     assert await latest.config.get("aged-failed-history") in (10**9, str(10**9))
 
 
 async def test_limits_keys_and_what_people_skipped_still_hold(latest: Client) -> None:
     assert await latest.queue("mail").put("Greet", jid="another", unique="user") == "alone"
-    assert await latest.queue("shared").pop(2, worker="now") == []  # the one that has the lock has its grace now
+    assert (
+        await latest.queue("shared").pop(2, worker="now") == []
+    )  # the one that has the lock has its grace now
     await latest.scripts("timeout", jids=["holding"])
     (first,) = await latest.queue("shared").pop(2, worker="now")
     assert first.jid in ("holding", "held-back")

@@ -28,7 +28,9 @@ class Lines:
 
     def of(self, event: str, **fields: Any) -> list[dict[str, Any]]:
         """The lines of an event that have these fields."""
-        return [line for line in self.all if line["event"] == event and fields.items() <= line.items()]
+        return [
+            line for line in self.all if line["event"] == event and fields.items() <= line.items()
+        ]
 
 
 @pytest.fixture
@@ -42,12 +44,15 @@ def lines() -> Iterator[Lines]:
 
 @pytest.fixture
 def idle(client: Client, until: Until) -> Idle:
-    """`await idle(worker)`: until a worker of the test's client has looked, has found nothing, and listens to all that concerns it."""
+    """`await idle(worker)`: until a worker of the test's client has looked, has found nothing, and
+    listens to all that concerns it."""
     channels = [f"{client.namespace}:{name}" for name in ("log", "x:ready")]
 
     async def idle(worker: Worker) -> None:
         async def listens() -> bool:
-            return all(listeners == 1 for _, listeners in await client.redis.pubsub_numsub(*channels))
+            return all(
+                listeners == 1 for _, listeners in await client.redis.pubsub_numsub(*channels)
+            )
 
         await until(listens)
         await client.redis.ping()  # what a subscription makes it do has begun by then
@@ -58,7 +63,8 @@ def idle(client: Client, until: Until) -> Idle:
 
 @pytest.fixture
 def work(client: Client, lines: Lines) -> Work:
-    """`async with work(handler, poll=30) as worker`: a worker for the queue `mail` that polls so rarely that only events wake it.
+    """`async with work(handler, poll=30) as worker`: a worker for the queue `mail` that polls so
+    rarely that only events wake it.
 
     Without a handler, it has one that no test puts a job for.
     """
@@ -67,10 +73,14 @@ def work(client: Client, lines: Lines) -> Work:
     async def unused(job: Job[Any]) -> None: ...
 
     @asynccontextmanager
-    async def work(*handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any) -> AsyncIterator[Worker]:
+    async def work(
+        *handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any
+    ) -> AsyncIterator[Worker]:
         given = {"queues": ("mail",), "poll": 30, "grace": 5, **settings}
         needed = [] if any(isinstance(each, Handler) for each in handlers) else [unused]
-        async with Worker(using or client, *handlers, *needed, settings=Settings(**given), name=name) as worker:
+        async with Worker(
+            using or client, *handlers, *needed, settings=Settings(**given), name=name
+        ) as worker:
             yield worker
 
     return work

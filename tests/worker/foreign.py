@@ -1,4 +1,5 @@
-"""A put as other qless clients make it, written down from what they leave in Redis. It knows nothing of ours."""
+"""A put as other qless clients make it, written down from what they leave in Redis. It knows
+nothing of ours."""
 
 from __future__ import annotations
 
@@ -23,6 +24,15 @@ return jid
 """
 
 
-async def put(redis: Redis, namespace: str, queue: str, jid: str, klass: str, *, data: str = "{}", delay: float = 0) -> None:
+async def put(
+    redis: Redis,
+    namespace: str,
+    queue: str,
+    jid: str,
+    klass: str,
+    *,
+    data: str = "{}",
+    delay: float = 0,
+) -> None:
     """Put a job as a Ruby or Python qless client does, by its own clock."""
     await redis.eval(_PUT, 0, namespace, queue, jid, klass, data, str(time.time()), str(delay))

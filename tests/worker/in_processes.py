@@ -111,7 +111,9 @@ def dies(job: Job[Any]) -> None:
 
 
 die = job(klass="Die", executor="process")(dies)
-die_again = job(klass="DieAgain", executor="process", retry_on=(ProcessDied,), backoff=lambda used: 60)(dies)
+die_again = job(
+    klass="DieAgain", executor="process", retry_on=(ProcessDied,), backoff=lambda used: 60
+)(dies)
 
 
 @job(klass="Pid", executor="process")
@@ -196,7 +198,9 @@ class Unpicklable:
 
 @job(klass="Context", executor="process")
 def context(job: Job[Any]) -> None:
-    job.data.update(bound=structlog.contextvars.get_contextvars(), tenant=TENANT.get(), unsent=UNSENT.get())
+    job.data.update(
+        bound=structlog.contextvars.get_contextvars(), tenant=TENANT.get(), unsent=UNSENT.get()
+    )
 
 
 @job(klass="Call", executor="process")

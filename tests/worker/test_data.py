@@ -10,12 +10,13 @@ import pytest
 
 from aioqless import Client, Job, job
 from tests.conftest import Until
+from tests.worker.conftest import Work
+from tests.worker.states import after
 
-from .conftest import Work
-from .states import after
 
-
-async def test_changed_data_are_stored_when_the_job_completes(client: Client, work: Work, until: Until) -> None:
+async def test_changed_data_are_stored_when_the_job_completes(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Count")
     async def count(job: Job[Any]) -> None:
         job.data["n"] += 1
@@ -26,8 +27,19 @@ async def test_changed_data_are_stored_when_the_job_completes(client: Client, wo
     assert done.data == {"n": 2, "rest": []}
 
 
-@pytest.mark.parametrize("text", ['{ "a" : [ ], "n": 12345678901234567890, "f": 1.0 }', "[]", '"ä\\u00e4"', "1.50", '{"a":{},"a":1}'])
-async def test_data_that_were_read_and_not_changed_stay_byte_for_byte(client: Client, work: Work, until: Until, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{ "a" : [ ], "n": 12345678901234567890, "f": 1.0 }',
+        "[]",
+        '"ä\\u00e4"',
+        "1.50",
+        '{"a":{},"a":1}',
+    ],
+)
+async def test_data_that_were_read_and_not_changed_stay_byte_for_byte(
+    client: Client, work: Work, until: Until, text: str
+) -> None:
     read = []
 
     @job(klass="Look")
@@ -41,7 +53,9 @@ async def test_data_that_were_read_and_not_changed_stay_byte_for_byte(client: Cl
 
 
 @pytest.mark.parametrize("text", ["NaN", '{"a": "\\ud800"}', "[1e999]"])
-async def test_odd_data_of_another_client_do_no_harm_when_read(client: Client, work: Work, until: Until, text: str) -> None:
+async def test_odd_data_of_another_client_do_no_harm_when_read(
+    client: Client, work: Work, until: Until, text: str
+) -> None:
     @job(klass="Look")
     async def look(job: Job[Any]) -> None:
         job.data  # noqa: B018
@@ -59,7 +73,9 @@ class Point:
     y: int = 0
 
 
-async def test_typed_data_keep_what_their_type_does_not_know(client: Client, work: Work, until: Until) -> None:
+async def test_typed_data_keep_what_their_type_does_not_know(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Move")
     async def move(job: Job[Point]) -> None:
         if job.jid == "moves":
@@ -70,10 +86,16 @@ async def test_typed_data_keep_what_their_type_does_not_know(client: Client, wor
     await client.queue("mail").put(move, msgspec.Raw(text.encode()), jid="moves")
     async with work(move):
         assert (await after(client, until, "stays", "complete")).raw_data == text
-        assert (await after(client, until, "moves", "complete")).data == {"x": 2, "y": 2, "added": []}
+        assert (await after(client, until, "moves", "complete")).data == {
+            "x": 2,
+            "y": 2,
+            "added": [],
+        }
 
 
-async def test_data_that_cannot_be_stored_fail_the_job(client: Client, work: Work, until: Until) -> None:
+async def test_data_that_cannot_be_stored_fail_the_job(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Spoil")
     async def spoil(job: Job[Any]) -> None:
         job.data["object"] = object()

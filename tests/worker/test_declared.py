@@ -11,8 +11,7 @@ from redis.asyncio import Redis
 from aioqless import Client, Handler, Job, RecurringJob, job
 from tests.conftest import Until
 from tests.server import OwnServer
-
-from .conftest import Lines, Work
+from tests.worker.conftest import Lines, Work
 
 
 async def _digest(job: Job) -> None: ...
@@ -26,7 +25,9 @@ def _handler(klass: str = "digest", fn: Any = _digest, **options: Any) -> Handle
     return declared
 
 
-async def _started(work: Work, lines: Lines, until: Until, *handlers: Handler[...], **settings: Any) -> None:
+async def _started(
+    work: Work, lines: Lines, until: Until, *handlers: Handler[...], **settings: Any
+) -> None:
     """A worker with these handlers starts, says what it declares, and stops."""
     declared = sum(handler.recurs is not None for handler in handlers)
     before = len(lines.of("recurring.declared"))
@@ -42,23 +43,47 @@ async def _found(client: Client, jid: str = "digest") -> RecurringJob:
     return found
 
 
-async def test_what_is_declared_is_made_when_a_worker_starts(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_what_is_declared_is_made_when_a_worker_starts(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     daily = _handler(
-        "daily", _other, cron="0 9 * * mon-fri", timezone="Europe/Paris", data={"a": []}, queue="reports", retries=2, backlog=3
+        "daily",
+        _other,
+        cron="0 9 * * mon-fri",
+        timezone="Europe/Paris",
+        data={"a": []},
+        queue="reports",
+        retries=2,
+        backlog=3,
     )
     await _started(work, lines, until, _handler(every=3600), daily)
     hourly = await _found(client)
-    assert (hourly.klass, hourly.interval, hourly.queue, hourly.retries, hourly.coalesce) == ("digest", 3600, "mail", 5, True)
+    assert (hourly.klass, hourly.interval, hourly.queue, hourly.retries, hourly.coalesce) == (
+        "digest",
+        3600,
+        "mail",
+        5,
+        True,
+    )
     now = await client.scripts.now()
-    assert hourly.next is not None and now + 3590 < hourly.next <= now + 3600, "a deploy sets nothing off"
+    assert hourly.next is not None and now + 3590 < hourly.next <= now + 3600, (
+        "a deploy sets nothing off"
+    )
     found = await _found(client, "daily")
-    assert (found.cron, found.timezone, found.raw_data, found.queue) == ("0 9 * * mon-fri", "Europe/Paris", '{"a":[]}', "reports")
+    assert (found.cron, found.timezone, found.raw_data, found.queue) == (
+        "0 9 * * mon-fri",
+        "Europe/Paris",
+        '{"a":[]}',
+        "reports",
+    )
     assert (found.retries, found.backlog, found.coalesce) == (2, 3, False)
     assert {line["done"] for line in lines.of("recurring.declared")} == {"made"}
     assert found.declared is not None and now - 60 < found.declared <= now
 
 
-async def test_a_second_start_changes_nothing_but_what_was_changed(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_a_second_start_changes_nothing_but_what_was_changed(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     await _started(work, lines, until, _handler(every=3600, data=1))
     first = await _found(client)
     await _started(work, lines, until, _handler(every=3600, data=2))
@@ -66,26 +91,43 @@ async def test_a_second_start_changes_nothing_but_what_was_changed(client: Clien
     assert (second.data, second.next) == (2, first.next)
     await _started(work, lines, until, _handler(every=60, data=2))
     third = await _found(client)
-    assert third.interval == 60 and third.next is not None and second.next is not None and third.next < second.next
+    assert (
+        third.interval == 60
+        and third.next is not None
+        and second.next is not None
+        and third.next < second.next
+    )
     assert [line["done"] for line in lines.of("recurring.declared")] == ["made", "kept", "retimed"]
 
 
-async def test_many_workers_that_start_at_once_make_one(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_many_workers_that_start_at_once_make_one(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     handler = _handler(every=3600)
     async with work(handler), work(handler), work(handler):
         await until(lambda: len(lines.of("recurring.declared")) == 3)
-    assert sorted(line["done"] for line in lines.of("recurring.declared")) == ["kept", "kept", "made"]
+    assert sorted(line["done"] for line in lines.of("recurring.declared")) == [
+        "kept",
+        "kept",
+        "made",
+    ]
     assert [each.jid async for each in client.recurring()] == ["digest"]
 
 
-async def test_a_schedule_that_the_code_drops_goes_with_the_next_start(client: Client, work: Work, lines: Lines, until: Until) -> None:
-    await _started(work, lines, until, _handler(every=3600), _handler("daily", _other, cron="0 9 * * *"))
+async def test_a_schedule_that_the_code_drops_goes_with_the_next_start(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
+    await _started(
+        work, lines, until, _handler(every=3600), _handler("daily", _other, cron="0 9 * * *")
+    )
     await _started(work, lines, until, _handler(), _handler("daily", _other))
     assert [each async for each in client.recurring()] == []
     assert {line["recurring"] for line in lines.of("recurring.dropped")} == {"digest", "daily"}
 
 
-async def test_what_no_handler_here_claims_belongs_to_others_and_stays(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_what_no_handler_here_claims_belongs_to_others_and_stays(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     await _started(work, lines, until, _handler("their", _other, every=3600))
     await _started(work, lines, until, _handler(every=3600))
     assert {each.jid async for each in client.recurring()} == {"their", "digest"}
@@ -99,7 +141,9 @@ async def test_what_was_made_by_hand_stays_though_a_handler_of_its_name_has_no_s
     assert (await _found(client)).declared is None
 
 
-async def test_a_renamed_handler_takes_its_schedule_along(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_a_renamed_handler_takes_its_schedule_along(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     await _started(work, lines, until, _handler("old.digest", every=3600))
     await _started(work, lines, until, _handler("new.digest", aliases=["old.digest"], every=3600))
     assert [each.jid async for each in client.recurring()] == ["new.digest"]
@@ -118,7 +162,9 @@ async def test_an_operators_pause_outlives_a_start(
     assert not found.paused and found.next is not None
 
 
-async def test_workers_of_other_queues_do_not_fight_over_where_it_comes(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_workers_of_other_queues_do_not_fight_over_where_it_comes(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     await _started(work, lines, until, _handler(every=3600), queues=("mail",))
     await _started(work, lines, until, _handler(every=3600), queues=("slow", "mail"))
     assert (await _found(client)).queue == "mail"
@@ -126,13 +172,17 @@ async def test_workers_of_other_queues_do_not_fight_over_where_it_comes(client: 
     assert (await _found(client)).queue == "slow"
 
 
-async def test_a_worker_without_a_scheduler_declares_and_drops_nothing(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_a_worker_without_a_scheduler_declares_and_drops_nothing(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     await _started(work, lines, until, _handler(every=3600))
     await _started(work, lines, until, _handler(), scheduler=False)
     assert (await _found(client)).interval == 3600
 
 
-async def test_what_is_declared_runs(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_what_is_declared_runs(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     ran = asyncio.Event()
 
     @job(cron="* * * * * *", data={"name": "Ada"})
@@ -175,7 +225,9 @@ async def test_what_is_declared_is_declared_again_when_redis_was_emptied(
             await _lost(redis, client.namespace)
             await until(lambda: len(lines.of("recurring.lost", level="warning")) == times)  # noqa: B023
             await until(lambda: len(lines.of("recurring.declared", done="made")) == 2 + 2 * times)  # noqa: B023
-            assert [(await _found(client, jid)).declared is not None for jid in ("digest", "nightly")] == [True, True]
+            assert [
+                (await _found(client, jid)).declared is not None for jid in ("digest", "nightly")
+            ] == [True, True]
 
 
 @pytest.mark.usefixtures("watchful")
@@ -183,7 +235,9 @@ async def test_each_program_declares_its_own_again_whoever_was_first(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
     async with work(_handler(every=3600)) as one, work(_handler("other", every=60)) as other:
-        await until(lambda: all(worker._scheduler and worker._scheduler.looked for worker in (one, other)))
+        await until(
+            lambda: all(worker._scheduler and worker._scheduler.looked for worker in (one, other))
+        )
         await _lost(redis, client.namespace)
         await until(lambda: len(lines.of("recurring.lost")) == 2)
         await until(lambda: len(lines.of("recurring.declared", done="made")) == 4)
@@ -202,12 +256,16 @@ async def test_what_a_restored_state_does_not_have_is_declared_again(
             await until(lambda: lines.of("recurring.declared", recurring="new", done="made"))
             await (await _found(client, "new")).cancel()
             await redis.restore(f"{client.namespace}:x:declared", 0, before, replace=True)
-            await until(lambda: len(lines.of("recurring.declared", recurring="new", done="made")) == 2)
+            await until(
+                lambda: len(lines.of("recurring.declared", recurring="new", done="made")) == 2
+            )
     assert not lines.of("recurring.declared", recurring="digest", done="retimed")
 
 
 @pytest.mark.usefixtures("watchful")
-async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(client: Client, work: Work, lines: Lines, until: Until) -> None:
+async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
     async with work(_handler(every=3600)) as worker:
         await until(lambda: worker._scheduler and worker._scheduler.looked)
         await (await _found(client)).cancel()
@@ -225,7 +283,10 @@ async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(client:
 async def test_a_server_that_comes_back_empty_has_what_was_declared_again_at_once(
     own_server: OwnServer, work: Work, lines: Lines, until: Until, tmp_path: Path
 ) -> None:
-    async with Client(own_server.url) as client, work(_handler(every=3600), using=client, reconnect=0.05, reconnect_max=0.1) as worker:
+    async with (
+        Client(own_server.url) as client,
+        work(_handler(every=3600), using=client, reconnect=0.05, reconnect_max=0.1) as worker,
+    ):
         await until(lambda: worker._scheduler and worker._scheduler.looked)
         own_server.kill()
         shutil.rmtree(tmp_path / "appendonlydir")

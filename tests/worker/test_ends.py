@@ -9,14 +9,15 @@ import pytest
 
 from aioqless import Client, Job, NewJob, Next, Retry, job
 from tests.conftest import Until
-
-from .conftest import Lines, Work
-from .states import after, state_of
+from tests.worker.conftest import Lines, Work
+from tests.worker.states import after, state_of
 
 # Completing
 
 
-async def test_a_handler_that_returns_completes_its_job(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_handler_that_returns_completes_its_job(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     seen = []
 
     @job(klass="Greet")
@@ -47,7 +48,9 @@ async def test_a_handler_that_cancels_its_own_task_last_of_all_keeps_nobody_from
             await after(client, until, jid, "complete")
 
 
-async def test_a_handler_sees_its_jobs_fence_rise_with_each_run(client: Client, work: Work, until: Until) -> None:
+async def test_a_handler_sees_its_jobs_fence_rise_with_each_run(
+    client: Client, work: Work, until: Until
+) -> None:
     fences = []
 
     @job(klass="Greet")
@@ -79,7 +82,9 @@ async def test_many_jobs_are_all_done_once(client: Client, work: Work, until: Un
 # Going on
 
 
-async def test_next_sends_the_job_on_under_the_same_jid(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_next_sends_the_job_on_under_the_same_jid(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Order")
     async def order(job: Job[Any]) -> Next | None:
         if job.queue == "mail":
@@ -98,7 +103,11 @@ async def test_next_sends_the_job_on_under_the_same_jid(client: Client, work: Wo
 async def test_next_may_wait_or_depend_on_others(client: Client, work: Work, until: Until) -> None:
     @job(klass="Order")
     async def order(job: Job[Any]) -> Next:
-        return Next("billing", delay=600) if job.jid == "later" else Next("billing", depends=("other",))
+        return (
+            Next("billing", delay=600)
+            if job.jid == "later"
+            else Next("billing", depends=("other",))
+        )
 
     await client.queue("elsewhere").put("Other", jid="other")
     await client.queue("mail").put(order, jid="later")
@@ -112,7 +121,9 @@ async def test_next_may_wait_or_depend_on_others(client: Client, work: Work, unt
 # Again
 
 
-async def test_retry_runs_it_again_at_the_cost_of_a_retry(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_retry_runs_it_again_at_the_cost_of_a_retry(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     remaining = []
 
     @job(klass="Greet")
@@ -154,7 +165,13 @@ async def test_without_retries_left_it_fails(client: Client, work: Work, until: 
 
 
 @pytest.mark.parametrize(
-    ("verb", "state"), [("complete", "complete"), ("fail", "failed"), ("retry", "scheduled"), ("release", "scheduled")]
+    ("verb", "state"),
+    [
+        ("complete", "complete"),
+        ("fail", "failed"),
+        ("retry", "scheduled"),
+        ("release", "scheduled"),
+    ],
 )
 async def test_a_job_that_its_handler_ended_itself_is_left_as_it_is(
     client: Client, work: Work, until: Until, lines: Lines, verb: str, state: str
@@ -175,7 +192,11 @@ async def test_a_job_that_its_handler_ended_itself_is_left_as_it_is(
     async with work(greet):
         await until(lambda: lines.of("job.settled", jid=jid, error=None))
         assert await state_of(client, jid) == state
-    assert not lines.of("job.completed") and not lines.of("job.lock_lost") and not lines.of("job.refused")
+    assert (
+        not lines.of("job.completed")
+        and not lines.of("job.lock_lost")
+        and not lines.of("job.refused")
+    )
 
 
 async def test_a_handler_that_completed_its_job_may_go_on_for_longer_than_a_lock(
@@ -196,7 +217,9 @@ async def test_a_handler_that_completed_its_job_may_go_on_for_longer_than_a_lock
     assert tidied.is_set()
 
 
-async def test_what_breaks_after_a_handler_ended_its_job_is_told(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_what_breaks_after_a_handler_ended_its_job_is_told(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         await job.complete()
@@ -210,7 +233,9 @@ async def test_what_breaks_after_a_handler_ended_its_job_is_told(client: Client,
 # Threads
 
 
-async def test_an_end_that_cannot_be_said_spoils_no_others(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_an_end_that_cannot_be_said_spoils_no_others(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Odd")
     async def odd(job: Job[Any]) -> None:
         end = Retry()

@@ -1,4 +1,5 @@
-"""Where code runs: what handlers in threads and processes see, how they are stopped, and what is left when a process dies."""
+"""Where code runs: what handlers in threads and processes see, how they are stopped, and what is
+left when a process dies."""
 
 from __future__ import annotations
 
@@ -14,9 +15,8 @@ import pytest
 
 from aioqless import Client, Handler, Job, NewJob, around, job
 from tests.conftest import Until
-
-from . import in_processes
-from .conftest import Lines, Work
+from tests.worker import in_processes
+from tests.worker.conftest import Lines, Work
 
 Began: TypeAlias = Callable[..., Awaitable[int]]
 
@@ -49,12 +49,16 @@ def files_of(folder: Path, jid: str) -> list[Path]:
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, although perhaps nobody has asked how."""
-    return not is_alive(pid) or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return (
+        not is_alive(pid)
+        or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    )
 
 
 @pytest.fixture
 def began(tmp_path: Path, until: Until) -> Began:
-    """`await began("a", 2)`: until the second run of job a has begun; returns the pid of its process. Handlers are told of the folder."""
+    """`await began("a", 2)`: until the second run of job a has begun; returns the pid of its
+    process. Handlers are told of the folder."""
 
     async def began(jid: str, run: int = 1) -> int:
         files = await until(lambda: files_of(tmp_path, jid)[run - 1 :])
@@ -66,17 +70,27 @@ def began(tmp_path: Path, until: Until) -> Began:
 # What a handler gives and gets in a process
 
 
-async def test_a_handler_takes_its_data_changes_them_and_goes_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_handler_takes_its_data_changes_them_and_goes_on(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     jid = await client.queue("mail").put(in_processes.resize.data(path="a.png"), tags=["x"])
     async with work(in_processes.resize):
         await until(lambda: lines.of("job.advanced", to="billing"))
     job = await found(client, jid)
     pid = job.data.pop("pid")
-    assert job.state == "waiting" and job.data == {"path": "a.png", "width": 100, "tags": ["x"], "jid": jid, "fence": 1}
+    assert job.state == "waiting" and job.data == {
+        "path": "a.png",
+        "width": 100,
+        "tags": ["x"],
+        "jid": jid,
+        "fence": 1,
+    }
     assert pid != os.getpid()
 
 
-async def test_one_process_does_many_jobs_in_its_main_thread(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_one_process_does_many_jobs_in_its_main_thread(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(20))
     async with work(in_processes.pid, processes=1):
         await until(lambda: len(lines.of("job.completed")) == 20)
@@ -93,10 +107,14 @@ async def test_jobs_run_at_once_in_as_many_processes_as_there_may_be(
         pids = {await began("a"), await began("b")}
         await until(lambda: len(worker.running) == 3)
     assert len(pids) == 2 and not files_of(tmp_path, "c")  # it waited, and was handed back unbegun
-    assert (await found(client, "c")).state == "waiting" and (await found(client, "c")).remaining == 5
+    assert (await found(client, "c")).state == "waiting" and (
+        await found(client, "c")
+    ).remaining == 5
 
 
-async def test_a_class_of_an_older_library_runs_in_a_process_too(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_class_of_an_older_library_runs_in_a_process_too(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     jid = await client.queue("mail").put("Elder", {})
     async with work(in_processes.elder):
         await until(lambda: lines.of("job.completed"))
@@ -123,7 +141,9 @@ async def test_what_is_raised_in_a_process_fails_the_job_with_its_traceback(
     assert ("raises" in message) == (what != "returned") and "inside.py" not in message
 
 
-async def test_data_that_a_handler_cannot_take_fail_as_they_do_elsewhere(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_data_that_a_handler_cannot_take_fail_as_they_do_elsewhere(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     jid = await client.queue("mail").put("Resize", {"width": 5})
     async with work(in_processes.resize):
         await until(lambda: lines.of("job.failed"))
@@ -131,7 +151,9 @@ async def test_data_that_a_handler_cannot_take_fail_as_they_do_elsewhere(client:
     assert group == "mail-InvalidData" and "path" in message
 
 
-@pytest.mark.parametrize(("what", "group", "delay"), [("retry", "later", 30), ("transient", "mail-ConnectionError", 60)])
+@pytest.mark.parametrize(
+    ("what", "group", "delay"), [("retry", "later", 30), ("transient", "mail-ConnectionError", 60)]
+)
 async def test_a_job_that_is_to_run_again_says_so_from_its_process(
     client: Client, work: Work, until: Until, lines: Lines, what: str, group: str, delay: int
 ) -> None:
@@ -142,7 +164,9 @@ async def test_a_job_that_is_to_run_again_says_so_from_its_process(
     assert job.state == "scheduled" and job.failure and job.failure.group == group
 
 
-async def test_context_variables_travel_where_they_can(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_context_variables_travel_where_they_can(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @around
     async def tenant(job: Job[Any], call: Any) -> Any:
         in_processes.TENANT.set("ann")
@@ -157,7 +181,9 @@ async def test_context_variables_travel_where_they_can(client: Client, work: Wor
     assert (data["tenant"], data["unsent"]) == ("ann", "nothing")
 
 
-async def test_context_variables_travel_into_threads(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_context_variables_travel_into_threads(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     seen = []
 
     @around
@@ -175,12 +201,17 @@ async def test_context_variables_travel_into_threads(client: Client, work: Work,
     assert seen == ["ann"]
 
 
-async def test_what_needs_redis_is_refused_in_a_process_with_what_to_do(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_what_needs_redis_is_refused_in_a_process_with_what_to_do(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     jid = await client.queue("mail").put("Call", {})
     async with work(in_processes.calls):
         await until(lambda: lines.of("job.failed"))
     group, message = await failure_of(client, jid)
-    assert group == "mail-AioqlessError" and "heartbeat: a job in a process of its own has no connection to Redis" in message
+    assert (
+        group == "mail-AioqlessError"
+        and "heartbeat: a job in a process of its own has no connection to Redis" in message
+    )
 
 
 # Being stopped
@@ -224,7 +255,9 @@ async def test_a_process_that_takes_too_long_is_killed_and_its_job_fails(
     async with work(in_processes.hasty, kill_after=0.1) as worker:
         pid = await began("a")
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
-        assert is_alive(pid) and worker.running == ["a"]  # a slot is free when the code has stopped, not before
+        assert is_alive(pid) and worker.running == [
+            "a"
+        ]  # a slot is free when the code has stopped, not before
         await until(lambda: not worker.running)
         assert not is_alive(pid)
     assert (await failure_of(client, "a"))[1] == "it ran for longer than 0.2 s"
@@ -243,7 +276,11 @@ async def test_waiting_for_a_process_does_not_count_as_taking_long(
     assert b > a + 0.4
 
 
-@pytest.mark.parametrize("handler", [in_processes.look_hastily, in_processes.look_hastily_in_thread], ids=lambda handler: handler.klass)
+@pytest.mark.parametrize(
+    "handler",
+    [in_processes.look_hastily, in_processes.look_hastily_in_thread],
+    ids=lambda handler: handler.klass,
+)
 async def test_a_handler_sees_that_its_time_is_over(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path, handler: Handler[...]
 ) -> None:
@@ -254,7 +291,9 @@ async def test_a_handler_sees_that_its_time_is_over(
     assert (tmp_path / "a-ended").read_text() == "timeout"
 
 
-@pytest.mark.parametrize("handler", [in_processes.look, in_processes.look_in_thread], ids=lambda handler: handler.klass)
+@pytest.mark.parametrize(
+    "handler", [in_processes.look, in_processes.look_in_thread], ids=lambda handler: handler.klass
+)
 async def test_a_handler_that_sees_the_shutdown_is_handed_back(
     client: Client, work: Work, began: Began, tmp_path: Path, handler: Handler[...]
 ) -> None:
@@ -277,7 +316,9 @@ async def test_a_handler_in_a_thread_sees_that_its_lock_is_lost(
     assert (tmp_path / "a-ended").read_text() == "lost" and lines.of("job.lock_lost", jid="a")
 
 
-async def test_a_coroutine_sees_why_it_is_cancelled(client: Client, work: Work, until: Until, lines: Lines, began: Began) -> None:
+async def test_a_coroutine_sees_why_it_is_cancelled(
+    client: Client, work: Work, until: Until, lines: Lines, began: Began
+) -> None:
     seen: list[Any] = []
 
     @job(klass="Stay")
@@ -311,14 +352,18 @@ async def test_a_process_that_ignores_the_shutdown_is_killed_and_its_job_handed_
 async def test_what_a_job_has_started_ends_with_its_process(
     client: Client, work: Work, until: Until, began: Began, tmp_path: Path, dies: bool
 ) -> None:
-    await client.queue("mail").put(in_processes.starts, {"folder": str(tmp_path), "dies": dies}, jid="a")
+    await client.queue("mail").put(
+        in_processes.starts, {"folder": str(tmp_path), "dies": dies}, jid="a"
+    )
     async with work(in_processes.starts, grace=0, kill_after=0.1):
         await began("a")
         program = int((tmp_path / "program").read_text())
     await until(lambda: is_gone(program))
 
 
-async def test_a_process_that_makes_the_best_of_being_stopped_completes(client: Client, work: Work, began: Began, tmp_path: Path) -> None:
+async def test_a_process_that_makes_the_best_of_being_stopped_completes(
+    client: Client, work: Work, began: Began, tmp_path: Path
+) -> None:
     await client.queue("mail").put(in_processes.best, {"folder": str(tmp_path)}, jid="a")
     async with work(in_processes.best, grace=0, kill_after=30):
         await began("a")
@@ -326,7 +371,9 @@ async def test_a_process_that_makes_the_best_of_being_stopped_completes(client: 
     assert job.state == "complete" and job.data["page"] == 7
 
 
-async def test_a_worker_that_is_stopped_while_a_process_starts_hands_the_job_back(client: Client, work: Work, until: Until) -> None:
+async def test_a_worker_that_is_stopped_while_a_process_starts_hands_the_job_back(
+    client: Client, work: Work, until: Until
+) -> None:
     await client.queue("mail").put(in_processes.pid, {}, jid="a")
     async with work(in_processes.pid) as worker:
         await until(lambda: worker.running)
@@ -346,10 +393,19 @@ async def test_a_worker_that_is_stopped_while_a_process_starts_hands_the_job_bac
     ],
 )
 async def test_a_process_that_dies_fails_its_own_job_alone(
-    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path, how: dict[str, int], told: str
+    client: Client,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    began: Began,
+    tmp_path: Path,
+    how: dict[str, int],
+    told: str,
 ) -> None:
     await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid="other")
-    async with work(in_processes.look, in_processes.die, in_processes.pid, processes=2, grace=0) as worker:
+    async with work(
+        in_processes.look, in_processes.die, in_processes.pid, processes=2, grace=0
+    ) as worker:
         await began("other")
         await client.queue("mail").put(in_processes.die, {"folder": str(tmp_path), **how}, jid="a")
         await until(lambda: lines.of("job.failed", jid="a"))
@@ -357,7 +413,10 @@ async def test_a_process_that_dies_fails_its_own_job_alone(
         await client.queue("mail").put(in_processes.pid, {}, jid="next")
         await until(lambda: lines.of("job.completed", jid="next"))
         assert worker.healthy
-    assert await failure_of(client, "a") == ("mail-ProcessDied", f"the process that performed it ended with {told}")
+    assert await failure_of(client, "a") == (
+        "mail-ProcessDied",
+        f"the process that performed it ended with {told}",
+    )
     assert (await found(client, "other")).state == "waiting"
 
 
@@ -376,16 +435,24 @@ async def test_a_handler_whose_end_is_hard_to_report_fails_and_frees_its_slot(
     client: Client, work: Work, until: Until, lines: Lines, what: str, group: str
 ) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": what}, jid="a")
-    async with work(in_processes.unreportable, in_processes.pid, processes=1, max_jobs_per_process=1) as worker:
+    async with work(
+        in_processes.unreportable, in_processes.pid, processes=1, max_jobs_per_process=1
+    ) as worker:
         await until(lambda: lines.of("job.failed", jid="a"))
         await client.queue("mail").put(in_processes.pid, {}, jid="next")
         await until(lambda: lines.of("job.completed", jid="next"))
         assert worker.healthy
     failed, _ = await failure_of(client, "a")
-    assert failed in (f"mail-{group}", "mail-ProcessDied") if group == "MemoryError" else failed == f"mail-{group}"
+    assert (
+        failed in (f"mail-{group}", "mail-ProcessDied")
+        if group == "MemoryError"
+        else failed == f"mail-{group}"
+    )
 
 
-async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": "forked"}, jid="a")
     await client.queue("mail").put(in_processes.pid, {}, jid="b")
     async with work(in_processes.unreportable, in_processes.pid, processes=1):
@@ -394,15 +461,21 @@ async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(client: Clien
     assert jobs[0].data["pid"] == jobs[1].data["pid"]
 
 
-async def test_a_death_may_be_transient(client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path) -> None:
-    jid = await client.queue("mail").put(in_processes.die_again, {"folder": str(tmp_path), "code": 3})
+async def test_a_death_may_be_transient(
+    client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
+) -> None:
+    jid = await client.queue("mail").put(
+        in_processes.die_again, {"folder": str(tmp_path), "code": 3}
+    )
     async with work(in_processes.die_again):
         await until(lambda: lines.of("job.retried", delay=60, remaining=4))
     job = await found(client, jid)
     assert job.state == "scheduled" and job.failure and job.failure.group == "mail-ProcessDied"
 
 
-async def test_a_process_that_dies_while_it_has_no_job_costs_none(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_process_that_dies_while_it_has_no_job_costs_none(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     pids = []
     async with work(in_processes.pid, processes=1):
         for jid in "ab":
@@ -415,9 +488,13 @@ async def test_a_process_that_dies_while_it_has_no_job_costs_none(client: Client
     assert len(set(pids)) == 2
 
 
-async def test_a_process_that_had_its_share_of_jobs_is_replaced(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_process_that_had_its_share_of_jobs_is_replaced(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(5))
     async with work(in_processes.pid, processes=1, max_jobs_per_process=2):
         await until(lambda: len(lines.of("job.completed")) == 5)
     pids = [(await found(client, jid)).data["pid"] for jid in jids]
-    assert sorted(pids.count(pid) for pid in set(pids)) == [1, 2, 2] and not any(is_alive(pid) for pid in pids)
+    assert sorted(pids.count(pid) for pid in set(pids)) == [1, 2, 2] and not any(
+        is_alive(pid) for pid in pids
+    )

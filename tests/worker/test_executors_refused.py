@@ -9,20 +9,29 @@ import pytest
 from aioqless import Client, Job, Worker, job
 
 
-def test_a_handler_that_a_process_would_not_find_is_refused_when_the_worker_is_made(client: Client) -> None:
+def test_a_handler_that_a_process_would_not_find_is_refused_when_the_worker_is_made(
+    client: Client,
+) -> None:
     @job(executor="process")
     def local(job: Job[Any]) -> None: ...
 
-    with pytest.raises(ValueError, match=r"local is to run in a process, which doesn't find it as .*local in .*test_executors"):
+    with pytest.raises(
+        ValueError,
+        match=r"local is to run in a process, which doesn't find it as .*local in .*test_executors",
+    ):
         Worker(client, local)
 
 
-def test_a_handler_of_the_main_script_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_of_the_main_script_is_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @job(executor="process")
     def local(job: Job[Any]) -> None: ...
 
     monkeypatch.setattr(local.fn, "__module__", "__main__")
-    with pytest.raises(ValueError, match="can't import it from the main script: move it to a module"):
+    with pytest.raises(
+        ValueError, match="can't import it from the main script: move it to a module"
+    ):
         Worker(client, local)
 
 

@@ -11,14 +11,15 @@ import pytest
 
 from aioqless import Client, Fail, Job, Retry, job
 from tests.conftest import Until
-
-from .conftest import Lines, Work
-from .states import after
+from tests.worker.conftest import Lines, Work
+from tests.worker.states import after
 
 # Failing
 
 
-async def test_fail_fails_it_in_the_group_that_was_named(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_fail_fails_it_in_the_group_that_was_named(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise Fail("bad-address", "no postcode")
@@ -26,7 +27,10 @@ async def test_fail_fails_it_in_the_group_that_was_named(client: Client, work: W
     jid = await client.queue("mail").put(greet)
     async with work(greet) as worker:
         failed = await after(client, until, jid, "failed")
-    assert failed.failure and (failed.failure.group, failed.failure.message) == ("bad-address", "no postcode")
+    assert failed.failure and (failed.failure.group, failed.failure.message) == (
+        "bad-address",
+        "no postcode",
+    )
     assert failed.failure.worker == worker.name
     assert lines.of("job.failed", jid=jid, group="bad-address", message="no postcode")
 
@@ -43,12 +47,16 @@ async def test_an_exception_fails_it_in_a_group_of_its_own_with_a_traceback_from
         failed = await after(client, until, jid, "failed")
     assert failed.failure and failed.failure.group == "mail-LookupError"
     told = failed.failure.message
-    assert 'raise LookupError("no such word")' in told and told.endswith("LookupError: no such word\n")
+    assert 'raise LookupError("no such word")' in told and told.endswith(
+        "LookupError: no such word\n"
+    )
     assert "perform.py" not in told and "runner.py" not in told
     assert await client.jobs.failed() == {"mail-LookupError": 1}
 
 
-async def test_a_handler_that_wants_to_end_the_process_fails_and_the_worker_goes_on(client: Client, work: Work, until: Until) -> None:
+async def test_a_handler_that_wants_to_end_the_process_fails_and_the_worker_goes_on(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Quit")
     async def leave(job: Job[Any]) -> None:
         sys.exit("that's all")
@@ -69,7 +77,9 @@ async def test_a_handler_that_wants_to_end_the_process_fails_and_the_worker_goes
         assert worker.healthy
 
 
-async def test_a_group_of_what_is_no_exception_fails_it_too(client: Client, work: Work, until: Until) -> None:
+async def test_a_group_of_what_is_no_exception_fails_it_too(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise BaseExceptionGroup("both", [GeneratorExit(), ValueError()])
@@ -80,7 +90,9 @@ async def test_a_group_of_what_is_no_exception_fails_it_too(client: Client, work
     assert failed.failure and failed.failure.group == "mail-BaseExceptionGroup"
 
 
-async def test_a_task_that_the_handler_cancelled_itself_is_an_exception_like_others(client: Client, work: Work, until: Until) -> None:
+async def test_a_task_that_the_handler_cancelled_itself_is_an_exception_like_others(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         task = asyncio.ensure_future(asyncio.Event().wait())
@@ -107,8 +119,13 @@ async def test_an_exception_whose_name_cannot_be_a_group_fails_in_the_nearest(
     assert failed.failure and failed.failure.group == group
 
 
-@pytest.mark.parametrize("error", [ValueError("\ud800 \x00"), Fail("typo", "\udfff"), Retry(group="typo", message="\ud800")])
-async def test_a_message_that_is_not_unicode_is_written_out(client: Client, work: Work, until: Until, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("\ud800 \x00"), Fail("typo", "\udfff"), Retry(group="typo", message="\ud800")],
+)
+async def test_a_message_that_is_not_unicode_is_written_out(
+    client: Client, work: Work, until: Until, error: Exception
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise error
@@ -119,7 +136,9 @@ async def test_a_message_that_is_not_unicode_is_written_out(client: Client, work
     assert failed.failure and "\\ud" in failed.failure.message
 
 
-async def test_an_end_that_redis_cannot_take_fails_the_job(client: Client, work: Work, until: Until) -> None:
+async def test_an_end_that_redis_cannot_take_fails_the_job(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise Retry(1e300)
@@ -127,10 +146,16 @@ async def test_an_end_that_redis_cannot_take_fails_the_job(client: Client, work:
     jid = await client.queue("mail").put(greet)
     async with work(greet):
         failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-InvalidArgument" and "delay" in failed.failure.message
+    assert (
+        failed.failure
+        and failed.failure.group == "mail-InvalidArgument"
+        and "delay" in failed.failure.message
+    )
 
 
-async def test_an_end_made_without_what_it_needs_counts_as_what_it_is(client: Client, work: Work, until: Until) -> None:
+async def test_an_end_made_without_what_it_needs_counts_as_what_it_is(
+    client: Client, work: Work, until: Until
+) -> None:
     class Soon(Retry):
         def __init__(self) -> None: ...
 
@@ -147,7 +172,9 @@ async def test_an_end_made_without_what_it_needs_counts_as_what_it_is(client: Cl
     assert failed.remaining == 4 and failed.failure and failed.failure.group == "mail-Bad"
 
 
-async def test_an_unknown_klass_fails_in_a_group_of_its_own_and_can_be_put_back(client: Client, work: Work, until: Until) -> None:
+async def test_an_unknown_klass_fails_in_a_group_of_its_own_and_can_be_put_back(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None: ...
 
@@ -159,7 +186,9 @@ async def test_an_unknown_klass_fails_in_a_group_of_its_own_and_can_be_put_back(
     assert await client.queue("mail").unfail("mail-UnknownKlass") == 1
 
 
-async def test_data_that_the_handler_cannot_take_fail_in_a_group_of_their_own(client: Client, work: Work, until: Until) -> None:
+async def test_data_that_the_handler_cannot_take_fail_in_a_group_of_their_own(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Resize")
     async def resize(job: Job[Any], path: str) -> None: ...
 
@@ -170,7 +199,9 @@ async def test_data_that_the_handler_cannot_take_fail_in_a_group_of_their_own(cl
     assert "Expected `str`, got `int`" in failed.failure.message
 
 
-async def test_data_that_are_no_json_fail_when_they_are_read_and_not_before(client: Client, work: Work, until: Until) -> None:
+async def test_data_that_are_no_json_fail_when_they_are_read_and_not_before(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Look")
     async def look(job: Job[Any]) -> None:
         if job.jid == "reads":
@@ -188,7 +219,9 @@ async def test_data_that_are_no_json_fail_when_they_are_read_and_not_before(clie
 # Threads
 
 
-@pytest.mark.parametrize("backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")])
+@pytest.mark.parametrize(
+    "backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")]
+)
 async def test_a_backoff_that_cannot_be_fails_the_job_and_not_the_worker(
     client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
 ) -> None:
@@ -200,4 +233,8 @@ async def test_a_backoff_that_cannot_be_fails_the_job_and_not_the_worker(
     async with work(greet) as worker:
         failed = await after(client, until, jid, "failed")
         assert worker.healthy
-    assert failed.failure and failed.failure.group in ("mail-ZeroDivisionError", "mail-TypeError", "mail-InvalidArgument")
+    assert failed.failure and failed.failure.group in (
+        "mail-ZeroDivisionError",
+        "mail-TypeError",
+        "mail-InvalidArgument",
+    )

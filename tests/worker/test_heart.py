@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, job
-from aioqless.worker import pulse
+from aioqless.worker import loop_watchdog
 from tests.client.proxy import Proxy
 from tests.conftest import Until
-
-from .conftest import Idle, Lines, Work
+from tests.worker.conftest import Idle, Lines, Work
 
 
 @pytest.fixture
@@ -89,7 +88,9 @@ async def test_a_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_loc
         assert rival.got == []
     assert len(lines.of("job.started")) == 1 and not lines.of("job.lock_lost")
     (first, *_), *_ = told  # it was said while the loop was blocked
-    assert (first["jid"], first["klass"], first["queue"]) == (jid, "Hog", "mail") and 0.5 <= first["seconds"] < 2
+    assert (first["jid"], first["klass"], first["queue"]) == (jid, "Hog", "mail") and 0.5 <= first[
+        "seconds"
+    ] < 2
     assert re.search(r"test_heart\.py:\d+ .*hog", first["where"]) and "worker" in first
 
 
@@ -118,7 +119,9 @@ async def test_the_neighbours_of_a_handler_that_blocks_keep_their_locks_too(
         assert rival.got == []
 
 
-async def test_a_task_that_a_handler_started_is_named_as_the_handler(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_task_that_a_handler_started_is_named_as_the_handler(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Hog")
     async def hog(job: Job[Any]) -> None:
         async def part() -> None:
@@ -154,8 +157,11 @@ async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_i
     assert stuck["jids"] == [jid] and stuck["klass"] == "Hog" and not lines.of("job.completed")
 
 
-async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
-    """The limit of a heart in a thread: while a regular expression holds the interpreter, it can't beat, nor hear what Redis answered."""
+async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    """The limit of a heart in a thread: while a regular expression holds the interpreter, it can't
+    beat, nor hear what Redis answered."""
 
     @job(klass="Catastrophe")
     async def catastrophe(job: Job[Any]) -> None:
@@ -170,10 +176,12 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(clie
         worker._heartbeater.do_beside(lambda scripts: asyncio.sleep(60, False))
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heart_starved", jid=jid))
-    assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > pulse.LATE
+    assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > loop_watchdog.LATE
 
 
-async def test_a_loop_that_is_merely_busy_is_not_called_blocked(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_loop_that_is_merely_busy_is_not_called_blocked(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Busy")
     async def busy(job: Job[Any]) -> None:
         end = time.monotonic() + 1.2
@@ -191,7 +199,13 @@ async def test_a_loop_that_is_merely_busy_is_not_called_blocked(client: Client, 
 
 
 async def test_locks_are_kept_while_the_shared_connection_is_held_up(
-    client: Client, short: None, spoiled: Client, proxy: Proxy, work: Work, until: Until, lines: Lines
+    client: Client,
+    short: None,
+    spoiled: Client,
+    proxy: Proxy,
+    work: Work,
+    until: Until,
+    lines: Lines,
 ) -> None:
     end = asyncio.Event()
 
@@ -215,7 +229,13 @@ async def test_locks_are_kept_while_the_shared_connection_is_held_up(
 
 
 async def test_a_heart_whose_connection_breaks_or_falls_silent_makes_another(
-    client: Client, short: None, spoiled: Client, proxy: Proxy, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    short: None,
+    spoiled: Client,
+    proxy: Proxy,
+    work: Work,
+    until: Until,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("aioqless.worker.worker.TIMEOUT", 0.2)
     end = asyncio.Event()
@@ -244,7 +264,9 @@ async def _renewed(client: Client, jid: str, until: float) -> bool:
     return bool(held and held.expires > until)
 
 
-async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(client: Client, short: None, work: Work, until: Until) -> None:
+async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(
+    client: Client, short: None, work: Work, until: Until
+) -> None:
     end = asyncio.Event()
 
     @job(klass="Stay")
@@ -265,7 +287,11 @@ async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(client: 
 
 
 async def _connections(client: Client) -> list[dict[str, str]]:
-    return [each for each in await client.redis.client_list() if each["name"] in (client.name, f"{client.name}.heart")]
+    return [
+        each
+        for each in await client.redis.client_list()
+        if each["name"] in (client.name, f"{client.name}.heart")
+    ]
 
 
 async def _is_alone(client: Client) -> bool:
@@ -292,7 +318,9 @@ async def test_a_run_that_ended_itself_is_not_taken_for_lost_when_the_refusal_is
     assert not lines.of("job.lock_lost")
 
 
-@pytest.mark.parametrize("how", ["cancelled", "taken by an operator", "moved", "put anew", "lapsed and taken over"])
+@pytest.mark.parametrize(
+    "how", ["cancelled", "taken by an operator", "moved", "put anew", "lapsed and taken over"]
+)
 async def test_a_handler_hears_within_a_second_that_its_job_was(
     client: Client, work: Work, until: Until, idle: Idle, lines: Lines, how: str
 ) -> None:
@@ -335,7 +363,13 @@ async def test_a_handler_hears_within_a_second_that_its_job_was(
 
 
 async def test_while_nobody_hears_anything_the_next_heartbeat_says_so(
-    client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, idle: Idle, lines: Lines
+    client: Client,
+    spoiled: Client,
+    proxy: Proxy,
+    work: Work,
+    until: Until,
+    idle: Idle,
+    lines: Lines,
 ) -> None:
     await client.config.set("heartbeat", 3)
     stopped = asyncio.Event()
@@ -358,9 +392,16 @@ async def test_while_nobody_hears_anything_the_next_heartbeat_says_so(
 
 
 async def test_a_subscription_that_fell_silent_is_made_anew(
-    client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, idle: Idle, lines: Lines, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    spoiled: Client,
+    proxy: Proxy,
+    work: Work,
+    until: Until,
+    idle: Idle,
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.pubsub.SILENCE", 0.2)
+    monkeypatch.setattr("aioqless.redis.pubsub.SILENCE", 0.2)
     monkeypatch.setattr("aioqless.worker.listener.PAUSE", 0.05)
 
     @job(klass="Greet")
@@ -369,7 +410,9 @@ async def test_a_subscription_that_fell_silent_is_made_anew(
 
     async with work(greet, using=spoiled) as worker:
         await idle(worker)
-        await asyncio.sleep(0.6)  # in which nothing is to happen: a server that is asked and answers isn't silent
+        await asyncio.sleep(
+            0.6
+        )  # in which nothing is to happen: a server that is asked and answers isn't silent
         assert not lines.of("listener.failed")
         proxy.hush(b"SUBSCRIBE")
         await until(lambda: lines.of("listener.failed"))

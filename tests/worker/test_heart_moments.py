@@ -1,4 +1,5 @@
-"""The heart at odd moments: when it is told to stop as it ends, when Redis' clock has become another."""
+"""The heart at odd moments: when it is told to stop as it ends, when Redis' clock has become
+another."""
 
 from __future__ import annotations
 
@@ -10,17 +11,18 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, Job, job
-from aioqless.scripts import Scripts
-from aioqless.worker import pulse
-from aioqless.worker.heart import Heart, Told
+from aioqless.store import Scripts
+from aioqless.worker import loop_watchdog
+from aioqless.worker.lock_renewer import Heart, Told
 from tests.conftest import Until
-
-from .conftest import Lines, Work
+from tests.worker.conftest import Lines, Work
 
 # Its end
 
 
-async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(client: Client) -> None:
+async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
+    client: Client,
+) -> None:
     class Ending(tuple[Any, ...]):
         """What the heart's thread takes away while the worker's looks at it."""
 
@@ -28,7 +30,7 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(cl
             heart._beating = None
             return True
 
-    heart = Heart(client.scripts, "ann", {}, pulse.Pulse(), 600)
+    heart = Heart(client.scripts, "ann", {}, loop_watchdog.Pulse(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
     heart._beating = Ending((loop, stopped))  # type: ignore[assignment]
@@ -42,22 +44,29 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(cl
 # Outages
 
 
-async def test_redis_is_reported_as_found_only_after_it_answered(scripts: Scripts, until: Until) -> None:
+async def test_redis_is_reported_as_found_only_after_it_answered(
+    scripts: Scripts, until: Until
+) -> None:
     looks: list[int] = []  # how often Redis had been reported as found at each look
     found: list[float] = []
 
     async def ask(_: Scripts) -> bool:
-        """Redis is away at the first look; it is asked for nothing in the next three, and answers then."""
+        """Redis is away at the first look; it is asked for nothing in the next three, and answers
+        then."""
         looks.append(len(found))
         if len(looks) == 1:
             raise exceptions.ConnectionError("away")
         return len(looks) > 4
 
-    watched = pulse.Pulse()
+    watched = loop_watchdog.Pulse()
     watched.watch()
     heart = Heart(scripts, "ann", {}, watched, 600)
     heart.beside = ask
-    beating = asyncio.create_task(heart.beat(Told(lost=print, away=lambda *_: None, back=lambda: found.append(time.monotonic()))))
+    beating = asyncio.create_task(
+        heart.beat(
+            Told(lost=print, away=lambda *_: None, back=lambda: found.append(time.monotonic()))
+        )
+    )
     await until(lambda: found)
     heart.stop()
     await beating
@@ -69,7 +78,13 @@ async def test_redis_is_reported_as_found_only_after_it_answered(scripts: Script
 
 @pytest.mark.parametrize("offset", [-600, 600], ids=["behind", "ahead"])
 async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_become_another(
-    redis_url: str, namespace: str, work: Work, until: Until, lines: Lines, offset: float, monkeypatch: pytest.MonkeyPatch
+    redis_url: str,
+    namespace: str,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    offset: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As when another server has taken over."""
     beats: list[float] = []
@@ -96,5 +111,7 @@ async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_
             await until(lambda: len(beats) >= 6, 30)
             held = await client.jobs.get("a")
             end.set()
-    assert held and held.worker and held.expires > time.time() + off and not lines.of("job.lock_lost")
+    assert (
+        held and held.worker and held.expires > time.time() + off and not lines.of("job.lock_lost")
+    )
     assert beats[5] - beats[0] > 3.0

@@ -11,8 +11,7 @@ import pytest
 
 from aioqless import Client, Job, NewJob, job
 from tests.conftest import Until
-
-from .conftest import Idle, Work
+from tests.worker.conftest import Idle, Work
 
 runs: list[tuple[str, float, float]] = []
 going: set[str] = set()
@@ -38,11 +37,19 @@ async def visit(job: Job[Any]) -> None:
     runs.append((job.jid, began, time.monotonic()))
 
 
-async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pause(client: Client, work: Work, until: Until) -> None:
+async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pause(
+    client: Client, work: Work, until: Until
+) -> None:
     jids = [f"a{n:02}" for n in range(20)]
-    await client.queue("mail").put_many(NewJob(visit, jid=jid, limit_key="k", limit=1) for jid in jids)
+    await client.queue("mail").put_many(
+        NewJob(visit, jid=jid, limit_key="k", limit=1) for jid in jids
+    )
     await client.queue("mail").put(visit, jid="free")
-    async with Client(client.url, namespace=client.namespace) as other, work(visit), work(visit, using=other):
+    async with (
+        Client(client.url, namespace=client.namespace) as other,
+        work(visit),
+        work(visit, using=other),
+    ):
         await until(lambda: len(runs) == 21)
     limited = [run for run in runs if run[0] != "free"]
     assert [run[0] for run in limited] == jids
@@ -50,15 +57,23 @@ async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pau
     assert runs.index(next(run for run in runs if run[0] == "free")) < 5
 
 
-async def test_two_workers_run_so_many_of_a_key_at_once(client: Client, work: Work, until: Until) -> None:
+async def test_two_workers_run_so_many_of_a_key_at_once(
+    client: Client, work: Work, until: Until
+) -> None:
     await client.queue("mail").put_many(NewJob(visit, limit_key="k", limit=3) for _ in range(30))
-    async with Client(client.url, namespace=client.namespace) as other, work(visit), work(visit, using=other):
+    async with (
+        Client(client.url, namespace=client.namespace) as other,
+        work(visit),
+        work(visit, using=other),
+    ):
         await until(lambda: len(runs) == 30)
     assert most == 3
 
 
 @pytest.mark.parametrize("of", ["key", "queue"])
-async def test_what_a_rate_holds_back_starts_when_it_may(client: Client, work: Work, until: Until, idle: Idle, of: str) -> None:
+async def test_what_a_rate_holds_back_starts_when_it_may(
+    client: Client, work: Work, until: Until, idle: Idle, of: str
+) -> None:
     if of == "queue":
         await client.config.set("mail-rate-limit", "2/0.5")
     async with work(visit) as worker:

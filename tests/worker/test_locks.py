@@ -12,8 +12,7 @@ import pytest
 from aioqless import Client, Job, NewJob, job
 from tests.client.proxy import Proxy
 from tests.conftest import Until
-
-from .conftest import Idle, Lines, Work
+from tests.worker.conftest import Idle, Lines, Work
 
 SOON = 5.0  # seconds; the next heartbeat is 20 away
 
@@ -49,16 +48,30 @@ async def lapse(client: Client, jid: str) -> None:
 
 @pytest.mark.parametrize("taken", [True, False], ids=["taken", "held"])
 async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
-    client: Client, redis_url: str, work: Work, idle: Idle, until: Until, stay: Stay, lines: Lines, taken: bool
+    client: Client,
+    redis_url: str,
+    work: Work,
+    idle: Idle,
+    until: Until,
+    stay: Stay,
+    lines: Lines,
+    taken: bool,
 ) -> None:
-    """The answer to the pop comes after the lock has ended, which lasts for a second; a rival has time to take it meanwhile."""
+    """The answer to the pop comes after the lock has ended, which lasts for a second; a rival has
+    time to take it meanwhile."""
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)
     stay.end.set()
-    async with Proxy(redis_url) as proxy, Client(proxy.url, namespace=client.namespace) as slow, work(stay.handler, using=slow) as worker:
+    async with (
+        Proxy(redis_url) as proxy,
+        Client(proxy.url, namespace=client.namespace) as slow,
+        work(stay.handler, using=slow) as worker,
+    ):
         await idle(worker)
         worker.pause()
-        await until(lambda: lines.of("worker.paused"))  # so that the next pop is the one whose answer is delayed
+        await until(
+            lambda: lines.of("worker.paused")
+        )  # so that the next pop is the one whose answer is delayed
         proxy.delay, proxy.seconds = 1, 4 if taken else 1.5
         jid = await client.queue("mail").put(stay.handler)
         worker.resume()
@@ -68,7 +81,9 @@ async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
 
         await until(handed_out)
         if taken:
-            await client.config.set("heartbeat", 60)  # that of the rival, which is to have it for as long as is looked
+            await client.config.set(
+                "heartbeat", 60
+            )  # that of the rival, which is to have it for as long as is looked
             (held,) = await until(lambda: client.queue("mail").pop(worker="rival"))
             await until(lambda: lines.of("job.came_late", jid=jid))
             assert not stay.began and not worker.running
@@ -81,7 +96,9 @@ async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
 # Kept
 
 
-async def test_a_job_outlives_its_lock_many_times_over(client: Client, work: Work, until: Until, stay: Stay, lines: Lines) -> None:
+async def test_a_job_outlives_its_lock_many_times_over(
+    client: Client, work: Work, until: Until, stay: Stay, lines: Lines
+) -> None:
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)
     jid = await client.queue("mail").put(stay.handler)
@@ -118,7 +135,9 @@ async def test_a_short_lock_is_kept_by_a_worker_that_was_idle(
     assert [job.fence for job in stay.began] == [1, 2]
 
 
-async def test_all_locks_travel_in_one_call(client: Client, work: Work, until: Until, stay: Stay) -> None:
+async def test_all_locks_travel_in_one_call(
+    client: Client, work: Work, until: Until, stay: Stay
+) -> None:
     await client.config.set("heartbeat", 0.3)
     await client.config.set("grace-period", 0)
     for _ in range(30):
@@ -136,8 +155,11 @@ async def test_all_locks_travel_in_one_call(client: Client, work: Work, until: U
         stay.end.set()
 
 
-async def test_a_lock_of_another_length_is_renewed_accordingly(client: Client, work: Work, until: Until, stay: Stay) -> None:
-    """The length of locks was changed while the job ran: from then on it is renewed neither too late nor all the time."""
+async def test_a_lock_of_another_length_is_renewed_accordingly(
+    client: Client, work: Work, until: Until, stay: Stay
+) -> None:
+    """The length of locks was changed while the job ran: from then on it is renewed neither too
+    late nor all the time."""
     await client.config.set("heartbeat", 0.6)
     await client.queue("mail").put(stay.handler)
     async with work(stay.handler):
@@ -153,7 +175,9 @@ async def test_a_lock_of_another_length_is_renewed_accordingly(client: Client, w
         stay.end.set()
 
 
-async def test_a_handler_may_renew_its_lock_itself_and_store_its_data(client: Client, work: Work, until: Until) -> None:
+async def test_a_handler_may_renew_its_lock_itself_and_store_its_data(
+    client: Client, work: Work, until: Until
+) -> None:
     stored: list[Any] = []
 
     @job(klass="Page")
@@ -179,7 +203,9 @@ async def test_a_lapse_within_grace_is_had_back_and_the_job_runs_once(
         await idle(worker)
         lock = await client.redis.zscore(f"{client.namespace}:q:mail-locks", jid)
         await lapse(client, jid)
-        assert await client.queue("mail").pop(worker="rival") == []  # who tells the holder, which has 10 s from now
+        assert (
+            await client.queue("mail").pop(worker="rival") == []
+        )  # who tells the holder, which has 10 s from now
 
         async def had_back() -> bool:
             return await client.redis.zscore(f"{client.namespace}:q:mail-locks", jid) >= lock
@@ -189,7 +215,11 @@ async def test_a_lapse_within_grace_is_had_back_and_the_job_runs_once(
         stay.end.set()
         await until(lambda: lines.of("job.completed", jid=jid))
     done = await client.jobs.get(jid)
-    assert done and len(stay.began) == 1 and [event["what"] for event in done.events] == ["put", "popped", "timed-out", "done"]
+    assert (
+        done
+        and len(stay.began) == 1
+        and [event["what"] for event in done.events] == ["put", "popped", "timed-out", "done"]
+    )
 
 
 # Lost
@@ -210,7 +240,11 @@ async def test_a_lock_that_was_taken_over_stops_the_handler_and_stores_nothing(
         await until(lambda: stay.stopped == [jid])
         await until(lambda: lines.of("job.lock_lost", jid=jid))
         held = await client.jobs.get(jid)
-        assert held and (held.state, held.worker, held.data) == ("running", "rival", {"mine": False})
+        assert held and (held.state, held.worker, held.data) == (
+            "running",
+            "rival",
+            {"mine": False},
+        )
     await taken.complete()
     assert not lines.of("job.completed") and not lines.of("job.released")
 
@@ -232,7 +266,9 @@ async def test_a_handler_that_ends_just_after_its_lock_was_lost_stores_nothing(
         assert held and held.worker == "rival" and held.state == "running"
 
 
-async def test_a_cancelled_job_stops_its_handler(client: Client, work: Work, until: Until, stay: Stay, lines: Lines) -> None:
+async def test_a_cancelled_job_stops_its_handler(
+    client: Client, work: Work, until: Until, stay: Stay, lines: Lines
+) -> None:
     jid = await client.queue("mail").put(stay.handler)
     async with work(stay.handler) as worker:
         await until(lambda: stay.began)
@@ -243,7 +279,9 @@ async def test_a_cancelled_job_stops_its_handler(client: Client, work: Work, unt
     assert lines.of("job.lock_lost", jid=jid)
 
 
-async def test_a_job_that_was_moved_elsewhere_stops_its_handler(client: Client, work: Work, until: Until, stay: Stay) -> None:
+async def test_a_job_that_was_moved_elsewhere_stops_its_handler(
+    client: Client, work: Work, until: Until, stay: Stay
+) -> None:
     jid = await client.queue("mail").put(stay.handler)
     async with work(stay.handler):
         await until(lambda: stay.began)
@@ -272,7 +310,8 @@ async def test_an_operators_timeout_stops_the_handler_and_the_job_is_next_in_lin
 async def test_a_job_that_comes_back_to_the_worker_that_lost_it_waits_for_its_former_run(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    """A thread can't be stopped: until its code has ended, the job isn't run anew, and its slot is taken."""
+    """A thread can't be stopped: until its code has ended, the job isn't run anew, and its slot is
+    taken."""
     runs: list[str] = []
     ends = [threading.Event(), threading.Event()]
     for end in ends[1:]:
@@ -300,7 +339,9 @@ async def test_a_job_that_comes_back_to_the_worker_that_lost_it_waits_for_its_fo
     assert runs == ["began", "ended", "began", "ended"]
 
 
-async def test_two_workers_share_a_queue_without_running_a_job_twice(client: Client, work: Work, until: Until) -> None:
+async def test_two_workers_share_a_queue_without_running_a_job_twice(
+    client: Client, work: Work, until: Until
+) -> None:
     ran: list[str] = []
 
     @job(klass="Share")
@@ -308,13 +349,19 @@ async def test_two_workers_share_a_queue_without_running_a_job_twice(client: Cli
         ran.append(job.jid)
         await asyncio.sleep(0.001)
 
-    async with Client(client.url, namespace=client.namespace) as other, work(share), work(share, using=other):
+    async with (
+        Client(client.url, namespace=client.namespace) as other,
+        work(share),
+        work(share, using=other),
+    ):
         jids = await client.queue("mail").put_many(NewJob(share) for _ in range(150))
         await until(lambda: len(ran) >= 150)
     assert sorted(ran) == sorted(jids)
 
 
-async def test_a_job_whose_worker_died_runs_again_at_the_cost_of_a_retry(client: Client, work: Work, until: Until) -> None:
+async def test_a_job_whose_worker_died_runs_again_at_the_cost_of_a_retry(
+    client: Client, work: Work, until: Until
+) -> None:
     remaining = []
 
     @job(klass="Share")
@@ -330,7 +377,9 @@ async def test_a_job_whose_worker_died_runs_again_at_the_cost_of_a_retry(client:
     assert remaining == [2]
 
 
-async def test_a_job_that_kills_every_worker_fails_in_the_end(client: Client, work: Work, until: Until) -> None:
+async def test_a_job_that_kills_every_worker_fails_in_the_end(
+    client: Client, work: Work, until: Until
+) -> None:
     await client.config.set("grace-period", 0)
     jid = await client.queue("mail").put("Poison", retries=1)
     for _ in range(2):
@@ -346,7 +395,13 @@ async def test_a_job_that_kills_every_worker_fails_in_the_end(client: Client, wo
 
 
 async def test_a_job_that_was_cancelled_while_nobody_listened_is_stopped_when_somebody_does(
-    client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    work: Work,
+    until: Until,
+    idle: Idle,
+    stay: Stay,
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     jid = await client.queue("mail").put(stay.handler)
     async with work(stay.handler) as worker:

@@ -10,20 +10,24 @@ import pytest
 from aioqless import Client, Job, NewJob, job
 from aioqless.worker.subscriptions import ORDERS
 from tests.conftest import Until
-
-from .conftest import Lines, Work
+from tests.worker.conftest import Lines, Work
 
 
 async def put_the_example(client: Client) -> None:
     """The specification's example: 5 jobs in A, 2 in B, 3 in C."""
     for queue, count in (("A", 5), ("B", 2), ("C", 3)):
-        await client.queue(queue).put_many(NewJob("Note", jid=f"{queue}{n}") for n in range(1, count + 1))
+        await client.queue(queue).put_many(
+            NewJob("Note", jid=f"{queue}{n}") for n in range(1, count + 1)
+        )
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 3, 4, 20])
 @pytest.mark.parametrize(
     ("order", "sequence"),
-    [("ordered", "C1 C2 C3 B1 B2 A1 A2 A3 A4 A5"), ("round-robin", "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5")],
+    [
+        ("ordered", "C1 C2 C3 B1 B2 A1 A2 A3 A4 A5"),
+        ("round-robin", "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"),
+    ],
 )
 async def test_the_specifications_example_runs_in_the_order_it_names_whatever_the_concurrency(
     client: Client, work: Work, until: Until, concurrency: int, order: str, sequence: str
@@ -41,7 +45,9 @@ async def test_the_specifications_example_runs_in_the_order_it_names_whatever_th
     assert " ".join(ran) == sequence
 
 
-async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(client: Client, work: Work, until: Until) -> None:
+async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(
+    client: Client, work: Work, until: Until
+) -> None:
     ran: list[str] = []
     ends: dict[str, asyncio.Event] = {}
 
@@ -61,7 +67,9 @@ async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(
     assert " ".join(ran) == "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"
 
 
-async def test_within_a_queue_the_lower_priority_runs_sooner_then_who_came_first(client: Client, work: Work, until: Until) -> None:
+async def test_within_a_queue_the_lower_priority_runs_sooner_then_who_came_first(
+    client: Client, work: Work, until: Until
+) -> None:
     ran: list[str] = []
 
     @job(klass="Note")
@@ -76,7 +84,9 @@ async def test_within_a_queue_the_lower_priority_runs_sooner_then_who_came_first
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-async def test_no_more_run_at_once_than_was_said(client: Client, work: Work, until: Until, concurrency: int) -> None:
+async def test_no_more_run_at_once_than_was_said(
+    client: Client, work: Work, until: Until, concurrency: int
+) -> None:
     inside, most, ran = 0, 0, 0
 
     @job(klass="Count")
@@ -94,7 +104,9 @@ async def test_no_more_run_at_once_than_was_said(client: Client, work: Work, unt
     assert most == concurrency
 
 
-async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(client: Client, work: Work, until: Until) -> None:
+async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         await asyncio.Event().wait()
@@ -106,7 +118,9 @@ async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(client: Cl
         assert (counts["running"], counts["waiting"]) == (2, 3)
 
 
-async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(client: Client, work: Work, until: Until) -> None:
+async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(
+    client: Client, work: Work, until: Until
+) -> None:
     ran: list[str] = []
 
     @job(klass="Note")
@@ -120,7 +134,9 @@ async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(client: Clie
     assert ran == ["mail"] and await client.queue("billing").length() == 1
 
 
-async def test_a_queues_max_concurrency_binds_all_workers_together(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_queues_max_concurrency_binds_all_workers_together(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     inside, most, ran = 0, 0, 0
 
     @job(klass="Count")
@@ -170,7 +186,9 @@ async def test_a_job_that_says_it_is_in_another_queue_does_not_stop_the_worker(
         {"klass": b"\xff"},
     ],
 )
-async def test_a_job_with_odd_fields_does_not_stop_the_worker(client: Client, work: Work, until: Until, odd: dict[str, Any]) -> None:
+async def test_a_job_with_odd_fields_does_not_stop_the_worker(
+    client: Client, work: Work, until: Until, odd: dict[str, Any]
+) -> None:
     ran: list[str] = []
 
     @job(klass="Note")

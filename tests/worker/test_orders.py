@@ -10,10 +10,9 @@ import pytest
 from aioqless import Client, InvalidArgument, NoSuchWorker, NotObeyed
 from aioqless.client.workers import Workers
 from tests.conftest import Until
-
-from .conftest import Idle, Lines, Work
-from .test_subscriptions import Stage, fill, stage
-from .test_waking import note
+from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.test_subscriptions import Stage, fill, stage
+from tests.worker.test_waking import note
 
 __all__ = ["stage"]
 
@@ -24,16 +23,24 @@ async def test_it_subscribes_and_unsubscribes_and_tells_what_it_serves_then(
     await fill(client, "reports", 2)
     async with work(stage.handler, name="ann", grace=0) as worker:
         await idle(worker)
-        assert await client.workers.subscribe("ann", "reports", limit=1) == {"queues": ["mail", "reports=1"], "paused": False}
+        assert await client.workers.subscribe("ann", "reports", limit=1) == {
+            "queues": ["mail", "reports=1"],
+            "paused": False,
+        }
         await until(lambda: list(stage.running) == ["reports0"])
-        assert await client.workers.unsubscribe("ann", "reports") == {"queues": ["mail"], "paused": False}
+        assert await client.workers.unsubscribe("ann", "reports") == {
+            "queues": ["mail"],
+            "paused": False,
+        }
         assert list(stage.running) == ["reports0"], "what runs is left alone"
         stage.end()
         await until(lambda: not worker.running)
     assert stage.ran == ["reports0"]
 
 
-async def test_it_is_quiet_and_resumes(client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines) -> None:
+async def test_it_is_quiet_and_resumes(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
+) -> None:
     async with work(stage.handler, name="ann", grace=0) as worker:
         await idle(worker)
         assert await client.workers.quiet("ann") == {"queues": ["mail"], "paused": True}
@@ -62,7 +69,9 @@ async def test_an_order_to_nobody_is_refused(client: Client) -> None:
         await client.workers.quiet("ann")
 
 
-async def test_a_worker_that_restarts_begins_with_its_own_settings(client: Client, work: Work, idle: Idle) -> None:
+async def test_a_worker_that_restarts_begins_with_its_own_settings(
+    client: Client, work: Work, idle: Idle
+) -> None:
     async with work(note, name="ann") as worker:
         await idle(worker)
         await client.workers.subscribe("ann", "reports")
@@ -71,14 +80,22 @@ async def test_a_worker_that_restarts_begins_with_its_own_settings(client: Clien
         assert (await client.workers.show("ann"))["queues"] == ["mail"]
 
 
-async def test_what_its_own_methods_would_refuse_is_refused_with_the_reason(client: Client, work: Work, idle: Idle) -> None:
+async def test_what_its_own_methods_would_refuse_is_refused_with_the_reason(
+    client: Client, work: Work, idle: Idle
+) -> None:
     async with work(note, name="ann") as worker:
         await idle(worker)
-        with pytest.raises(NotObeyed, match="worker 'ann' refused to unsubscribe: queue 'post' is not subscribed"):
+        with pytest.raises(
+            NotObeyed, match="worker 'ann' refused to unsubscribe: queue 'post' is not subscribed"
+        ):
             await client.workers.unsubscribe("ann", "post")
-        with pytest.raises(NotObeyed, match="the limit of queue 'post' must be a whole number of 1 or more, not 0"):
+        with pytest.raises(
+            NotObeyed, match="the limit of queue 'post' must be a whole number of 1 or more, not 0"
+        ):
             await client.workers.subscribe("ann", "post", limit=0)
-        with pytest.raises(NotObeyed, match="has a weight, which counts only where the order is weighted"):
+        with pytest.raises(
+            NotObeyed, match="has a weight, which counts only where the order is weighted"
+        ):
             await client.workers.subscribe("ann", "post", weight=3)
         with pytest.raises(InvalidArgument, match="limit '-1' is not between"):
             await client.workers.subscribe("ann", "post", limit=-1)
@@ -91,7 +108,9 @@ async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> 
     async with client.redis.pubsub() as another_clients_worker:
         await another_clients_worker.subscribe(f"{client.namespace}:w:ruby")
         await another_clients_worker.get_message(timeout=5)
-        with pytest.raises(NotObeyed, match=r"worker 'ruby' heard quiet and did not answer within 0\.05 s"):
+        with pytest.raises(
+            NotObeyed, match=r"worker 'ruby' heard quiet and did not answer within 0\.05 s"
+        ):
             await Workers(client.redis, client.scripts, patience=0.05).quiet("ruby")
 
 
@@ -110,16 +129,26 @@ async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> 
         {"order": "show", "answer": "\x00"},
     ],
 )
-async def test_nonsense_is_ignored_whoever_says_it(client: Client, work: Work, idle: Idle, order: dict[str, object]) -> None:
+async def test_nonsense_is_ignored_whoever_says_it(
+    client: Client, work: Work, idle: Idle, order: dict[str, object]
+) -> None:
     async with work(note, name="ann") as worker:
         await idle(worker)
-        await client.redis.publish(f"{client.namespace}:w:ann", json.dumps({"event": "order", **order}))
+        await client.redis.publish(
+            f"{client.namespace}:w:ann", json.dumps({"event": "order", **order})
+        )
         assert await client.workers.show("ann") == {"queues": ["mail"], "paused": False}
         assert worker.healthy
 
 
-async def test_orders_at_once_are_all_obeyed_and_each_answered(client: Client, work: Work, idle: Idle) -> None:
+async def test_orders_at_once_are_all_obeyed_and_each_answered(
+    client: Client, work: Work, idle: Idle
+) -> None:
     async with work(note, name="ann") as worker:
         await idle(worker)
-        await asyncio.gather(*(client.workers.subscribe("ann", f"q{n}", limit=n + 1) for n in range(20)))
-        assert sorted((await client.workers.show("ann"))["queues"]) == sorted(["mail", *(f"q{n}={n + 1}" for n in range(20))])
+        await asyncio.gather(
+            *(client.workers.subscribe("ann", f"q{n}", limit=n + 1) for n in range(20))
+        )
+        assert sorted((await client.workers.show("ann"))["queues"]) == sorted(
+            ["mail", *(f"q{n}={n + 1}" for n in range(20))]
+        )

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from aioqless.worker.outage import Outage
+from tests.worker.conftest import Lines
 
-from .conftest import Lines
 
-
-async def test_the_pauses_grow_from_the_first_to_the_longest(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_pauses_grow_from_the_first_to_the_longest(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outage = Outage(0.2, 3.0)
     away = ConnectionError("away")
     assert outage.lost(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
@@ -25,12 +26,17 @@ async def test_the_pauses_grow_from_the_first_to_the_longest(lines: Lines, monke
     assert len(lines.of("worker.redis_lost")) == 2 and len(lines.of("worker.redis_found")) == 1
 
 
-async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begins_no_outage(lines: Lines) -> None:
+async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begins_no_outage(
+    lines: Lines,
+) -> None:
     outage = Outage(0.2, 3.0)
     asked = time.monotonic()
     outage.lost(ConnectionError("away"), asked)
     outage.found()
     assert outage.lost(ConnectionError("connection refused before it was back"), asked) == 0.2
-    assert outage.reached and len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_found")) == 1
+    assert (
+        outage.reached
+        and len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_found")) == 1
+    )
     outage.lost(ConnectionError("away again"), time.monotonic())
     assert not outage.reached and len(lines.of("worker.redis_lost")) == 2

@@ -15,8 +15,7 @@ from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, 
 from aioqless.worker import finisher
 from tests.conftest import Until
 from tests.server import OwnServer
-
-from .conftest import Lines, Work
+from tests.worker.conftest import Lines, Work
 
 
 @pytest.fixture
@@ -32,7 +31,10 @@ async def restarted(server: OwnServer) -> None:
 
 def is_problem(line: dict[str, Any]) -> bool:
     """Whether a log line is a warning or an error that a busy machine alone doesn't cause."""
-    return line["level"] in ("error", "warning") and line["event"] not in ("worker.loop_blocked", "worker.heart_starved")
+    return line["level"] in ("error", "warning") and line["event"] not in (
+        "worker.loop_blocked",
+        "worker.heart_starved",
+    )
 
 
 async def state_of(client: Client, jid: str) -> str | None:
@@ -74,7 +76,9 @@ async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_on
     assert told[1]["seconds"] > 0
 
 
-async def test_a_worker_that_starts_before_redis_waits_for_it(own_server: OwnServer, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_worker_that_starts_before_redis_waits_for_it(
+    own_server: OwnServer, work: Work, until: Until, lines: Lines
+) -> None:
     ran = []
 
     @job(klass="Note")
@@ -100,7 +104,9 @@ async def test_a_worker_can_be_stopped_while_redis_is_away(
     assert lines.of("worker.stopped")
 
 
-async def kept(away: Client, server: OwnServer, worker: Worker, until: Until, lines: Lines, end: asyncio.Event) -> None:
+async def kept(
+    away: Client, server: OwnServer, worker: Worker, until: Until, lines: Lines, end: asyncio.Event
+) -> None:
     """A job ends while Redis is away, and its lock expires."""
     await until(lambda: lines.of("job.started"))
     (run,) = worker._runner.running.values()
@@ -125,7 +131,12 @@ async def stay(away: Client) -> tuple[Handler, asyncio.Event]:
 
 
 async def test_an_outcome_is_kept_for_as_long_as_redis_is_away_though_its_lock_expires(
-    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines, stay: tuple[Handler, asyncio.Event]
+    away: Client,
+    own_server: OwnServer,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    stay: tuple[Handler, asyncio.Event],
 ) -> None:
     async with work(stay[0], using=away) as worker:
         await kept(away, own_server, worker, until, lines, stay[1])
@@ -137,7 +148,12 @@ async def test_an_outcome_is_kept_for_as_long_as_redis_is_away_though_its_lock_e
 
 
 async def test_a_worker_that_stops_while_redis_is_away_gives_up_outcomes_when_their_locks_expire(
-    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines, stay: tuple[Handler, asyncio.Event]
+    away: Client,
+    own_server: OwnServer,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    stay: tuple[Handler, asyncio.Event],
 ) -> None:
     async with work(stay[0], using=away, grace=0) as worker:
         await kept(away, own_server, worker, until, lines, stay[1])
@@ -166,7 +182,9 @@ async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost
         again.set()
         await until(lambda: lines.of("job.outcome_dropped", jid="a"))
         await until(lambda: not worker.running)
-    assert "one of them got through" in lines.of("job.outcome_dropped")[0]["why"] and not lines.of("job.lock_lost")
+    assert "one of them got through" in lines.of("job.outcome_dropped")[0]["why"] and not lines.of(
+        "job.lock_lost"
+    )
 
 
 @asynccontextmanager
@@ -177,7 +195,9 @@ async def read_only(client: Client) -> AsyncIterator[None]:
     await client.redis.replicaof("NO", "ONE")
 
 
-async def test_a_redis_that_may_not_be_written_to_is_waited_for(away: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_redis_that_may_not_be_written_to_is_waited_for(
+    away: Client, work: Work, until: Until, lines: Lines
+) -> None:
     end = asyncio.Event()
 
     @job(klass="Stay")
@@ -196,7 +216,9 @@ async def test_a_redis_that_may_not_be_written_to_is_waited_for(away: Client, wo
     assert await state_of(away, "a") == "complete"
 
 
-async def test_a_redis_that_is_busy_with_a_script_is_waited_for(away: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_redis_that_is_busy_with_a_script_is_waited_for(
+    away: Client, work: Work, until: Until, lines: Lines
+) -> None:
     ran = []
 
     @job(klass="Note")
@@ -216,7 +238,9 @@ async def test_a_redis_that_is_busy_with_a_script_is_waited_for(away: Client, wo
         assert worker.healthy
 
 
-async def test_a_flushed_script_cache_goes_unnoticed(away: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_flushed_script_cache_goes_unnoticed(
+    away: Client, work: Work, until: Until, lines: Lines
+) -> None:
     ran = []
 
     @job(klass="Note")
@@ -282,7 +306,9 @@ async def test_a_tick_that_came_while_redis_was_away_is_made_when_it_is_back(
 async def user(server: OwnServer) -> AsyncIterator[tuple[Client, Client]]:
     """A client whose permissions may be withdrawn, and one that may do everything."""
     async with Client(server.url) as root:
-        await root.redis.execute_command("ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all")
+        await root.redis.execute_command(
+            "ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all"
+        )
         async with Client(server.url.replace("redis://", "redis://ann:secret@")) as client:
             yield client, root
 
@@ -317,7 +343,9 @@ async def test_a_worker_rides_out_withdrawn_permissions_and_stores_what_ended_me
             await root.queue("mail").put(stay, jid="c")
             await until(lambda: len(lines.of("job.completed")) == 2)
         assert [await state_of(root, jid) for jid in "abc"] == ["complete", "failed", "complete"]
-    assert began == ["a", "b", "c"] and not lines.of("job.refused") and not lines.of("worker.crashed")
+    assert (
+        began == ["a", "b", "c"] and not lines.of("job.refused") and not lines.of("worker.crashed")
+    )
 
 
 @pytest.mark.parametrize("missing", ["-evalsha", "-@write"])

@@ -11,13 +11,14 @@ from redis.asyncio import Redis
 from aioqless import Client, Job, job
 from aioqless.worker.scheduler import reckoned
 from tests.conftest import Until
-
-from .conftest import Idle, Lines, Work
+from tests.worker.conftest import Idle, Lines, Work
 
 A_SECOND = "* * * * * *"
 
 
-async def test_an_idle_worker_runs_a_cron_job_at_its_time(client: Client, work: Work, idle: Idle, until: Until) -> None:
+async def test_an_idle_worker_runs_a_cron_job_at_its_time(
+    client: Client, work: Work, idle: Idle, until: Until
+) -> None:
     ran: list[float] = []
 
     @job
@@ -30,7 +31,9 @@ async def test_an_idle_worker_runs_a_cron_job_at_its_time(client: Client, work: 
         await until(lambda: len(ran) >= 3)
         await recurring.cancel()
     late = sorted(moment % 1 for moment in ran)
-    assert late[0] < 0.1, "the quickest of them tells how late they are; the others tell how busy this machine is"
+    assert late[0] < 0.1, (
+        "the quickest of them tells how late they are; the others tell how busy this machine is"
+    )
     assert len({int(moment) for moment in ran}) == len(ran), "one a second"
 
 
@@ -82,7 +85,9 @@ async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_sto
     async def good(job: Job) -> None: ...
 
     given = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
-    await client.scripts("recur", "cron", jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given)
+    await client.scripts(
+        "recur", "cron", jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given
+    )
     await client.scripts("recur", "cron", jid="old", expression="garbage", timezone="UTC", **given)
     await client.scripts("recur", "cron", jid="good", expression=A_SECOND, timezone="UTC", **given)
     async with work(good):
@@ -99,7 +104,17 @@ async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.scripts("recur", "cron", jid="r", expression=A_SECOND, timezone="UTC", queue="mail", klass=tick.klass, data="null", next=5)
+    await client.scripts(
+        "recur",
+        "cron",
+        jid="r",
+        expression=A_SECOND,
+        timezone="UTC",
+        queue="mail",
+        klass=tick.klass,
+        data="null",
+        next=5,
+    )
     async with work(tick, scheduler=False) as worker:
         await idle(worker)
         assert (await client.redis.pubsub_numsub(f"{client.namespace}:x:retimed"))[0][1] == 0
@@ -108,7 +123,9 @@ async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
     assert len(lines.of("recurring.made")) >= 1
 
 
-async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job
     async def tick(job: Job) -> None: ...
 
@@ -136,7 +153,9 @@ async def test_an_instance_that_is_retried_does_not_keep_the_next_from_coming(
     assert await client.queue("mail").jobs("scheduled") == ["r-1"]
 
 
-async def test_instances_overlap_when_one_takes_longer_than_to_the_next_tick(client: Client, work: Work, until: Until) -> None:
+async def test_instances_overlap_when_one_takes_longer_than_to_the_next_tick(
+    client: Client, work: Work, until: Until
+) -> None:
     running: set[str] = set()
 
     @job
@@ -186,14 +205,29 @@ async def test_without_cron_templates_an_idle_scheduler_asks_only_now_and_then_o
 
 
 async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
-    client: Client, redis: Redis, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    redis: Redis,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("aioqless.worker.scheduler.PAUSE_WHEN_FULL", 0.01)
 
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.scripts("recur", "cron", jid="r", expression=A_SECOND, timezone="UTC", queue="mail", klass=tick.klass, data="null", next=5)
+    await client.scripts(
+        "recur",
+        "cron",
+        jid="r",
+        expression=A_SECOND,
+        timezone="UTC",
+        queue="mail",
+        klass=tick.klass,
+        data="null",
+        next=5,
+    )
     try:
         await redis.config_set("maxmemory", 1)
         async with work(tick):
@@ -209,7 +243,10 @@ def test_a_long_backlog_is_worked_off_in_portions() -> None:
     minute = {"jid": "r", "cron": "* * * * *", "timezone": "UTC", "tick": 0.0}
     every = reckoned(minute | {"backlog": 0}, 1_000_000)
     assert len(every) == 100
-    assert [(row["tick"], row["at"], row["next"]) for row in every[:2]] == [(0, 0, 60), (60, 60, 120)]
+    assert [(row["tick"], row["at"], row["next"]) for row in every[:2]] == [
+        (0, 0, 60),
+        (60, 60, 120),
+    ]
     once = reckoned(minute | {"backlog": None}, 125)
     assert once == [{"jid": "r", "tick": 0, "at": 120, "next": 180}]
     two = reckoned(minute | {"backlog": 2}, 125)

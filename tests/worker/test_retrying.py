@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.retrying import RetryPolicy, exponential, exq, fixed, sidekiq
+from aioqless.handlers.retry_policy import RetryPolicy, exponential, exq, fixed, sidekiq
 
 
 class Flaky(Exception):
@@ -29,7 +29,9 @@ def failing(times: int, error: type[Exception], **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("retry_on", [Flaky, (Flaky,), (LookupError, Flaky)])
-async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(client: Client, until: Any, retry_on: Any) -> None:
+async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(
+    client: Client, until: Any, retry_on: Any
+) -> None:
     handler = failing(2, Flaky, retry_on=retry_on, backoff=fixed(0))
     jid = await client.queue("default").put(handler, {}, retries=3)
     async with Worker(client, handler):
@@ -37,7 +39,9 @@ async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(client: Clien
     assert [event["what"] for event in done.events] == ["put", "popped", "popped", "popped", "done"]
 
 
-async def test_without_retries_left_it_fails_in_its_group_with_the_last_traceback(client: Client, until: Any) -> None:
+async def test_without_retries_left_it_fails_in_its_group_with_the_last_traceback(
+    client: Client, until: Any
+) -> None:
     handler = failing(9, Flaky, retry_on=(Flaky,), backoff=fixed(0))
     jid = await client.queue("default").put(handler, {}, retries=1)
     async with Worker(client, handler):
@@ -62,11 +66,15 @@ async def test_an_error_that_is_not_named_fails_at_once(client: Client, until: A
 async def test_a_workers_policy_holds_for_handlers_without_one(client: Client, until: Any) -> None:
     handler = failing(1, Flaky)
     jid = await client.queue("default").put(handler, {})
-    async with Worker(client, handler, settings=Settings(retry=RetryPolicy(on=(Exception,), backoff=fixed(0)))):
+    async with Worker(
+        client, handler, settings=Settings(retry=RetryPolicy(on=(Exception,), backoff=fixed(0)))
+    ):
         await until(lambda: completed(client, jid))
 
 
-async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_its_own(client: Client, until: Any) -> None:
+async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_its_own(
+    client: Client, until: Any
+) -> None:
     cancelled = asyncio.Event()
 
     @job(klass="slow", timeout=0.05)
@@ -83,7 +91,9 @@ async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_it
         await cancelled.wait()
 
 
-async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot_until_it_stops(client: Client, until: Any) -> None:
+async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot_until_it_stops(
+    client: Client, until: Any
+) -> None:
     go_on = threading.Event()
 
     @job(klass="slow", timeout=0.05)
@@ -117,7 +127,9 @@ def test_backoffs_grow_as_they_say() -> None:
         ({"retry_on": (Flaky,), "backoff": 3}, "backoff"),
     ],
 )
-def test_wrong_options_are_refused_where_the_handler_is_made(options: dict[str, Any], told: str) -> None:
+def test_wrong_options_are_refused_where_the_handler_is_made(
+    options: dict[str, Any], told: str
+) -> None:
     with pytest.raises((ValueError, TypeError), match=told):
         failing(0, Flaky, **options)
 

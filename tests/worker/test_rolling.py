@@ -28,7 +28,9 @@ async def test_a_klass_that_is_unknown_here_is_handed_back_for_a_worker_that_kno
             await until(lambda: ran == ["new"])
 
 
-async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     ran.clear()
     mail = client.queue("mail")
     await mail.put(known, jid="late", start_within=0)
@@ -42,7 +44,9 @@ async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(client:
     assert late and late.failure and late.failure.group == "mail-too-late" and late.start_by
 
 
-async def test_a_job_that_is_put_again_may_begin_at_any_time(client: Client, work: Work, until: Until) -> None:
+async def test_a_job_that_is_put_again_may_begin_at_any_time(
+    client: Client, work: Work, until: Until
+) -> None:
     ran.clear()
     mail = client.queue("mail")
     await mail.put(known, jid="a", start_within=0)

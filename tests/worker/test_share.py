@@ -1,4 +1,5 @@
-"""Workers that end by themselves: when there is nothing to do, or when they have done their share."""
+"""Workers that end by themselves: when there is nothing to do, or when they have done their
+share."""
 
 from __future__ import annotations
 
@@ -10,15 +11,16 @@ import pytest
 
 from aioqless import Client, Job, NewJob, job
 from tests.conftest import Until
-
-from .conftest import Lines, Work
+from tests.worker.conftest import Lines, Work
 
 
 @job(klass="Note")
 async def note(job: Job[Any]) -> None: ...
 
 
-async def test_a_burst_ends_when_nothing_is_ready_whatever_is_scheduled_held_or_paused(client: Client, work: Work, until: Until) -> None:
+async def test_a_burst_ends_when_nothing_is_ready_whatever_is_scheduled_held_or_paused(
+    client: Client, work: Work, until: Until
+) -> None:
     mail = client.queue("mail")
     await mail.put_many(NewJob("Note", jid=f"{n}") for n in range(50))
     await mail.put("Note", jid="later", delay=600)
@@ -28,11 +30,17 @@ async def test_a_burst_ends_when_nothing_is_ready_whatever_is_scheduled_held_or_
     async with work(note, queues=("mail", "quiet"), burst=True, concurrency=3) as worker:
         await until(lambda: not worker.healthy)
     counts = {each["name"]: each for each in await client.queues()}
-    assert (counts["mail"]["waiting"], counts["mail"]["scheduled"], counts["mail"]["depends"]) == (0, 1, 1)
+    assert (counts["mail"]["waiting"], counts["mail"]["scheduled"], counts["mail"]["depends"]) == (
+        0,
+        1,
+        1,
+    )
     assert counts["quiet"]["waiting"] == 1 and len(await client.jobs.complete(count=100)) == 50
 
 
-async def test_a_burst_does_what_its_last_job_puts(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_burst_does_what_its_last_job_puts(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @job(klass="Chain")
     async def chain(job: Job[int]) -> None:
         await asyncio.sleep(0.02)  # longer than the pop that is under way meanwhile
@@ -45,15 +53,22 @@ async def test_a_burst_does_what_its_last_job_puts(client: Client, work: Work, u
     assert len(lines.of("job.completed")) == 4
 
 
-async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     await client.queue("mail").put_many(NewJob("Note", jid=f"{n}") for n in range(20))
     async with work(note, max_jobs=7) as worker:
         await until(lambda: not worker.healthy)
         assert worker.worn
-    assert (len(lines.of("job.completed")), len(await client.queue("mail").jobs("waiting"))) == (7, 13)
+    assert (len(lines.of("job.completed")), len(await client.queue("mail").jobs("waiting"))) == (
+        7,
+        13,
+    )
 
 
-async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     async with work(note, max_memory=1, poll=0.01) as worker:
         await until(lambda: worker.ready)
         assert worker.healthy
@@ -62,7 +77,9 @@ async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(clien
     assert lines.of("worker.worn")[0]["why"].endswith("MiB") and len(lines.of("job.completed")) == 1
 
 
-async def test_memory_below_the_limit_is_no_reason_to_end(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_memory_below_the_limit_is_no_reason_to_end(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     async with work(note, max_memory=1 << 40) as worker:
         await client.queue("mail").put("Note")
         await until(lambda: lines.of("job.completed"))
@@ -70,7 +87,9 @@ async def test_memory_below_the_limit_is_no_reason_to_end(client: Client, work: 
 
 
 @pytest.mark.parametrize("ends", ["returns", "raises", "is cancelled"])
-async def test_a_scratch_directory_is_gone_however_its_job_ends(client: Client, work: Work, until: Until, lines: Lines, ends: str) -> None:
+async def test_a_scratch_directory_is_gone_however_its_job_ends(
+    client: Client, work: Work, until: Until, lines: Lines, ends: str
+) -> None:
     found: list[Path] = []
 
     @job(klass="Files", timeout=0.2)

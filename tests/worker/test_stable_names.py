@@ -11,34 +11,46 @@ from typing import Any
 import pytest
 
 from aioqless import Client, NameTaken, Settings, Worker
-from aioqless.worker import incarnation
+from aioqless.worker import name_lease
 from tests.conftest import Until
-
-from .conftest import Idle, Lines, Work
-from .test_subscriptions import Stage, fill, stage
-from .test_waking import note
+from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.test_subscriptions import Stage, fill, stage
+from tests.worker.test_waking import note
 
 __all__ = ["stage"]
 
 
 async def claim(client: Client, **former: Any) -> None:
     """Somebody else has the name."""
-    told = {"id": "another", "host": "elsewhere", "place": "elsewhere", "pid": 1, "started": "1", **former}
+    told = {
+        "id": "another",
+        "host": "elsewhere",
+        "place": "elsewhere",
+        "pid": 1,
+        "started": "1",
+        **former,
+    }
     await client.scripts("incarnation", "claim", worker="ann", told=json.dumps(told))
 
 
 async def silent(client: Client, seconds: float) -> None:
     """Whoever has the name was last heard of so long ago."""
-    await client.redis.hset(f"{client.namespace}:x:incarnation:ann", "renewed", time.time() - seconds)
+    await client.redis.hset(
+        f"{client.namespace}:x:incarnation:ann", "renewed", time.time() - seconds
+    )
 
 
 async def refusal(client: Client) -> NameTaken:
     with pytest.raises(NameTaken) as refused:
-        await asyncio.wait_for(Worker(client, note, settings=Settings(queues=("mail",)), name="ann").run(), 10)
+        await asyncio.wait_for(
+            Worker(client, note, settings=Settings(queues=("mail",)), name="ann").run(), 10
+        )
     return refused.value
 
 
-async def test_two_workers_of_one_process_do_not_share_a_name(client: Client, work: Work, idle: Idle) -> None:
+async def test_two_workers_of_one_process_do_not_share_a_name(
+    client: Client, work: Work, idle: Idle
+) -> None:
     async with work(note, name="ann") as worker:
         await idle(worker)
         assert (await refusal(client)).detail["pid"] == os.getpid()
@@ -47,8 +59,12 @@ async def test_two_workers_of_one_process_do_not_share_a_name(client: Client, wo
         await idle(worker)
 
 
-async def test_two_that_begin_together_do_not_either(client: Client, lines: Lines, until: Until) -> None:
-    workers = [Worker(client, note, settings=Settings(queues=("mail",)), name="ann") for _ in range(4)]
+async def test_two_that_begin_together_do_not_either(
+    client: Client, lines: Lines, until: Until
+) -> None:
+    workers = [
+        Worker(client, note, settings=Settings(queues=("mail",)), name="ann") for _ in range(4)
+    ]
     runs = [asyncio.create_task(worker.run()) for worker in workers]
     await until(lambda: sum(run.done() for run in runs) == 3 and lines.of("worker.started"))
     assert all(isinstance(run.exception(), NameTaken) for run in runs if run.done())
@@ -80,38 +96,60 @@ async def test_one_elsewhere_that_was_silent_for_longer_than_it_promised_is_repl
 async def test_one_that_was_here_and_is_gone_is_replaced_at_once(
     client: Client, work: Work, lines: Lines, until: Until, pid_of: str
 ) -> None:
-    here = incarnation._this_process()
-    await claim(client, place=here["place"], pid=os.getppid() if pid_of != "nobody" else 2**22 + 1, started="1")
+    here = name_lease._this_process()
+    await claim(
+        client,
+        place=here["place"],
+        pid=os.getppid() if pid_of != "nobody" else 2**22 + 1,
+        started="1",
+    )
     async with work(note, name="ann"):
         await until(lambda: lines.of("worker.recovered", jobs=0))
 
 
-async def test_where_processes_cannot_be_seen_only_silence_tells(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incarnation, "_this_process", lambda: {"place": "", "pid": os.getpid(), "started": ""})
+async def test_where_processes_cannot_be_seen_only_silence_tells(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        name_lease, "_this_process", lambda: {"place": "", "pid": os.getpid(), "started": ""}
+    )
     await claim(client, place="", pid=2**22 + 1)
     assert (await refusal(client)).detail["id"] == "another"
 
 
-async def test_a_process_that_is_hidden_counts_as_alive(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_is_hidden_counts_as_alive(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def hidden(pid: int) -> tuple[str, str]:
         raise PermissionError
 
-    here = incarnation._this_process()
-    monkeypatch.setattr(incarnation, "_started", hidden)
-    monkeypatch.setattr(incarnation, "_this_process", lambda: here)
+    here = name_lease._this_process()
+    monkeypatch.setattr(name_lease, "_started", hidden)
+    monkeypatch.setattr(name_lease, "_this_process", lambda: here)
     await claim(client, place=here["place"], pid=os.getppid(), started="1")
     assert (await refusal(client)).detail["pid"] == os.getppid()
 
 
 async def test_one_that_loses_its_name_stops_at_once_and_says_so(
-    client: Client, work: Work, until: Until, stage: Stage, lines: Lines, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    work: Work,
+    until: Until,
+    stage: Stage,
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(incarnation, "RENEW", 0.01)
+    monkeypatch.setattr(name_lease, "RENEW", 0.01)
     await fill(client, "mail", 1)
-    worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), grace=60), name="ann")
+    worker = Worker(
+        client, stage.handler, settings=Settings(queues=("mail",), grace=60), name="ann"
+    )
     run = asyncio.create_task(worker.run())
     await until(lambda: stage.running)
-    await client.redis.hset(f"{client.namespace}:x:incarnation:ann", "told", json.dumps({"id": "another", "pid": 1, "host": "elsewhere"}))
+    await client.redis.hset(
+        f"{client.namespace}:x:incarnation:ann",
+        "told",
+        json.dumps({"id": "another", "pid": 1, "host": "elsewhere"}),
+    )
     with pytest.raises(NameTaken):
         await asyncio.wait_for(run, 10)
     assert lines.of("worker.name_lost") and not stage.running
@@ -119,7 +157,12 @@ async def test_one_that_loses_its_name_stops_at_once_and_says_so(
 
 
 async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it_has_asked(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    work: Work,
+    until: Until,
+    idle: Idle,
+    stage: Stage,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def never(*_: object) -> bool:
         return False
@@ -128,9 +171,11 @@ async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it
     worker._heartbeater.do_beside(never)  # as if the process had been stopped
     run = asyncio.create_task(worker.run())
     await idle(worker)
-    monkeypatch.setattr(incarnation, "PROMISE", 0)
-    monkeypatch.setattr(incarnation, "RENEW", 0)
-    await client.redis.hset(f"{client.namespace}:x:incarnation:ann", "told", json.dumps({"id": "another"}))
+    monkeypatch.setattr(name_lease, "PROMISE", 0)
+    monkeypatch.setattr(name_lease, "RENEW", 0)
+    await client.redis.hset(
+        f"{client.namespace}:x:incarnation:ann", "told", json.dumps({"id": "another"})
+    )
     await fill(client, "mail", 1)
     with pytest.raises(NameTaken):
         await asyncio.wait_for(run, 10)
@@ -140,16 +185,22 @@ async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it
 async def test_its_claim_is_renewed_while_the_loop_is_blocked(
     client: Client, work: Work, idle: Idle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(incarnation, "RENEW", 0.01)
+    monkeypatch.setattr(name_lease, "RENEW", 0.01)
     async with work(note, name="ann") as worker:
         await idle(worker)
-        before = float(await client.redis.hget(f"{client.namespace}:x:incarnation:ann", "renewed") or 0)
+        before = float(
+            await client.redis.hget(f"{client.namespace}:x:incarnation:ann", "renewed") or 0
+        )
         time.sleep(1.5)  # noqa: ASYNC251
-        after = float(await client.redis.hget(f"{client.namespace}:x:incarnation:ann", "renewed") or 0)
+        after = float(
+            await client.redis.hget(f"{client.namespace}:x:incarnation:ann", "renewed") or 0
+        )
         assert after - before > 0.9
 
 
-async def test_one_that_is_told_to_stop_while_redis_is_away_does(own_server: Any, lines: Lines, until: Until) -> None:
+async def test_one_that_is_told_to_stop_while_redis_is_away_does(
+    own_server: Any, lines: Lines, until: Until
+) -> None:
     async with Client(own_server.url) as client:
         own_server.kill()
         async with Worker(client, note, name="ann") as worker:

@@ -1,4 +1,5 @@
-"""How a worker ends: what finishes in time completes, the rest is handed back; and what happens when a part of it breaks."""
+"""How a worker ends: what finishes in time completes, the rest is handed back; and what happens
+when a part of it breaks."""
 
 from __future__ import annotations
 
@@ -11,8 +12,7 @@ import pytest
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
 from tests.conftest import Until
-
-from .conftest import Lines, Work
+from tests.worker.conftest import Lines, Work
 
 
 @pytest.fixture
@@ -64,7 +64,9 @@ async def test_what_does_not_end_in_time_is_handed_back_to_its_place_at_no_cost(
     assert len(lines.of("job.released")) == 2
 
 
-async def test_a_handler_may_tidy_up_when_it_is_stopped(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_a_handler_may_tidy_up_when_it_is_stopped(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     tidied = []
 
     @job(klass="Stay")
@@ -82,7 +84,9 @@ async def test_a_handler_may_tidy_up_when_it_is_stopped(client: Client, work: Wo
     assert tidied == ["a"] and await state_of(client, "a") == "waiting"
 
 
-async def test_a_handler_that_makes_the_best_of_being_stopped_completes(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_a_handler_that_makes_the_best_of_being_stopped_completes(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         began.append(job.jid)
@@ -98,7 +102,9 @@ async def test_a_handler_that_makes_the_best_of_being_stopped_completes(client: 
     assert done and (done.state, done.data) == ("complete", {"page": 7})
 
 
-async def test_a_job_is_not_handed_back_while_its_code_runs_in_a_thread(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_a_job_is_not_handed_back_while_its_code_runs_in_a_thread(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     end, states = threading.Event(), []
 
     @job(klass="Block")
@@ -135,7 +141,9 @@ async def test_a_worker_ends_without_code_that_does_not_stop_and_says_where_it_i
         (left,) = lines.of("job.left_running", jid="a")
         assert "end.wait(60)" in left["stack"]
         assert await state_of(client, "a") == "running"  # its code runs: its lock is left to expire
-        await until(lambda: "aioqless a" not in {task.get_name() for task in asyncio.all_tasks()})  # else the host's loop couldn't end
+        await until(
+            lambda: "aioqless a" not in {task.get_name() for task in asyncio.all_tasks()}
+        )  # else the host's loop couldn't end
     finally:
         end.set()
 
@@ -160,7 +168,9 @@ async def test_a_plain_function_that_still_waits_for_a_thread_is_handed_back_unb
     assert began == ["a"] and await state_of(client, "b") == "waiting"
 
 
-async def test_stopping_at_once_hands_back_without_waiting(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_stopping_at_once_hands_back_without_waiting(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         began.append(job.jid)
@@ -174,7 +184,9 @@ async def test_stopping_at_once_hands_back_without_waiting(client: Client, work:
     assert time.monotonic() - before < 5 and await state_of(client, "a") == "waiting"
 
 
-async def test_whenever_it_is_stopped_no_job_is_lost_or_counted_as_done(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_whenever_it_is_stopped_no_job_is_lost_or_counted_as_done(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     """Stopped at each of many moments: between the pop and a handler's first step too."""
 
     @job(klass="Step")
@@ -193,16 +205,24 @@ async def test_whenever_it_is_stopped_no_job_is_lost_or_counted_as_done(client: 
         await client.jobs.cancel(jid)
 
 
-async def test_a_worker_that_is_told_twice_to_stop_says_so_once(client: Client, work: Work, lines: Lines) -> None:
+async def test_a_worker_that_is_told_twice_to_stop_says_so_once(
+    client: Client, work: Work, lines: Lines
+) -> None:
     async with work() as worker:
         worker.stop()
         worker.stop()
     assert len(lines.of("worker.draining")) == 1
 
 
-async def test_a_worker_tells_that_it_works_and_for_whom(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_worker_tells_that_it_works_and_for_whom(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     async with work(name="w-1", concurrency=3) as worker:
-        await until(lambda: lines.of("worker.started", worker="w-1", queues=("mail",), concurrency=3, handlers=1))
+        await until(
+            lambda: lines.of(
+                "worker.started", worker="w-1", queues=("mail",), concurrency=3, handlers=1
+            )
+        )
         assert worker.healthy
         assert worker.name in [each["name"] for each in await until(client.workers.counts)]
 
@@ -252,7 +272,9 @@ async def test_a_crash_of_the_finisher_ends_the_worker_and_leaves_no_task_behind
     await until(lambda: len(asyncio.all_tasks()) == before)
 
 
-async def test_a_host_that_is_cancelled_hands_back_what_runs_and_ends(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_a_host_that_is_cancelled_hands_back_what_runs_and_ends(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         began.append(job.jid)
@@ -273,7 +295,9 @@ async def test_a_host_that_is_cancelled_hands_back_what_runs_and_ends(client: Cl
     assert await state_of(client, "a") == "waiting"
 
 
-async def test_a_worker_that_runs_by_itself_can_be_cancelled(client: Client, until: Until, lines: Lines, began: list[str]) -> None:
+async def test_a_worker_that_runs_by_itself_can_be_cancelled(
+    client: Client, until: Until, lines: Lines, began: list[str]
+) -> None:
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         began.append(job.jid)
@@ -288,9 +312,13 @@ async def test_a_worker_that_runs_by_itself_can_be_cancelled(client: Client, unt
     assert await state_of(client, "a") == "waiting"
 
 
-async def test_being_cancelled_just_when_it_is_woken_ends_it_too(client: Client, until: Until, began: list[Any]) -> None:
+async def test_being_cancelled_just_when_it_is_woken_ends_it_too(
+    client: Client, until: Until, began: list[Any]
+) -> None:
     for _ in range(3):
-        worker = Worker(client, job(klass="Greet")(began.append), settings=Settings(queues=("mail",), poll=30))
+        worker = Worker(
+            client, job(klass="Greet")(began.append), settings=Settings(queues=("mail",), poll=30)
+        )
         task = asyncio.create_task(worker.run())
         await until(worker._poller.idle.is_set)
         worker._poller.wake()
@@ -301,7 +329,9 @@ async def test_being_cancelled_just_when_it_is_woken_ends_it_too(client: Client,
         assert task.cancelled()
 
 
-async def test_two_workers_of_one_client_stop_each_by_itself(client: Client, work: Work, until: Until, began: list[str]) -> None:
+async def test_two_workers_of_one_client_stop_each_by_itself(
+    client: Client, work: Work, until: Until, began: list[str]
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         began.append(job.jid)

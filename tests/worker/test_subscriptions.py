@@ -12,9 +12,8 @@ import pytest
 from aioqless import Client, Handler, Job, NewJob, Subscription, job
 from aioqless.worker.poller import Poller
 from tests.conftest import Until
-
-from .conftest import Idle, Lines, Work
-from .test_waking import pops
+from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.test_waking import pops
 
 
 class Stage:
@@ -35,7 +34,9 @@ class Stage:
         async def stay(job: Job[Any]) -> None:
             self.ran.append(job.jid)
             ended = self.running[job.jid] = asyncio.Event()
-            self.most[job.queue] = max(self.most[job.queue], sum(jid.startswith(job.queue) for jid in self.running))
+            self.most[job.queue] = max(
+                self.most[job.queue], sum(jid.startswith(job.queue) for jid in self.running)
+            )
             try:
                 await ended.wait()
             finally:
@@ -50,7 +51,9 @@ def stage() -> Iterator[Stage]:
 
 
 async def fill(client: Client, queue: str, count: int, first: int = 0) -> None:
-    await client.queue(queue).put_many(NewJob("Stay", jid=f"{queue}{n}") for n in range(first, first + count))
+    await client.queue(queue).put_many(
+        NewJob("Stay", jid=f"{queue}{n}") for n in range(first, first + count)
+    )
 
 
 # Limits
@@ -62,13 +65,19 @@ async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the
     await fill(client, "reports", 5)
     await fill(client, "mail", 5)
     async with work(stage.handler, queues={"reports": 2, "mail": None}, concurrency=6) as worker:
-        await until(lambda: set(stage.running) == {"reports0", "reports1", "mail0", "mail1", "mail2", "mail3"})
+        await until(
+            lambda: (
+                set(stage.running) == {"reports0", "reports1", "mail0", "mail1", "mail2", "mail3"}
+            )
+        )
         assert len(worker.running) == 6
         await until(lambda: stage.end() or (len(stage.ran) == 10 and not stage.running))
     assert stage.most["reports"] == 2
 
 
-async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(client: Client, work: Work, until: Until, stage: Stage) -> None:
+async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(
+    client: Client, work: Work, until: Until, stage: Stage
+) -> None:
     await fill(client, "mail", 3)
     async with work(stage.handler, queues={"mail": 1}):  # it polls every 30 seconds
         for n in range(3):
@@ -83,10 +92,14 @@ async def test_while_all_its_queues_are_full_it_asks_for_nothing(
     async with work(stage.handler, queues={"mail": 1}, poll=0.01, grace=0) as worker:
         await until(lambda: stage.running)
         await idle(worker)
-        assert await pops(client, 0.3) <= 2, "it polls thirty times meanwhile where a queue isn't full"
+        assert await pops(client, 0.3) <= 2, (
+            "it polls thirty times meanwhile where a queue isn't full"
+        )
 
 
-async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(client: Client, work: Work, until: Until, stage: Stage) -> None:
+async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(
+    client: Client, work: Work, until: Until, stage: Stage
+) -> None:
     for jid, priority in (("b", 0), ("c", 5), ("a", -5)):
         await client.queue("mail").put("Stay", jid=jid, priority=priority)
     async with work(stage.handler, queues={"mail": 1}):
@@ -96,7 +109,9 @@ async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(clien
     assert "".join(stage.ran) == "abc"
 
 
-async def test_the_limit_of_a_pattern_is_that_of_each_queue(client: Client, work: Work, until: Until, stage: Stage) -> None:
+async def test_the_limit_of_a_pattern_is_that_of_each_queue(
+    client: Client, work: Work, until: Until, stage: Stage
+) -> None:
     for queue in ("mail-a", "mail-b"):
         await fill(client, queue, 3)
     async with work(stage.handler, queues={"mail-*": 1}, grace=0):
@@ -134,11 +149,16 @@ async def test_a_queue_that_is_unsubscribed_gives_no_more_and_what_runs_of_it_go
         await until(lambda: list(stage.running) == ["mail0", "reports0"])
         stage.end()
         await until(lambda: len(lines.of("job.completed")) == 2)
-    assert (stage.ran, lines.of("worker.unsubscribed", queue="mail") != []) == (["mail0", "reports0"], True)
+    assert (stage.ran, lines.of("worker.unsubscribed", queue="mail") != []) == (
+        ["mail0", "reports0"],
+        True,
+    )
     assert await client.queue("mail").length() == 1
 
 
-async def test_without_any_queue_left_it_waits_for_one(client: Client, work: Work, until: Until, idle: Idle, stage: Stage) -> None:
+async def test_without_any_queue_left_it_waits_for_one(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+) -> None:
     async with work(stage.handler, poll=0.01, grace=0) as worker:
         await idle(worker)
         worker.unsubscribe("mail")
@@ -149,11 +169,15 @@ async def test_without_any_queue_left_it_waits_for_one(client: Client, work: Wor
         await until(lambda: list(stage.running) == ["mail0"])
 
 
-async def test_what_cannot_be_subscribed_or_unsubscribed_is_refused(work: Work, stage: Stage) -> None:
+async def test_what_cannot_be_subscribed_or_unsubscribed_is_refused(
+    work: Work, stage: Stage
+) -> None:
     async with work(stage.handler) as worker:
         with pytest.raises(ValueError, match="queue 'post' is not subscribed"):
             worker.unsubscribe("post")
-        with pytest.raises(ValueError, match="has a weight, which counts only where the order is weighted"):
+        with pytest.raises(
+            ValueError, match="has a weight, which counts only where the order is weighted"
+        ):
             worker.subscribe("post", weight=2)
         with pytest.raises(ValueError, match="queue must not be empty"):
             worker.subscribe("")
@@ -202,7 +226,9 @@ async def test_a_queue_that_a_pattern_matches_while_its_worker_is_paused_is_serv
 # Patterns
 
 
-async def test_a_pattern_serves_the_queues_that_are_there_and_no_others(client: Client, work: Work, until: Until, stage: Stage) -> None:
+async def test_a_pattern_serves_the_queues_that_are_there_and_no_others(
+    client: Client, work: Work, until: Until, stage: Stage
+) -> None:
     for queue in ("mail-a", "post", "mail-b"):
         await fill(client, queue, 1)
     async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
@@ -230,7 +256,9 @@ async def test_what_no_message_told_of_a_look_finds(
         await until(lambda: list(stage.running) == ["mail-new0"])
 
 
-async def test_an_idle_worker_with_a_pattern_asks_for_nothing(client: Client, work: Work, until: Until, idle: Idle, stage: Stage) -> None:
+async def test_an_idle_worker_with_a_pattern_asks_for_nothing(
+    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+) -> None:
     await fill(client, "post", 1)
     async with work(stage.handler, queues=("mail-*", "other")) as worker:
         await idle(worker)

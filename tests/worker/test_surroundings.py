@@ -1,4 +1,5 @@
-"""What surrounds a run: resources that are given, middleware around it, hooks that hear how it ended."""
+"""What surrounds a run: resources that are given, middleware around it, hooks that hear how it
+ended."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ async def store(job: Job[Any], path: str, pool: Pool = GIVEN, client: Client = G
     seen.append((path, pool, pool.open, client))
 
 
-async def test_a_handler_is_given_what_the_worker_opened_and_its_client(client: Client, work: Work, until: Until) -> None:
+async def test_a_handler_is_given_what_the_worker_opened_and_its_client(
+    client: Client, work: Work, until: Until
+) -> None:
     async with work(store, pool):
         await client.queue("mail").put(store.data(path="a"))
         await client.queue("mail").put(store.data(path="b"))
@@ -54,7 +57,9 @@ async def test_a_worker_whose_handlers_lack_a_resource_does_not_start(client: Cl
         Worker(client, store)
 
 
-async def test_a_resource_that_cannot_be_opened_keeps_the_worker_from_popping(client: Client, lines: Lines) -> None:
+async def test_a_resource_that_cannot_be_opened_keeps_the_worker_from_popping(
+    client: Client, lines: Lines
+) -> None:
     @resource
     async def broken() -> AsyncIterator[Pool]:
         raise ConnectionError("no database")
@@ -89,14 +94,18 @@ def blocking(job: Job[Any]) -> None:
     seen.append(traced.get())
 
 
-async def test_middleware_wraps_a_run_the_first_outermost_and_context_reaches_a_thread(client: Client, work: Work, until: Until) -> None:
+async def test_middleware_wraps_a_run_the_first_outermost_and_context_reaches_a_thread(
+    client: Client, work: Work, until: Until
+) -> None:
     async with work(blocking, pool, outer, inner):
         await client.queue("mail").put(blocking, jid="a")
         await until(lambda: "outer ends" in seen)
     assert seen == ["outer begins", True, "a", "outer ends"]
 
 
-async def test_what_middleware_raises_is_the_outcome(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_what_middleware_raises_is_the_outcome(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @aioqless.around
     async def refuse(job: Job[Any], call: Call) -> Any:
         raise Fail("closed", "we are closed")
@@ -107,7 +116,9 @@ async def test_what_middleware_raises_is_the_outcome(client: Client, work: Work,
     assert seen == []
 
 
-async def test_middleware_sees_a_job_that_no_handler_claims(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_middleware_sees_a_job_that_no_handler_claims(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     async with work(blocking, outer):
         await client.queue("mail").put("Nobody")
         await until(lambda: lines.of("job.failed", group="mail-UnknownKlass"))
@@ -121,7 +132,9 @@ def test_middleware_that_is_no_coroutine_is_refused() -> None:
 
 @job(klass="Bad")
 async def bad(job: Job[Any], error: str) -> None:
-    raise {"retry": Retry(600), "fail": Fail("broken", "it broke"), "error": ValueError("wrong")}[error]
+    raise {"retry": Retry(600), "fail": Fail("broken", "it broke"), "error": ValueError("wrong")}[
+        error
+    ]
 
 
 @aioqless.on("job.failed", "job.retried")
@@ -129,7 +142,9 @@ async def told(job: Job[Any], end: str, pool: Pool = GIVEN, **fields: Any) -> No
     seen.append((job.jid, end, pool.open, fields))
 
 
-async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     async with work(bad, pool, told):
         mail = client.queue("mail")
         for error in ("fail", "retry", "error"):
@@ -137,7 +152,10 @@ async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(client: Cl
         await mail.put(bad.data(error="retry"), jid="last", retries=0)
         await until(lambda: len(seen) == 4)
     heard = {jid: (end, fields) for jid, end, _, fields in seen}
-    assert heard["fail"][0] == heard["error"][0] == heard["last"][0] == "job.failed" and heard["retry"][0] == "job.retried"
+    assert (
+        heard["fail"][0] == heard["error"][0] == heard["last"][0] == "job.failed"
+        and heard["retry"][0] == "job.retried"
+    )
     assert (heard["fail"][1]["group"], heard["fail"][1]["message"]) == ("broken", "it broke")
     assert heard["retry"][1]["delay"] == 600
     assert [heard[jid][1]["exhausted"] for jid in ("fail", "error", "last")] == [False, False, True]
@@ -145,7 +163,9 @@ async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(client: Cl
     assert lines.of("job.failed", jid="last", exhausted=True)
 
 
-async def test_a_hook_that_raises_is_logged_and_hurts_nobody(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_a_hook_that_raises_is_logged_and_hurts_nobody(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     @aioqless.on("job.completed")
     def broken(job: Job[Any], end: str, **fields: Any) -> None:
         raise ValueError("no pager")
@@ -185,7 +205,9 @@ async def test_a_hook_hears_once_that_a_queue_is_late_and_again_after_it_had_cau
     assert len(lines.of("queue.late", queue="slow")) == 2
 
 
-async def test_every_line_of_a_worker_says_its_name(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_every_line_of_a_worker_says_its_name(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     async with work(blocking, name="ada"):
         await client.queue("mail").put(blocking, jid="a")
         await until(lambda: lines.of("job.completed"))

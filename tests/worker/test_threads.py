@@ -9,12 +9,13 @@ import anyio.from_thread
 
 from aioqless import Client, Job, job
 from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+from tests.worker.states import after
 
-from .conftest import Lines, Work
-from .states import after
 
-
-async def test_plain_functions_run_in_threads_beside_each_other(client: Client, work: Work, until: Until) -> None:
+async def test_plain_functions_run_in_threads_beside_each_other(
+    client: Client, work: Work, until: Until
+) -> None:
     meeting = threading.Barrier(3, timeout=5)
 
     @job(klass="Meet")
@@ -27,7 +28,9 @@ async def test_plain_functions_run_in_threads_beside_each_other(client: Client, 
             await after(client, until, jid, "complete")
 
 
-async def test_there_are_no_more_threads_than_was_said(client: Client, work: Work, until: Until) -> None:
+async def test_there_are_no_more_threads_than_was_said(
+    client: Client, work: Work, until: Until
+) -> None:
     inside, most, ran = 0, 0, 0
     lock = threading.Lock()
 
@@ -49,7 +52,9 @@ async def test_there_are_no_more_threads_than_was_said(client: Client, work: Wor
     assert most == 2
 
 
-async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(client: Client, work: Work, until: Until) -> None:
+async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Break")
     def broken(job: Job[Any]) -> None:
         raise LookupError("no such word")
@@ -62,7 +67,9 @@ async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(client:
     assert "anyio" not in failed.failure.message
 
 
-async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(client: Client, work: Work, until: Until) -> None:
+async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Page")
     def page(job: Job[Any]) -> None:
         job.data["page"] = 2
@@ -75,7 +82,9 @@ async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(client: Client, 
     assert done.data == {"page": 2} and "halfway" in [event["what"] for event in done.events]
 
 
-async def test_lines_that_a_thread_logs_name_the_job(client: Client, work: Work, until: Until, lines: Lines) -> None:
+async def test_lines_that_a_thread_logs_name_the_job(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
     from aioqless.log import log
 
     @job(klass="Tell")

@@ -13,15 +13,16 @@ All keep one promise: the call returns when the code has stopped, not before.
 from __future__ import annotations
 
 from aioqless.handlers import Handlers
-from aioqless.worker.executors.processes import Processes
-from aioqless.worker.executors.threads import Threads
+from aioqless.worker.executors.process_pool import Processes
+from aioqless.worker.executors.thread_pool import Threads
 from aioqless.worker.settings import Settings
 
 __all__ = ["Executors", "Threads"]
 
 
 class Executors:
-    """Owns the threads and the processes of one worker. Raises ValueError for a handler that can't run in a process."""
+    """Owns the threads and the processes of one worker. Raises ValueError for a handler that can't
+    run in a process."""
 
     def __init__(self, handlers: Handlers, settings: Settings) -> None:
         self.threads = Threads(settings.threads)

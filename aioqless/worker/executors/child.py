@@ -14,24 +14,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from aioqless import log
+from aioqless.client.job import Reason
 from aioqless.errors import ProcessDied
-from aioqless.jobs import Reason
-from aioqless.worker.executors.parcels import LENGTH, Answer, Stop, frame
+from aioqless.worker.executors.ipc import LENGTH, Answer, Stop, frame
 
-# Started anew rather than forked: a fork would copy the worker's threads' locks and the loop in whatever state they are. The worker's main
-# script isn't run again, unlike what `multiprocessing` does.
+# Started anew rather than forked: a fork would copy the worker's threads' locks and the loop in
+# whatever state they are. The worker's main script isn't run again, unlike what `multiprocessing`
+# does.
 PROGRAM = """
 import sys
 descriptor, logging, modules, *sys.path[:] = sys.argv[1:]
 del sys.argv[1:]
 from ast import literal_eval
-from aioqless.worker.executors.inside import main
+from aioqless.worker.executors.child_main import main
 main(int(descriptor), literal_eval(logging), literal_eval(modules))
 """
 
 
 class Child:
-    """Owns a process and the socket to it. It imports its `modules` when it starts, and performs one job at a time."""
+    """Owns a process and the socket to it. It imports its `modules` when it starts, and performs
+    one job at a time."""
 
     def __init__(self, modules: Sequence[str] = ()) -> None:
         self.jobs = 0  # how many it was given
@@ -49,7 +51,8 @@ class Child:
         return self._usable and not (self._death and self._death.done())
 
     async def start(self) -> None:
-        """Start the process, unless it runs, and wait until it is ready. Raises ProcessDied when it ends before."""
+        """Start the process, unless it runs, and wait until it is ready. Raises ProcessDied when it
+        ends before."""
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
@@ -60,14 +63,16 @@ class Child:
                 *(sys.executable, *flags, "-c", PROGRAM, *arguments),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # a group of its own: it is killed with all that its job has started
+                # a group of its own: it is killed with all that its job has started
+                start_new_session=True,
             )
         self._death = asyncio.ensure_future(self._process.wait())
         self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         await self._answer()
 
     async def perform(self, order: bytes) -> Answer:
-        """Give it a job and wait for the answer. Raises ProcessDied when there is none; then the process has ended."""
+        """Give it a job and wait for the answer. Raises ProcessDied when there is none; then the
+        process has ended."""
         assert self._writer
         self.jobs += 1
         self._writer.write(order)
@@ -87,7 +92,8 @@ class Child:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     async def end(self, patience: float) -> None:
-        """Let it end by itself, as it does when nobody talks to it any more; kill it after `patience` seconds."""
+        """Let it end by itself, as it does when nobody talks to it any more; kill it after
+        `patience` seconds."""
         self._usable = False
         if self._writer and self._death:
             self._writer.close()
@@ -109,7 +115,8 @@ class Child:
         await asyncio.wait([received, self._death], return_when=asyncio.FIRST_COMPLETED)
         if received.done() and (answer := received.result()):
             return answer
-        # A process that let go of its socket can't be given another job; one that died may have left children that still hold it.
+        # A process that let go of its socket can't be given another job; one that died may have
+        # left children that still hold it.
         received.cancel()
         self.kill()
         raise ProcessDied(await self._ended())

@@ -1,1 +1,2 @@
-"""One driver for each queue that is measured: its jobs, its client, its worker, each as its documentation has them."""
+"""One driver for each queue that is measured: its jobs, its client, its worker, each as its
+documentation has them."""

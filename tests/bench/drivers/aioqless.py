@@ -1,4 +1,5 @@
-"""aioqless: the worker is the one of the command line, with everything at its default but the concurrency."""
+"""aioqless: the worker is the one of the command line, with everything at its default but the
+concurrency."""
 
 import asyncio
 import os
@@ -56,7 +57,10 @@ class Aioqless(driver.Driver):
 
     def work(self) -> None:
         command = ["-m", "aioqless", "worker", "tests.bench.drivers.aioqless", "--url", driver.URL]
-        os.execv(sys.executable, [sys.executable, *command, "-c", str(driver.CONCURRENCY), "--log-level", "warning"])
+        os.execv(
+            sys.executable,
+            [sys.executable, *command, "-c", str(driver.CONCURRENCY), "--log-level", "warning"],
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Celery with Redis as its broker and one child process, its default kind of pool. Has no call for many jobs."""
+"""Celery with Redis as its broker and one child process, its default kind of pool. Has no call for
+many jobs."""
 
 import os
 import sys
@@ -42,7 +43,10 @@ class Celery(driver.Driver):
 
     def work(self) -> None:
         program = str(Path(sys.executable).with_name("celery"))
-        os.execv(program, [program, "-A", "tests.bench.drivers.celery", "worker", "-c", "1", "-l", "WARNING"])
+        os.execv(
+            program,
+            [program, "-A", "tests.bench.drivers.celery", "worker", "-c", "1", "-l", "WARNING"],
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""rq, one job at a time, in the worker's own process: its default forks for each, which costs more."""
+"""rq, one job at a time, in the worker's own process: its default forks for each, which costs
+more."""
 
 import time
 from typing import Any
@@ -40,7 +41,9 @@ class Rq(driver.Driver):
     async def put_many(self, job: str, argument: Any, count: int) -> None:
         for start in range(0, count, 1000):
             portion = range(min(1000, count - start))
-            self.queue.enqueue_many([Queue.prepare_data(function(job), (argument,), result_ttl=0) for _ in portion])
+            self.queue.enqueue_many(
+                [Queue.prepare_data(function(job), (argument,), result_ttl=0) for _ in portion]
+            )
 
     def work(self) -> None:
         redis = Redis.from_url(driver.URL)

@@ -44,7 +44,11 @@ class Saq(driver.Driver):
 
     def work(self) -> None:
         async def start() -> None:
-            await Worker(Queue.from_url(driver.URL), [noop, sleep, pick_up, hang], concurrency=driver.CONCURRENCY).start()
+            await Worker(
+                Queue.from_url(driver.URL),
+                [noop, sleep, pick_up, hang],
+                concurrency=driver.CONCURRENCY,
+            ).start()
 
         driver.run(start())
 

@@ -11,7 +11,9 @@ from tests.bench import driver
 from tests.bench.meters import Tally, expected, note, out
 
 tally = Tally(expected(), out())
-worker: Worker = Worker(driver.URL, concurrency=driver.CONCURRENCY, anyio_kwargs={"use_uvloop": True})
+worker: Worker = Worker(
+    driver.URL, concurrency=driver.CONCURRENCY, anyio_kwargs={"use_uvloop": True}
+)
 without_result = worker.task(ttl=0)
 
 
@@ -51,7 +53,9 @@ class Streaq(driver.Driver):
 
     async def put_many(self, job: str, argument: Any, count: int) -> None:
         for start in range(0, count, 1000):
-            await worker.enqueue_many([JOBS[job].enqueue(argument) for _ in range(min(1000, count - start))])
+            await worker.enqueue_many(
+                [JOBS[job].enqueue(argument) for _ in range(min(1000, count - start))]
+            )
 
     async def close(self) -> None:
         await worker.__aexit__(None, None, None)

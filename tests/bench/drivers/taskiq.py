@@ -1,4 +1,5 @@
-"""taskiq on taskiq-redis' stream broker, the one of its brokers that acknowledges. Has no call for many jobs."""
+"""taskiq on taskiq-redis' stream broker, the one of its brokers that acknowledges. Has no call for
+many jobs."""
 
 import asyncio
 import os

@@ -1,12 +1,12 @@
-"""No call does more than a fixed amount of work, whatever the sizes; a gauge counts, on an empty server."""
+"""No call does more than a fixed amount of work, whatever the sizes; a gauge counts, on an empty
+server."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.lua.bounds.crowds import Gauge
 from tests.lua.story import Story
-
-from .crowds import Gauge
 
 
 @pytest.fixture
@@ -21,5 +21,7 @@ async def gauge(story: Story, request: pytest.FixtureRequest) -> AsyncIterator[G
     gauge = Gauge(story)
     yield gauge
     took = sorted(gauge.took)
-    print(f"\n{request.node.name}: {len(took)} calls, at most {gauge.most} commands; {took[len(took) // 2]} µs, at most {took[-1]} µs")
+    print(
+        f"\n{request.node.name}: {len(took)} calls, at most {gauge.most} commands; {took[len(took) // 2]} µs, at most {took[-1]} µs"
+    )
     await story.redis.flushdb(asynchronous=True)

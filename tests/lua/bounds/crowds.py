@@ -1,8 +1,7 @@
 """Very many jobs at once, and a count of what a call does with them.
 
-Work is counted in Redis commands that a call's script makes. The usual and the longest time are printed (`pytest -s`), for people.
-With AIOQLESS_FULL=1 the sizes are those of a bad day.
-"""
+Work is counted in Redis commands that a call's script makes. The usual and the longest time are
+printed (`pytest -s`), for people. With AIOQLESS_FULL=1 the sizes are those of a bad day."""
 
 import os
 from typing import Any
@@ -32,12 +31,15 @@ for i = first, last do
   end
 end
 """
-MEMBERS = "for i = ARGV[1], ARGV[2] do redis.call('SADD', KEYS[1], ARGV[3] .. string.format('%d', i)) end"
+MEMBERS = (
+    "for i = ARGV[1], ARGV[2] do redis.call('SADD', KEYS[1], ARGV[3] .. string.format('%d', i)) end"
+)
 EACH_HAS = "for i = ARGV[1], ARGV[2] do redis.call('SADD', KEYS[1] .. string.format('%d', i) .. ARGV[3], ARGV[4]) end"
 
 
 class Gauge:
-    """Calls commands, and keeps how many Redis commands the busiest call made and how long the server worked on each, in microseconds."""
+    """Calls commands, and keeps how many Redis commands the busiest call made and how long the
+    server worked on each, in microseconds."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -52,13 +54,24 @@ class Gauge:
         finally:
             counted = await self.story.redis.info("commandstats")
             self.took.append(round(await self._worked() - before))
-            ours = ("cmdstat_eval", "cmdstat_script", "cmdstat_config", "cmdstat_info", "cmdstat_client")
-            self.most = max(self.most, sum(each["calls"] for name, each in counted.items() if not name.startswith(ours)))
+            ours = (
+                "cmdstat_eval",
+                "cmdstat_script",
+                "cmdstat_config",
+                "cmdstat_info",
+                "cmdstat_client",
+            )
+            self.most = max(
+                self.most,
+                sum(each["calls"] for name, each in counted.items() if not name.startswith(ours)),
+            )
 
     async def _worked(self) -> float:
         """The server's own time, whoever else is busy on its machine."""
         used = await self.story.redis.info("cpu")
-        return 1e6 * (float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"]))
+        return 1e6 * (
+            float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"])
+        )
 
 
 async def crowd(
@@ -73,20 +86,35 @@ async def crowd(
     queue: str = "mail",
     **more: Any,
 ) -> None:
-    """`size` jobs in one state, all in one set or list. A # in the last field stands for the job's number."""
-    usual = {"klass": "K", "data": "{}", "priority": 0, "tags": "[]", "worker": "", "expires": 0, "retries": 5, "remaining": 5, "time": 0}
+    """`size` jobs in one state, all in one set or list. A # in the last field stands for the job's
+    number."""
+    usual = {
+        "klass": "K",
+        "data": "{}",
+        "priority": 0,
+        "tags": "[]",
+        "worker": "",
+        "expires": 0,
+        "retries": 5,
+        "remaining": 5,
+        "time": 0,
+    }
     fields = usual | {"state": state, "queue": queue} | more
     flat = [part for field in fields.items() for part in field]
     for first in range(0, size, 5_000):
         last = min(first + 5_000, size) - 1
-        await story.ask("EVAL", _CROWD, 0, story.namespace, prefix, first, last, place, score, step, *flat)
+        await story.ask(
+            "EVAL", _CROWD, 0, story.namespace, prefix, first, last, place, score, step, *flat
+        )
     if queue:
         await story.change("ZADD", "queues", 0, queue)
 
 
 async def bind(story: Story, size: int, *, dependents: bool) -> None:
     """`hub` has all of a crowd for dependents, or for dependencies."""
-    mine, theirs = ("-dependents", "-dependencies") if dependents else ("-dependencies", "-dependents")
+    mine, theirs = (
+        ("-dependents", "-dependencies") if dependents else ("-dependencies", "-dependents")
+    )
     for first in range(0, size, 5_000):
         last = min(first + 5_000, size) - 1
         await story.ask("EVAL", MEMBERS, 1, story.key(f"j:hub{mine}"), first, last, "j")

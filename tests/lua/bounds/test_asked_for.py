@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from tests.lua.bounds.crowds import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
 from tests.lua.story import Story
-
-from .crowds import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
 
 
 @pytest.mark.parametrize("wanted", [1, 10, 1_000, 100_000])
-async def test_pop_hands_out_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
+async def test_pop_hands_out_what_is_wanted_but_no_more_than_a_thousand(
+    story: Story, gauge: Gauge, wanted: int
+) -> None:
     size = min(MANY, 20 * wanted)
     await crowd(story, size, "q:mail-work", "waiting", step=-1e-6)
     seen: list[str] = []
@@ -22,23 +23,31 @@ async def test_pop_hands_out_what_is_wanted_but_no_more_than_a_thousand(story: S
     assert await is_sound(story, 10)
 
 
-async def test_jobs_with_long_lives_behind_them_are_handed_out_at_a_bounded_cost(story: Story, gauge: Gauge) -> None:
+async def test_jobs_with_long_lives_behind_them_are_handed_out_at_a_bounded_cost(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, MOST, "q:mail-work", "waiting")
     for number in range(MOST):
         events = ['[1,"popped",{"worker":"ann"}]'] * 100
         await story.change("RPUSH", f"j:j{number}-history", *events)
     jobs = await gauge("pop", queue="mail", worker="ann", count=MOST, now=10)
-    assert [(len(job["history"]), job["history"][-1]["when"], job["history_total"]) for job in jobs] == [(10, 10, 100)] * MOST
+    assert [
+        (len(job["history"]), job["history"][-1]["when"], job["history_total"]) for job in jobs
+    ] == [(10, 10, 100)] * MOST
     assert len((await gauge("get", jid="j0"))["history"]) == 100
     assert gauge.most <= 15 * MOST
 
 
-async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(story: Story, gauge: Gauge) -> None:
+async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
     for number in range(300):
         await story.change("ZADD", "x:skipped:ada", number, f"j{number}")
     given = {"queue": "mail", "person": "ada", "worker": "ada", "limit": 60}
-    assert (await gauge("reserve", **given, now=10))["job"]["jid"] == "j201"  # of the first 201, each was set aside
+    assert (await gauge("reserve", **given, now=10))["job"][
+        "jid"
+    ] == "j201"  # of the first 201, each was set aside
     await story.scripts("skip", jid="j201", person="ada", worker="ada", now=11)
     assert await count(story, "x:skipped:ada") == 200
     assert gauge.most <= 150 + 5 * 201
@@ -47,7 +56,9 @@ async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(story: Stor
 
 
 @pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
-async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
+async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(
+    story: Story, gauge: Gauge, wanted: int
+) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
     for offset in (0, MANY - 500, MANY):
         shown = await gauge("peek", queue="mail", count=wanted, now=10, offset=offset)
@@ -56,7 +67,9 @@ async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(story: Stor
 
 
 @pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
-async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(story: Story, gauge: Gauge, wanted: int) -> None:
+async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(
+    story: Story, gauge: Gauge, wanted: int
+) -> None:
     size = min(MANY, 20 * wanted)
     await crowd(story, size, "f:typo", "failed", failure=FAILURE)
     await story.change("SADD", "failures", "typo")
@@ -75,7 +88,12 @@ async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(story: St
         (("jobs",), {"state": "waiting", "queue": "mail", "now": 1}, "q:mail-work", "waiting"),
         (("jobs",), {"state": "running", "queue": "mail", "now": 0}, "q:mail-locks", "running"),
         (("jobs",), {"state": "stalled", "queue": "mail", "now": 1e9}, "q:mail-locks", "running"),
-        (("jobs",), {"state": "scheduled", "queue": "mail", "now": 0}, "q:mail-scheduled", "scheduled"),
+        (
+            ("jobs",),
+            {"state": "scheduled", "queue": "mail", "now": 0},
+            "q:mail-scheduled",
+            "scheduled",
+        ),
         (("jobs",), {"state": "depends", "queue": "mail", "now": 0}, "q:mail-depends", "depends"),
         (("jobs",), {"state": "complete", "now": 0}, "completed", "complete"),
         (("tag", "get"), {"tag": "x"}, "t:x", "waiting"),
@@ -83,17 +101,29 @@ async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(story: St
     ],
 )
 async def test_a_listing_has_no_more_than_a_thousand_in_a_page(
-    story: Story, gauge: Gauge, command: tuple[str, ...], arguments: dict[str, Any], place: str, state: str
+    story: Story,
+    gauge: Gauge,
+    command: tuple[str, ...],
+    arguments: dict[str, Any],
+    place: str,
+    state: str,
 ) -> None:
     await crowd(story, MANY, place, state, score=1, step=1)
     paging = ("start", "limit") if command == ("failed",) else ("offset", "count")
-    for size, offset, listed in ((None, 0, 25), (100_000, 0, MOST), (100_000, MANY - 10, 10), (100_000, MANY, 0)):
+    for size, offset, listed in (
+        (None, 0, 25),
+        (100_000, 0, MOST),
+        (100_000, MANY - 10, 10),
+        (100_000, MANY, 0),
+    ):
         page = await gauge(*command, **arguments, **dict(zip(paging, (offset, size), strict=True)))
         assert len(page if isinstance(page, list) else page["jobs"]) == listed
     assert gauge.most <= 20 + 10 * MOST
 
 
-async def test_queues_workers_and_groups_are_listed_in_bounded_portions(story: Story, gauge: Gauge) -> None:
+async def test_queues_workers_and_groups_are_listed_in_bounded_portions(
+    story: Story, gauge: Gauge
+) -> None:
     for first in range(0, MANY, 1_000):
         names = [f"n{number}" for number in range(first, first + 1_000)]
         scored = [part for name in names for part in (1, name)]
@@ -107,7 +137,9 @@ async def test_queues_workers_and_groups_are_listed_in_bounded_portions(story: S
     assert gauge.most <= 50 + 10 * MOST
 
 
-async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(story: Story, gauge: Gauge) -> None:
+async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(
+    story: Story, gauge: Gauge
+) -> None:
     await story.put("hub", 0)
     await crowd(story, MANY, "q:mail-depends", "depends")
     await bind(story, MANY, dependents=True)
@@ -131,21 +163,29 @@ async def test_a_queue_is_cleared_in_bounded_portions(story: Story, gauge: Gauge
             reply = await gauge("clear", **given, state=state, group=group, offset=offset)
             assert reply["canceled"] <= 1_250
             canceled, offset = canceled + reply["canceled"], reply["offset"]
-    assert canceled == 3 * MANY - 1, "all but j1, on which a job elsewhere depends, and the hub, on which j1 depends"
+    assert canceled == 3 * MANY - 1, (
+        "all but j1, on which a job elsewhere depends, and the hub, on which j1 depends"
+    )
     assert await story.get("hub") and await story.get("j1")
     assert gauge.most <= 1_250 * 25
 
 
-async def test_a_long_line_of_dependents_costs_a_bounded_amount_of_looking(story: Story, gauge: Gauge) -> None:
+async def test_a_long_line_of_dependents_costs_a_bounded_amount_of_looking(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, MANY, "q:mail-depends", "depends", step=1)
-    for number in range(1, MANY):  # each depends on the one before it, and a job elsewhere on the last
+    for number in range(
+        1, MANY
+    ):  # each depends on the one before it, and a job elsewhere on the last
         await story.change("SADD", f"j:j{number - 1}-dependents", f"j{number}")
         await story.change("SADD", f"j:j{number}-dependencies", f"j{number - 1}")
     await story.put("outside", 0, queue="post", depends=[f"j{MANY - 1}"])
     offset: int | None = 0
     kept: list[str] = []
     while offset is not None:
-        reply = await gauge("clear", queue="mail", now=10, state="depends", states=["depends"], offset=offset)
+        reply = await gauge(
+            "clear", queue="mail", now=10, state="depends", states=["depends"], offset=offset
+        )
         assert reply["canceled"] == 0
         kept, offset = kept + reply["kept"], reply["offset"]
     assert len(kept) == MANY

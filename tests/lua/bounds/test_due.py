@@ -1,22 +1,37 @@
 """What has become due at once costs a call no more than usual."""
 
+from tests.lua.bounds.crowds import A_MOMENT, AN_INTERVAL_LONG, MANY, Gauge, count, crowd, is_sound
 from tests.lua.story import Story
 
-from .crowds import A_MOMENT, AN_INTERVAL_LONG, MANY, Gauge, count, crowd, is_sound
 
-
-async def test_a_template_of_ours_that_slept_a_day_makes_one_instance(story: Story, gauge: Gauge) -> None:
+async def test_a_template_of_ours_that_slept_a_day_makes_one_instance(
+    story: Story, gauge: Gauge
+) -> None:
     await story.recur("hourly", A_MOMENT, interval=1)
-    assert len(await gauge("pop", queue="mail", worker="ann", count=100, now=A_MOMENT + AN_INTERVAL_LONG)) == 1
-    assert await gauge("pop", queue="mail", worker="ann", count=100, now=A_MOMENT + AN_INTERVAL_LONG) == []
+    assert (
+        len(
+            await gauge(
+                "pop", queue="mail", worker="ann", count=100, now=A_MOMENT + AN_INTERVAL_LONG
+            )
+        )
+        == 1
+    )
+    assert (
+        await gauge("pop", queue="mail", worker="ann", count=100, now=A_MOMENT + AN_INTERVAL_LONG)
+        == []
+    )
     assert await story.scores("q:mail-recur") == {"hourly": A_MOMENT + AN_INTERVAL_LONG + 1}
     assert gauge.most <= 250
 
 
-async def test_a_peers_template_makes_up_for_all_it_slept_a_portion_at_a_time(story: Story, gauge: Gauge) -> None:
+async def test_a_peers_template_makes_up_for_all_it_slept_a_portion_at_a_time(
+    story: Story, gauge: Gauge
+) -> None:
     await story.recur("hourly", A_MOMENT, interval=1, backlog=0)
     times = []
-    while jobs := await gauge("pop", queue="mail", worker="ann", count=700, now=A_MOMENT + AN_INTERVAL_LONG):
+    while jobs := await gauge(
+        "pop", queue="mail", worker="ann", count=700, now=A_MOMENT + AN_INTERVAL_LONG
+    ):
         assert len(jobs) <= 700
         times += [job["history"][0]["when"] for job in jobs]
     assert times == [A_MOMENT + second for second in range(AN_INTERVAL_LONG + 1)]
@@ -30,7 +45,12 @@ async def test_ticks_are_told_a_portion_at_a_time(story: Story, gauge: Gauge) ->
     first = await gauge("tick", now=1000, batch=[])
     assert [each["jid"] for each in first["due"]] == [f"r{number:03}" for number in range(100)]
     made = await gauge(
-        "tick", now=1000, batch=[{"jid": each["jid"], "tick": each["tick"], "at": 999, "next": 2000} for each in first["due"]]
+        "tick",
+        now=1000,
+        batch=[
+            {"jid": each["jid"], "tick": each["tick"], "at": 999, "next": 2000}
+            for each in first["due"]
+        ],
     )
     assert len(made["made"]) == 100
     assert [each["jid"] for each in made["due"]] == [f"r{number:03}" for number in range(100, 150)]
@@ -47,12 +67,18 @@ async def test_templates_are_listed_a_portion_at_a_time(story: Story, gauge: Gau
 
 async def test_a_template_with_a_backlog_makes_up_for_so_many(story: Story, gauge: Gauge) -> None:
     await story.recur("hourly", A_MOMENT, interval=1, backlog=50)
-    jobs = await gauge("pop", queue="mail", worker="ann", count=1_000, now=A_MOMENT + AN_INTERVAL_LONG)
-    assert [job["history"][0]["when"] - A_MOMENT for job in jobs] == list(range(AN_INTERVAL_LONG - 50, AN_INTERVAL_LONG + 1))
+    jobs = await gauge(
+        "pop", queue="mail", worker="ann", count=1_000, now=A_MOMENT + AN_INTERVAL_LONG
+    )
+    assert [job["history"][0]["when"] - A_MOMENT for job in jobs] == list(
+        range(AN_INTERVAL_LONG - 50, AN_INTERVAL_LONG + 1)
+    )
     assert gauge.most <= 200 + 25 * 51
 
 
-async def test_a_template_put_on_again_passes_over_the_jids_in_use_and_takes_no_jobs_place(story: Story, gauge: Gauge) -> None:
+async def test_a_template_put_on_again_passes_over_the_jids_in_use_and_takes_no_jobs_place(
+    story: Story, gauge: Gauge
+) -> None:
     await story.recur("hourly", A_MOMENT, interval=1)
     await crowd(story, 1_001, "q:mail-work", "waiting", prefix="hourly-", data='"older"')
     for _ in range(11):
@@ -79,11 +105,30 @@ async def test_many_due_jobs_are_moved_as_they_are_wanted(story: Story, gauge: G
 
 async def test_many_lapsed_locks_are_seen_to_as_jobs_are_wanted(story: Story, gauge: Gauge) -> None:
     size = min(MANY, 20_000)
-    await crowd(story, size, "q:mail-locks", "running", score=1, step=0.001, worker="ann", expires=1, remaining=0)
+    await crowd(
+        story,
+        size,
+        "q:mail-locks",
+        "running",
+        score=1,
+        step=0.001,
+        worker="ann",
+        expires=1,
+        remaining=0,
+    )
     await crowd(story, size, "w:ann:jobs", "running", worker="ann", expires=1, remaining=0)
     at = 1_000_000.0
     assert await gauge("pop", queue="mail", worker="bob", count=10, now=at) == []
-    assert len([jid for jid in await story.scores("q:mail-locks") if await story.change("HEXISTS", f"j:{jid}", "grace")]) == 10
+    assert (
+        len(
+            [
+                jid
+                for jid in await story.scores("q:mail-locks")
+                if await story.change("HEXISTS", f"j:{jid}", "grace")
+            ]
+        )
+        == 10
+    )
     assert gauge.most <= 10 * 20 + 150
     for _ in range(size // 1_000 + 1):
         await gauge("pop", queue="mail", worker="bob", count=1_000, now=at)
@@ -95,7 +140,9 @@ async def test_many_lapsed_locks_are_seen_to_as_jobs_are_wanted(story: Story, ga
     assert await is_sound(story, at)
 
 
-async def test_workers_that_were_silent_are_forgotten_a_few_at_a_time(story: Story, gauge: Gauge) -> None:
+async def test_workers_that_were_silent_are_forgotten_a_few_at_a_time(
+    story: Story, gauge: Gauge
+) -> None:
     for number in range(100):
         await story.change("ZADD", "workers", number, f"w{number}")
         await story.change("ZADD", f"w:w{number}:jobs", 1, f"j{number}")

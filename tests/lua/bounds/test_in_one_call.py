@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, WrongState
+from tests.lua.bounds.crowds import MOST, Gauge, new_job
 from tests.lua.story import Story
-
-from .crowds import MOST, Gauge, new_job
 
 
 def _batch(size: int, **each: Any) -> dict[str, Any]:
@@ -43,7 +42,9 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[int], dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_a_list_of_a_thousand_is_taken_and_a_longer_one_refused(story: Story, gauge: Gauge, name: str) -> None:
+async def test_a_list_of_a_thousand_is_taken_and_a_longer_one_refused(
+    story: Story, gauge: Gauge, name: str
+) -> None:
     await story.running("running")
     await story.put("free", 1)
     await story.put("held", 1, depends=["free"])
@@ -64,7 +65,10 @@ async def test_a_job_has_no_more_than_a_thousand_tags(story: Story, gauge: Gauge
     await story.put("a", 0)
     await story.recur("hourly", 0)
     tags = [f"t{number}" for number in range(MOST)]
-    for words, given in ((("tag", "add"), {"jid": "a", "now": 1}), (("recur", "tag"), {"jid": "hourly"})):
+    for words, given in (
+        (("tag", "add"), {"jid": "a", "now": 1}),
+        (("recur", "tag"), {"jid": "hourly"}),
+    ):
         assert await gauge(*words, **given, tags=tags) == tags
         assert await gauge(*words, **given, tags=tags) == tags
         async with story.refused(InvalidArgument, argument="tags"):
@@ -76,9 +80,13 @@ async def test_a_job_has_no_more_than_a_thousand_tags(story: Story, gauge: Gauge
 
 async def test_all_lists_of_a_batch_together_are_bounded(story: Story, gauge: Gauge) -> None:
     tags = [f"t{number}" for number in range(500)]
-    jobs = [{"jid": f"j{number}", "klass": "K", "data": "{}", "tags": tags} for number in range(100)]
+    jobs = [
+        {"jid": f"j{number}", "klass": "K", "data": "{}", "tags": tags} for number in range(100)
+    ]
     answers = await gauge("put_many", queue="mail", now=1, batch=jobs)
     assert answers[:20] == [f"j{number}" for number in range(20)]
     assert all(isinstance(answer, InvalidArgument) for answer in answers[20:])
     assert gauge.most <= 21_000
-    assert await gauge("put_many", queue="mail", now=1, batch=jobs[20:40]) == [f"j{number}" for number in range(20, 40)]
+    assert await gauge("put_many", queue="mail", now=1, batch=jobs[20:40]) == [
+        f"j{number}" for number in range(20, 40)
+    ]

@@ -1,16 +1,32 @@
 """What is old goes a portion at a time."""
 
+from tests.lua.bounds.crowds import A_MOMENT, FAILURE, FULL, MANY, MOST, Gauge, bind, crowd
 from tests.lua.story import Story
 
-from .crowds import A_MOMENT, FAILURE, FULL, MANY, MOST, Gauge, bind, crowd
 
-
-async def test_statistics_of_years_are_pruned_a_month_at_a_time_until_all_are(story: Story, gauge: Gauge) -> None:
+async def test_statistics_of_years_are_pruned_a_month_at_a_time_until_all_are(
+    story: Story, gauge: Gauge
+) -> None:
     today = A_MOMENT - A_MOMENT % 86_400
     days = [today - 86_400 * back for back in range(1, 3_000 if FULL else 400)]
     for day in days:
         for kind in ("wait", "run"):
-            await story.change("HSET", f"s:{kind}:{day}:mail", "total", 3, "mean", 1.5, "vk", 2, "s1", 2, "s2", 1, "s-7", 1)
+            await story.change(
+                "HSET",
+                f"s:{kind}:{day}:mail",
+                "total",
+                3,
+                "mean",
+                1.5,
+                "vk",
+                2,
+                "s1",
+                2,
+                "s2",
+                1,
+                "s-7",
+                1,
+            )
         await story.change("HSET", f"s:stats:{day}:mail", "failures", 1)
     await crowd(story, 3_000, "q:mail-work", "waiting")
     for _ in range(30):
@@ -20,19 +36,28 @@ async def test_statistics_of_years_are_pruned_a_month_at_a_time_until_all_are(st
     for _ in range(100):
         await crowd(story, 50, "q:mail-work", "waiting", prefix="more")
         await gauge("pop", queue="mail", worker="ann", count=50, now=A_MOMENT)
-    left = [key.decode().split(":")[2:4] async for key in story.redis.scan_iter(story.key("s:*"), 10_000)]
+    left = [
+        key.decode().split(":")[2:4]
+        async for key in story.redis.scan_iter(story.key("s:*"), 10_000)
+    ]
     assert {int(day) for _, day in left} == {today - 86_400 * back for back in range(30)}
     for back in range(1, 30):
         kept = await story.fields(f"s:wait:{today - 86_400 * back}:mail")
-        assert kept == {"total": "3", "mean": "1.5", "vk": "2"} | ({"s1": "2", "s2": "1", "s-7": "1"} if back < 7 else {})
+        assert kept == {"total": "3", "mean": "1.5", "vk": "2"} | (
+            {"s1": "2", "s2": "1", "s-7": "1"} if back < 7 else {}
+        )
     assert gauge.most <= 60 * 6 + 100 * 20 + 300
 
 
-async def test_statistics_of_many_queues_that_are_no_longer_used_are_pruned_by_idle_pops_in_portions(story: Story, gauge: Gauge) -> None:
+async def test_statistics_of_many_queues_that_are_no_longer_used_are_pruned_by_idle_pops_in_portions(
+    story: Story, gauge: Gauge
+) -> None:
     many, first = 2_000 if FULL else 300, A_MOMENT - A_MOMENT % 86_400 - 100 * 86_400
     for number in range(many):
         for day in (first, first + 20 * 86_400):
-            await story.change("HSET", f"s:run:{day}:q{number}", "total", 3, "mean", 1.5, "vk", 2, "s1", 2, "s2", 1)
+            await story.change(
+                "HSET", f"s:run:{day}:q{number}", "total", 3, "mean", 1.5, "vk", 2, "s1", 2, "s2", 1
+            )
         for key in ("queues", "x:days", "x:histograms"):
             await story.change("ZADD", key, first, f"q{number}")
     calls = 0
@@ -45,7 +70,9 @@ async def test_statistics_of_many_queues_that_are_no_longer_used_are_pruned_by_i
     assert gauge.most <= 60 * 7 + 100
 
 
-async def test_a_job_that_failed_on_a_day_that_is_pruned_leaves_no_counter_behind(story: Story, gauge: Gauge) -> None:
+async def test_a_job_that_failed_on_a_day_that_is_pruned_leaves_no_counter_behind(
+    story: Story, gauge: Gauge
+) -> None:
     await story.failed("a")
     await story.change("DEL", "s:stats:0:mail")
     assert await gauge("unfail", queue="mail", group="typo", now=A_MOMENT) == 1
@@ -56,7 +83,16 @@ async def test_many_queues_at_once_prune_no_more_than_one(story: Story, gauge: G
     for number in range(300):
         await story.put(f"j{number}", A_MOMENT, queue=f"q{number}")
     batch = [{"queue": f"q{number}"} for number in range(300)]
-    assert len((await gauge("pop_many", worker="ann", count=300, now=A_MOMENT, order="rotation", batch=batch))[0]) == 300
+    assert (
+        len(
+            (
+                await gauge(
+                    "pop_many", worker="ann", count=300, now=A_MOMENT, order="rotation", batch=batch
+                )
+            )[0]
+        )
+        == 300
+    )
     assert gauge.most <= 300 * 45 + 60 * 6
 
 
@@ -64,7 +100,16 @@ async def test_a_turn_of_many_empty_queues_costs_little(story: Story, gauge: Gau
     await crowd(story, 2_000, "q:last-work", "waiting", queue="last")
     batch = [{"queue": f"q{number}"} for number in range(MOST - 1)] + [{"queue": "last"}]
     for order in ("rotation", "ordered"):
-        assert len((await gauge("pop_many", worker="ann", count=MOST, now=A_MOMENT, order=order, batch=batch))[0]) == MOST
+        assert (
+            len(
+                (
+                    await gauge(
+                        "pop_many", worker="ann", count=MOST, now=A_MOMENT, order=order, batch=batch
+                    )
+                )[0]
+            )
+            == MOST
+        )
     assert gauge.most <= MOST * 40
 
 

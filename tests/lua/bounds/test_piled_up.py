@@ -3,22 +3,46 @@
 import pytest
 
 from aioqless.errors import InvalidArgument
+from tests.lua.bounds.crowds import (
+    A_MOMENT,
+    COMPLETED,
+    EACH_HAS,
+    FAILURE,
+    MANY,
+    MEMBERS,
+    Gauge,
+    bind,
+    count,
+    crowd,
+    is_sound,
+    new_job,
+)
 from tests.lua.story import Story
 
-from .crowds import A_MOMENT, COMPLETED, EACH_HAS, FAILURE, MANY, MEMBERS, Gauge, bind, count, crowd, is_sound, new_job
 
-
-async def test_completed_jobs_that_are_due_go_a_few_at_a_time_until_all_are_gone(story: Story, gauge: Gauge) -> None:
+async def test_completed_jobs_that_are_due_go_a_few_at_a_time_until_all_are_gone(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, COMPLETED, "completed", "complete", queue="", step=0.001, tags='["x"]')
     await crowd(story, COMPLETED, "t:x", "complete", queue="", tags='["x"]')
     await story.change("ZADD", "tags", COMPLETED, "x")
     left = COMPLETED
     for number in range(COMPLETED):
         jids = [f"new{number}-{each}" for each in range(20)] if number else ["new"]
-        await story.scripts("put_many", queue="mail", now=A_MOMENT, batch=[{"jid": jid, "klass": "K", "data": "{}"} for jid in jids])
+        await story.scripts(
+            "put_many",
+            queue="mail",
+            now=A_MOMENT,
+            batch=[{"jid": jid, "klass": "K", "data": "{}"} for jid in jids],
+        )
         await story.pop(A_MOMENT, count=20)
         if number:
-            await gauge("complete_many", worker="ann", now=A_MOMENT, batch=[{"jid": jid, "queue": "mail"} for jid in jids])
+            await gauge(
+                "complete_many",
+                worker="ann",
+                now=A_MOMENT,
+                batch=[{"jid": jid, "queue": "mail"} for jid in jids],
+            )
         else:
             await gauge("complete", jid="new", worker="ann", queue="mail", now=A_MOMENT)
         before, left = left, await count(story, "t:x")
@@ -41,7 +65,9 @@ async def test_completed_jobs_that_are_due_go_a_few_at_a_time_until_all_are_gone
     assert await is_sound(story, A_MOMENT)
 
 
-async def test_the_dependents_of_a_job_are_released_a_portion_at_a_time_until_all_are(story: Story, gauge: Gauge) -> None:
+async def test_the_dependents_of_a_job_are_released_a_portion_at_a_time_until_all_are(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, MANY, "q:mail-depends", "depends")
     await story.running("hub")
     await bind(story, MANY, dependents=True)
@@ -59,7 +85,9 @@ async def test_the_dependents_of_a_job_are_released_a_portion_at_a_time_until_al
     assert await is_sound(story, 4)
 
 
-async def test_a_job_that_comes_back_while_its_dependents_are_released_may_have_new_ones(story: Story, gauge: Gauge) -> None:
+async def test_a_job_that_comes_back_while_its_dependents_are_released_may_have_new_ones(
+    story: Story, gauge: Gauge
+) -> None:
     size = 1_000
     await crowd(story, size, "q:mail-depends", "depends")
     await story.running("hub")
@@ -76,12 +104,18 @@ async def test_a_job_that_comes_back_while_its_dependents_are_released_may_have_
     assert (await story.state("new"), await story.state("j7")) == ("depends", "depends")
 
 
-async def test_many_completions_of_one_call_release_a_bounded_number_of_dependents(story: Story, gauge: Gauge) -> None:
+async def test_many_completions_of_one_call_release_a_bounded_number_of_dependents(
+    story: Story, gauge: Gauge
+) -> None:
     jobs = 100
     for number in range(jobs):
         await crowd(story, 100, "q:mail-depends", "depends", prefix=f"{number}-")
-        await story.ask("EVAL", MEMBERS, 1, story.key(f"j:hub{number}-dependents"), 0, 99, f"{number}-")
-        await story.ask("EVAL", EACH_HAS, 1, story.key(f"j:{number}-"), 0, 99, "-dependencies", f"hub{number}")
+        await story.ask(
+            "EVAL", MEMBERS, 1, story.key(f"j:hub{number}-dependents"), 0, 99, f"{number}-"
+        )
+        await story.ask(
+            "EVAL", EACH_HAS, 1, story.key(f"j:{number}-"), 0, 99, "-dependencies", f"hub{number}"
+        )
     await crowd(story, jobs, "q:mail-work", "waiting", prefix="hub")
     await story.pop(1, count=jobs)
     batch = [{"jid": f"hub{number}", "queue": "mail"} for number in range(jobs)]
@@ -95,7 +129,9 @@ async def test_many_completions_of_one_call_release_a_bounded_number_of_dependen
     assert await is_sound(story, 4)
 
 
-async def test_many_completions_with_one_dependent_each_release_them_all(story: Story, gauge: Gauge) -> None:
+async def test_many_completions_with_one_dependent_each_release_them_all(
+    story: Story, gauge: Gauge
+) -> None:
     jobs = 500
     await crowd(story, jobs, "q:mail-depends", "depends", prefix="dependent")
     await crowd(story, jobs, "q:mail-work", "waiting", prefix="hub")
@@ -103,12 +139,19 @@ async def test_many_completions_with_one_dependent_each_release_them_all(story: 
         await story.change("SADD", f"j:hub{number}-dependents", f"dependent{number}")
         await story.change("SADD", f"j:dependent{number}-dependencies", f"hub{number}")
     await story.pop(1, count=jobs)
-    await gauge("complete_many", worker="ann", now=2, batch=[{"jid": f"hub{number}", "queue": "mail"} for number in range(jobs)])
+    await gauge(
+        "complete_many",
+        worker="ann",
+        now=2,
+        batch=[{"jid": f"hub{number}", "queue": "mail"} for number in range(jobs)],
+    )
     assert await count(story, "q:mail-work") == jobs
     assert not await story.exists("x:todo")
 
 
-async def test_a_cancelled_jobs_dependencies_are_unlinked_a_portion_at_a_time_until_all_are(story: Story, gauge: Gauge) -> None:
+async def test_a_cancelled_jobs_dependencies_are_unlinked_a_portion_at_a_time_until_all_are(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting")
     await story.put("hub", 0, queue="post", depends=["j0"])
     await bind(story, MANY, dependents=False)
@@ -123,7 +166,9 @@ async def test_a_cancelled_jobs_dependencies_are_unlinked_a_portion_at_a_time_un
     assert await is_sound(story, 4)
 
 
-async def test_a_job_with_very_many_dependents_is_not_cancelled_before_them(story: Story, gauge: Gauge) -> None:
+async def test_a_job_with_very_many_dependents_is_not_cancelled_before_them(
+    story: Story, gauge: Gauge
+) -> None:
     await story.put("hub", 0)
     await crowd(story, 20_000, "q:mail-depends", "depends")
     await bind(story, 20_000, dependents=True)
@@ -131,13 +176,20 @@ async def test_a_job_with_very_many_dependents_is_not_cancelled_before_them(stor
         await gauge("cancel", jids=["hub", *(f"j{number}" for number in range(999))])
     assert gauge.most <= 10
     for first in range(0, 20_000, 1_000):
-        assert len(await gauge("cancel", jids=[f"j{number}" for number in range(first, first + 1_000)])) == 1_000
+        assert (
+            len(
+                await gauge("cancel", jids=[f"j{number}" for number in range(first, first + 1_000)])
+            )
+            == 1_000
+        )
     assert await gauge("cancel", jids=["hub"]) == ["hub"]
     assert not await story.exists("q:mail-depends")
     assert gauge.most <= 1_000 * 20 + 100
 
 
-async def test_dependencies_are_replaced_only_while_they_are_few(story: Story, gauge: Gauge) -> None:
+async def test_dependencies_are_replaced_only_while_they_are_few(
+    story: Story, gauge: Gauge
+) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting")
     await story.put("hub", 0, depends=["j0"])
     await bind(story, MANY, dependents=False)
@@ -151,7 +203,9 @@ async def test_dependencies_are_replaced_only_while_they_are_few(story: Story, g
 
 
 @pytest.mark.parametrize("order", ["oldest first", "newest first"])
-async def test_failed_jobs_of_a_large_group_are_cancelled_at_its_ends(story: Story, gauge: Gauge, order: str) -> None:
+async def test_failed_jobs_of_a_large_group_are_cancelled_at_its_ends(
+    story: Story, gauge: Gauge, order: str
+) -> None:
     await crowd(story, MANY, "f:typo", "failed", failure=FAILURE)
     await story.change("SADD", "failures", "typo")
     numbers = range(1_000) if order == "oldest first" else range(MANY - 1, MANY - 1_001, -1)

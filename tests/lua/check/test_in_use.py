@@ -4,9 +4,8 @@ import random
 from typing import Any
 
 from aioqless.errors import ScriptError
+from tests.lua.check.town import findings
 from tests.lua.story import Story
-
-from .town import findings
 
 
 async def test_all_commands_together_keep_a_namespace_sound(story: Story) -> None:
@@ -18,7 +17,8 @@ async def test_a_walk_that_jobs_move_under_finds_nothing(story: Story) -> None:
 
 
 async def a_long_life(story: Story, chance: random.Random, *, steps: int, check_every: int) -> None:
-    """Commands at random. A whole check now and then; or, where that is after each step, one step of the check at a time."""
+    """Commands at random. A whole check now and then; or, where that is after each step, one step
+    of the check at a time."""
     at, cursor = 0.0, ""
     for number in range(steps):
         at += chance.choice([0, 0, 0.5, 1, 5, 30, 400])
@@ -40,7 +40,10 @@ def a_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict[s
     jid, other, third = (f"j{chance.randrange(12)}" for _ in range(3))
     queue, goal = (chance.choice(["mail", "post"]) for _ in range(2))
     worker, group = chance.choice(["ann", "bob"]), chance.choice(["typo", "rare"])
-    delay, tags = chance.choice([0, 0, 0, 10, 300]), chance.sample(["x", "y", "z"], chance.randrange(3))
+    delay, tags = (
+        chance.choice([0, 0, 0, 10, 300]),
+        chance.sample(["x", "y", "z"], chance.randrange(3)),
+    )
     put = {"jid": jid, "klass": "K", "data": "{}"}
     more = {"priority": chance.choice([None, 0, -3]), "tags": chance.choice([None, tags]), "retries": chance.choice([None, 0, 2]),
             "depends": chance.choice([None, None, [other], [other, third]])}  # fmt: skip

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-from aioqless.scripts import Scripts
+from aioqless.store import Scripts
+from tests.lua.check.town import a_town, findings, problems
 from tests.lua.story import Story
-
-from .town import a_town, findings, problems
 
 
 async def test_an_empty_namespace_is_sound(story: Story) -> None:
@@ -18,7 +17,9 @@ async def test_an_empty_namespace_is_sound(story: Story) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 7, 10_000])
-async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(story: Story, budget: int) -> None:
+async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(
+    story: Story, budget: int
+) -> None:
     await a_town(story)
     for jid in ("waiting", "scheduled", "held", "failed"):
         await story.change("HDEL", f"j:{jid}", "remaining")
@@ -26,14 +27,22 @@ async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(story: S
         await story.change("ZADD", "q:mail-work", 0, f"ghost-{number}")
         await story.change("LPUSH", "f:typo", f"ghost-{number}")
     found = await findings(story, budget=budget)
-    assert {finding["jid"] for finding in found if finding["problem"] == "fields"} == {"waiting", "scheduled", "held", "failed"}
+    assert {finding["jid"] for finding in found if finding["problem"] == "fields"} == {
+        "waiting",
+        "scheduled",
+        "held",
+        "failed",
+    }
     for problem in ("entry-without-job", "not-failed-in-group"):
         assert len({finding["jid"] for finding in found if finding["problem"] == problem}) == 300
 
 
 async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story) -> None:
     for number in range(3):
-        batch = [{"jid": f"{number}-{each}", "klass": "Greet", "data": "{}", "tags": ["x"]} for each in range(1000)]
+        batch = [
+            {"jid": f"{number}-{each}", "klass": "Greet", "data": "{}", "tags": ["x"]}
+            for each in range(1000)
+        ]
         await story.scripts("put_many", queue="mail", now=1, batch=batch)
     cursor, steps = "", []
     while cursor != "0":
@@ -54,19 +63,32 @@ async def test_resolving_in_small_steps_mends_a_long_list_entirely(story: Story)
 
 
 async def test_in_a_long_group_the_job_is_found_by_when_it_failed(story: Story) -> None:
-    common: dict[Any, Any] = {"klass": "K", "data": "{}", "queue": "mail", "state": "failed", "worker": "", "tags": "[]", "expires": ""}
+    common: dict[Any, Any] = {
+        "klass": "K",
+        "data": "{}",
+        "queue": "mail",
+        "state": "failed",
+        "worker": "",
+        "tags": "[]",
+        "expires": "",
+    }
     numbers: dict[Any, Any] = {"priority": 0, "retries": 1, "remaining": 1}
     pipe = story.redis.pipeline(transaction=False)
     for number in range(3000):
         jid, when = f"j{number}", number // 7
         failure = json.dumps({"group": "typo", "message": "", "when": when, "worker": ""})
-        pipe.hset(story.key(f"j:{jid}"), mapping={"jid": jid, "time": when, "failure": failure, **common, **numbers})
+        pipe.hset(
+            story.key(f"j:{jid}"),
+            mapping={"jid": jid, "time": when, "failure": failure, **common, **numbers},
+        )
         pipe.lpush(story.key("f:typo"), jid)
     pipe.sadd(story.key("failures"), "typo")
     pipe.zadd(story.key("queues"), {"mail": 0})
     await pipe.execute()
     await story.change("LREM", "f:typo", 0, "j1234")
-    assert [(found["problem"], found["jid"]) for found in await findings(story, budget=10_000)] == [("not-in-group", "j1234")]
+    assert [(found["problem"], found["jid"]) for found in await findings(story, budget=10_000)] == [
+        ("not-in-group", "j1234")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +112,9 @@ async def test_only_the_word_resolve_resolves(story: Story) -> None:
 @pytest.mark.parametrize("name", ["a*b", "a?b", "[ab]", "a\\b", "a-b", "{a}", "a%b"])
 async def test_a_namespace_of_any_name_is_walked_and_no_other(story: Story, name: str) -> None:
     connection = story.scripts.connection
-    other, mine = (Story(Scripts(connection, story.namespace + each), story.redis) for each in ("a+b", name))
+    other, mine = (
+        Story(Scripts(connection, story.namespace + each), story.redis) for each in ("a+b", name)
+    )
     for each in (other, mine):
         await each.put("a", 0)
         await each.change("ZREM", "q:mail-work", "a")

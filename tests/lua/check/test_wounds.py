@@ -2,9 +2,18 @@
 
 import pytest
 
+from tests.lua.check.town import (
+    FAILURE,
+    FREE_FIELDS,
+    TERMS,
+    Commands,
+    a_town,
+    data_of_jobs,
+    findings,
+    problems,
+    work_off,
+)
 from tests.lua.story import Story
-
-from .town import FAILURE, FREE_FIELDS, TERMS, Commands, a_town, data_of_jobs, findings, problems, work_off
 
 # What somebody does to the keys of a town, by hand, and what a check then finds.
 WOUNDS: dict[str, tuple[set[str], Commands]] = {
@@ -188,7 +197,9 @@ SCARS: dict[str, Commands] = {
 
 
 @pytest.mark.parametrize(("expected", "commands"), WOUNDS.values(), ids=WOUNDS)
-async def test_what_is_wrong_is_named_and_mended_and_no_job_is_lost(story: Story, expected: set[str], commands: Commands) -> None:
+async def test_what_is_wrong_is_named_and_mended_and_no_job_is_lost(
+    story: Story, expected: set[str], commands: Commands
+) -> None:
     await a_town(story)
     before = await data_of_jobs(story)
     for command, key, *more in commands:
@@ -218,7 +229,13 @@ async def test_what_may_be_so_is_left_alone(story: Story, commands: Commands) ->
 async def test_a_job_that_is_gone_leaves_nothing_behind(story: Story) -> None:
     await a_town(story)
     await story.change("DEL", "j:waiting")
-    expected = {"entry-without-job", "history-without-job", "tag-not-on-job", "tag-count", "dependency-satisfied"}
+    expected = {
+        "entry-without-job",
+        "history-without-job",
+        "tag-not-on-job",
+        "tag-count",
+        "dependency-satisfied",
+    }
     assert problems(await findings(story)) == expected - {"tag-count"}
     assert problems(await findings(story, resolve="resolve")) <= expected
     assert await findings(story) == []
@@ -241,13 +258,20 @@ async def test_an_entry_that_is_right_keeps_its_place(story: Story) -> None:
     assert await story.where("a") == {"scheduled": 1000}
 
 
-async def test_a_job_that_lacks_what_its_handler_needs_is_failed_where_it_can_be_seen(story: Story) -> None:
+async def test_a_job_that_lacks_what_its_handler_needs_is_failed_where_it_can_be_seen(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await story.change("HDEL", "j:a", "data")
     await findings(story, resolve="resolve", at=10)
     assert await story.scripts("failed") == {"found-by-check": 1}
     job = await story.get("a")
-    assert job["failure"] == {"group": "found-by-check", "message": "The job lacked data", "when": 10, "worker": ""}
+    assert job["failure"] == {
+        "group": "found-by-check",
+        "message": "The job lacked data",
+        "when": 10,
+        "worker": "",
+    }
     assert await story.day() == {"failures": "1", "failed": "1"}
     await story.cancel("a")
     assert await story.day() == {"failures": "1", "failed": "0"}
@@ -268,20 +292,35 @@ async def test_job_failed_by_check_publishes_the_tracked_event(story: Story) -> 
     await story.change("HDEL", "j:a", "klass")
     async with story.heard() as messages:
         await findings(story, resolve="resolve")
-    log = {"event": "failed", "jid": "a", "worker": "ann", "group": "found-by-check", "message": "The job lacked klass"}
+    log = {
+        "event": "failed",
+        "jid": "a",
+        "worker": "ann",
+        "group": "found-by-check",
+        "message": "The job lacked klass",
+    }
     assert [("log", log), ("failed", "a")] == messages[-2:]
 
 
-async def test_job_failed_by_check_names_its_former_worker_in_history_and_failure(story: Story) -> None:
+async def test_job_failed_by_check_names_its_former_worker_in_history_and_failure(
+    story: Story,
+) -> None:
     await story.running("a")
     await story.change("HDEL", "j:a", "klass")
     await findings(story, resolve="resolve", at=10)
     job = await story.get("a")
-    assert job["history"][-1] == {"when": 10, "what": "failed", "worker": "ann", "group": "found-by-check"}
+    assert job["history"][-1] == {
+        "when": 10,
+        "what": "failed",
+        "worker": "ann",
+        "group": "found-by-check",
+    }
     assert job["failure"]["worker"] == "ann"
 
 
-async def test_job_failed_by_check_no_longer_counts_towards_its_concurrency_limit(story: Story) -> None:
+async def test_job_failed_by_check_no_longer_counts_towards_its_concurrency_limit(
+    story: Story,
+) -> None:
     terms = '{"key":"k","limit":1}'
     await story.running("a", terms=terms)
     await story.put("b", 2, terms=terms)
@@ -291,7 +330,9 @@ async def test_job_failed_by_check_no_longer_counts_towards_its_concurrency_limi
     assert await story.pop(5, worker="bob") == ["b"]
 
 
-async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each_time(story: Story) -> None:
+async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each_time(
+    story: Story,
+) -> None:
     await story.recur("hourly", 0)
     await story.change("HDEL", "r:hourly", "interval", "retries")
     assert problems(await findings(story, resolve="resolve")) == {"template-fields"}
@@ -309,14 +350,29 @@ async def test_a_cron_expression_that_is_gone_cannot_be_mended(story: Story) -> 
     assert (finding["fields"], finding["mended"]) == (["cron"], False)
 
 
-async def test_a_template_with_a_cron_expression_that_had_no_turn_gets_one_at_once(story: Story) -> None:
+async def test_a_template_with_a_cron_expression_that_had_no_turn_gets_one_at_once(
+    story: Story,
+) -> None:
     await story.cron("nightly", 0, next=90_000)
     await story.change("ZREM", "x:ticks", "nightly")
     await findings(story, resolve="resolve", at=10)
     assert await story.scores("x:ticks") == {"nightly": 10}
 
 
-@pytest.mark.parametrize("key", ["j:a", "q:mail-work", "completed", "failures", "f:typo", "x:todo", "x:ticks", "x:resting", "x:cron:a"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "j:a",
+        "q:mail-work",
+        "completed",
+        "failures",
+        "f:typo",
+        "x:todo",
+        "x:ticks",
+        "x:resting",
+        "x:cron:a",
+    ],
+)
 async def test_a_key_of_the_wrong_type_is_told_of_and_left_alone(story: Story, key: str) -> None:
     await story.change("SET", key, "text")
     async with story.unchanged():

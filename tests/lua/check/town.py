@@ -39,7 +39,9 @@ async def a_town(story: Story) -> None:
         await story.scripts("recur", "pause", jid=jid, now=7)
 
 
-async def findings(story: Story, *, resolve: str = "", at: float = 10, budget: int = 500) -> list[dict[str, Any]]:
+async def findings(
+    story: Story, *, resolve: str = "", at: float = 10, budget: int = 500
+) -> list[dict[str, Any]]:
     """What a whole walk finds."""
     found, cursor = [], ""
     while cursor != "0":
@@ -56,7 +58,11 @@ def problems(found: list[dict[str, Any]]) -> set[str]:
 
 async def data_of_jobs(story: Story) -> dict[str, str]:
     everything = await story.everything()
-    jobs = {key[2:]: job for key, job in everything.items() if key.startswith("j:") and isinstance(job, dict) and "data" in job}
+    jobs = {
+        key[2:]: job
+        for key, job in everything.items()
+        if key.startswith("j:") and isinstance(job, dict) and "data" in job
+    }
     return {jid: job["data"] for jid, job in jobs.items()}
 
 

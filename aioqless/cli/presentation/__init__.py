@@ -1,0 +1,1 @@
+"""How the command line shows and reads things: tables, JSON, prompts, completion."""

@@ -1,0 +1,69 @@
+"""A terminal that hands over each key as it is pressed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from aioqless.errors import AioqlessError
+
+Keys: TypeAlias = asyncio.Queue[str]
+
+_SEQUENCES = {
+    b"\x1b[A": "up", b"\x1bOA": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"\x1b[5~": "page up", b"\x1b[6~": "page down",
+    b"\x1b[H": "home", b"\x1bOH": "home", b"\x1b[1~": "home", b"\x1b[F": "end", b"\x1bOF": "end", b"\x1b[4~": "end",
+    b"\x1b[Z": "back tab", b"\t": "tab", b"\r": "enter", b"\n": "enter", b"\x1b": "escape", b"\x03": "q",
+}  # fmt: skip
+_LONGEST = max(map(len, _SEQUENCES))
+
+
+def keys_of(data: bytes) -> Iterator[str]:
+    """What was pressed: letters as they are, others by name. Of what isn't known nothing is
+    told."""
+    while data:
+        size = next(
+            (size for size in range(min(_LONGEST, len(data)), 0, -1) if data[:size] in _SEQUENCES),
+            0,
+        )
+        if size:
+            yield _SEQUENCES[data[:size]]
+        elif data[:1].isascii() and data[:1].decode().isprintable():
+            yield data[:1].decode()
+        data = data[size or 1 :]
+
+
+@contextmanager
+def pressed() -> Iterator[Keys]:
+    """Keys as they are pressed, without an echo. However the block is left, the terminal is as it
+    was. Raises AioqlessError where there is none."""
+    if sys.platform == "win32" or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise AioqlessError(
+            "this takes a terminal of Linux or macOS; for programs there are `queues --json` and `tail --json`"
+        )
+    import termios
+
+    loop, keys, descriptor = asyncio.get_running_loop(), Keys(), sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    now = termios.tcgetattr(descriptor)
+    now[3] &= ~(termios.ICANON | termios.ECHO)
+    now[6][termios.VSUSP] = b"\0"  # nobody would restore the screen of what is stopped
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, now)
+
+    def read() -> None:
+        data = os.read(descriptor, 1024)
+        if not data:  # the terminal is gone
+            loop.remove_reader(descriptor)
+            keys.put_nowait("q")
+        for key in keys_of(data):
+            keys.put_nowait(key)
+
+    loop.add_reader(descriptor, read)
+    try:
+        yield keys
+    finally:
+        loop.remove_reader(descriptor)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,0 +1,101 @@
+"""Empty a queue: cancel its jobs in calls of a bounded size, and report what has to stay."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from aioqless.store import Scripts
+
+ClearState: TypeAlias = Literal["waiting", "scheduled", "depends", "failed"]
+QUEUED: tuple[ClearState, ...] = ("waiting", "scheduled", "depends")
+_ORDER: tuple[ClearState, ...] = (
+    "depends",
+    "scheduled",
+    "waiting",
+    "failed",
+)  # dependents before what they depend on
+_MOST_NAMED = 1000
+
+
+@dataclass(kw_only=True)
+class Cleared:
+    """The result of `Queue.clear`.
+
+    Attributes:
+        canceled: How many jobs were canceled; in a dry run, how many would be.
+        kept: How many jobs stayed, since a job that isn't canceled depends on them.
+        kept_for: The jid of each job that stayed, with the jid of such a dependent; at most 1,000.
+    """
+
+    canceled: int = 0
+    kept: int = 0
+    kept_for: dict[str, str] = field(default_factory=dict)
+
+
+class Clearing:
+    """One clearing of a queue. Owns its result."""
+
+    def __init__(
+        self, scripts: Scripts, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
+    ) -> None:
+        self.result = Cleared()
+        self._scripts = scripts
+        self._queue = queue
+        self._states = checked(states)
+        self._dry_run = dry_run
+
+    async def steps(self) -> AsyncIterator[tuple[int, int]]:
+        """Clear one state after the other; yields how many jobs each call canceled, and how many it
+        kept."""
+        for state in _ORDER:
+            if state not in self._states:
+                continue
+            if state == "failed":
+                sources: dict[str | None, int] = await self._scripts("failed")
+            else:
+                sources = {None: (await self._scripts("queues", queue=self._queue))[state]}
+            for group, count in sources.items():
+                async for step in self._clear(state, count, group):
+                    yield step
+
+    async def _clear(
+        self, state: ClearState, count: int, group: str | None
+    ) -> AsyncIterator[tuple[int, int]]:
+        """Clear the jobs of one state, or of one failure group; it ends even if jobs are put as
+        fast as they are canceled."""
+        offset, canceled = 0, 0
+        while offset is not None and canceled < 2 * count:
+            reply = await self._scripts(
+                "clear",
+                queue=self._queue,
+                state=state,
+                offset=offset,
+                states=self._states,
+                group=group,
+                dry_run=1 if self._dry_run else None,
+            )
+            offset = reply["offset"]
+            canceled += reply["canceled"]
+            self._note(reply["canceled"], reply["kept"])
+            if reply["canceled"] or reply["kept"]:
+                yield reply["canceled"], len(reply["kept"])
+
+    def _note(self, canceled: int, kept: list[tuple[str, str]]) -> None:
+        self.result.canceled += canceled
+        self.result.kept += len(kept)
+        self.result.kept_for |= dict(kept[: _MOST_NAMED - len(self.result.kept_for)])
+
+
+def checked(states: Iterable[ClearState]) -> list[ClearState]:
+    """The states, each once. Raises ValueError for a state that can't be cleared."""
+    if isinstance(states, str):
+        raise ValueError(f"states must be a list of states (got {states!r})")
+    chosen = list(dict.fromkeys(states))
+    for state in chosen:
+        if state not in get_args(ClearState):
+            raise ValueError(
+                f"states must be some of {', '.join(get_args(ClearState))} (got {state!r})"
+            )
+    return chosen

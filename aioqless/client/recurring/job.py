@@ -1,0 +1,240 @@
+"""RecurringJob: a template as it was read, the verbs that change it in Redis, and how one is
+made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal, Self, cast
+
+from aioqless import validation
+from aioqless.client import json_data
+from aioqless.client.put import Klass, NewJob, PutOptions
+from aioqless.client.put.constraints import TermOptions
+from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
+from aioqless.contrib.encryption import opened
+from aioqless.errors import AioqlessError, NoSuchJob
+from aioqless.store import Scripts
+
+# What a recurring job's instances have of what a job can be put with.
+OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
+    "jid",
+    "priority",
+    "tags",
+    "retries",
+)
+SHARED = ("klass", "data", *OF_PUT)
+OF_TERMS = tuple(TermOptions.__annotations__)
+
+
+class RecurOptions(TermOptions, total=False):
+    """The options of recur: either `every` or `cron`, and what else its instances and its clock are
+    like."""
+
+    every: float  # seconds from one instance to the next
+    offset: float  # with every: seconds until the first, by default 0
+    cron: str  # the times of a cron expression
+    timezone: str  # with cron: where these are the times of day, by default UTC
+    # how many instances that nobody was there for are made up for, 0: all; without it, they count
+    # once
+    backlog: int
+    jid: str | None
+    priority: float | None
+    tags: Sequence[str] | None
+    retries: int | None
+
+
+async def recur(
+    scripts: Scripts,
+    queue: str,
+    job: str | Klass | NewJob,
+    data: Any,
+    options: RecurOptions,
+    max_data: int,
+) -> RecurringJob:
+    """Make a recurring job, or what there is of this jid anew. Raises TypeError, ValueError and
+    InvalidData before anything is sent."""
+    if wrong := options.keys() - RecurOptions.__annotations__.keys():
+        raise TypeError(
+            f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RecurOptions.__annotations__)}"
+        )
+    schedule = schedule_of(options)
+    backlog = checked_backlog(schedule, options.get("backlog"))
+    offset = validation.checked_number("offset", options.get("offset", 0), least=0)
+    of_put = cast(
+        PutOptions, {name: value for name, value in options.items() if name in (*OF_PUT, *OF_TERMS)}
+    )
+    template = NewJob.of(job, data, of_put)
+    if astray := [
+        each.name
+        for each in fields(template)
+        if each.name not in (*SHARED, *OF_TERMS) and getattr(template, each.name) != each.default
+    ]:
+        raise TypeError(
+            f"a recurring job has no {', '.join(astray)}: that is for one job that is put"
+        )
+    new = template.arguments(max_data, scripts.seal)
+    given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
+    if isinstance(schedule, Cron):
+        if "offset" in options:
+            raise TypeError("offset goes with every: a cron expression says its times")
+        first = schedule.next(await scripts.now())
+        await scripts(
+            "recur",
+            "cron",
+            expression=schedule.expression,
+            timezone=schedule.timezone,
+            next=first,
+            **given,
+        )
+    else:
+        await scripts("recur", "on", interval=schedule.seconds, offset=offset, **given)
+    record = await scripts("recur", "get", jid=new["jid"])
+    if record is None:
+        raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
+    return RecurringJob(scripts, record, max_data=max_data)
+
+
+class RecurringJob:
+    """A template of jobs, as it was when it was read: one comes whenever an `interval` has passed
+    (seconds), or at the times of `cron` in `timezone`.
+
+    `next` is when the next instance is due (seconds since 1970), None while it is `paused`.
+    `backlog` is how many missed instances are made up for; with `coalesce`, all that were missed
+    give one. `declared` is when code last declared it, None for one made by hand."""
+
+    __slots__ = (
+        "_max_data", "_scripts", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
+        "priority", "queue", "raw_data", "retries", "tags", "timezone",
+    )  # fmt: skip
+
+    def __init__(
+        self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
+    ) -> None:
+        self._scripts = scripts
+        self._max_data = max_data
+        self._read(record)
+
+    def _read(self, record: Mapping[str, Any]) -> None:
+        self.jid: str = record["jid"]
+        self.klass: str = record["klass"]
+        self.queue: str = record["queue"]
+        self.priority: float = record["priority"]
+        self.interval: float | None = record["interval"]
+        self.cron: str | None = record["cron"]
+        self.timezone: str | None = record["timezone"]
+        self.retries: int = record["retries"]
+        self.count: int = record["count"]
+        self.raw_data: str = record["data"]
+        self.tags: list[str] = list(record["tags"])
+        self.backlog: int = record["backlog"]
+        self.coalesce: bool = record["coalesce"]
+        self.paused: bool = record["paused"]
+        self.declared: float | None = record["declared"]
+        self.next: float | None = record["next"]
+
+    @property
+    def data(self) -> Any:
+        """The data of its instances. Raises InvalidData."""
+        return json_data.decoded(opened(self._scripts.seal, self.raw_data, self.klass))
+
+    async def refresh(self) -> Self:
+        """Read it again. Raises NoSuchJob."""
+        record = await self._scripts("recur", "get", jid=self.jid)
+        if record is None:
+            raise NoSuchJob(
+                "recur", "NOJOB", {"jid": self.jid, "why": "there is no such recurring job"}
+            )
+        self._read(record)
+        return self
+
+    async def update(self, **changes: Any) -> None:
+        """Change some of its fields: all of them or, if one is refused, none.
+
+        Args:
+            changes: Any of priority, retries, data, klass, queue, backlog, and of a schedule of its kind: `every` (seconds; `interval` is
+                the same), or cron and timezone.
+
+        Raises:
+            ValueError: There can't be such an interval or cron expression.
+            InvalidData: There can't be such data.
+            InvalidArgument: Another value or name can't be, or belongs to the other kind of schedule.
+        """
+        if "every" in changes:
+            if "interval" in changes:
+                raise TypeError("every and interval are the same: say one of them")
+            changes["interval"] = Every(changes.pop("every")).seconds
+        seal, klass = self._scripts.seal, changes.get("klass", self.klass)
+        if (
+            "data" not in changes and seal is not None and klass != self.klass
+        ):  # sealed data are those of one klass
+            changes["data"] = self.data
+        if "data" in changes:
+            text = json_data.encoded(changes["data"], self._max_data)
+            changes["data"] = text if seal is None else seal.close(text, klass)
+        if "cron" in changes or "timezone" in changes:
+            await self.refresh()
+            cron = Cron(
+                changes.get("cron", self.cron or ""),
+                changes.get("timezone", self.timezone or "UTC"),
+            )
+            changes |= {
+                "cron": cron.expression,
+                "timezone": cron.timezone,
+                "next": cron.next(await self._scripts.now()),
+            }
+        await self._scripts(
+            "recur",
+            "update",
+            jid=self.jid,
+            pairs=[part for change in changes.items() for part in change],
+        )
+        await self.refresh()
+
+    async def tag(self, *tags: str) -> list[str]:
+        """Put tags on it and so on its coming instances; returns all it has."""
+        self.tags = await self._scripts("recur", "tag", jid=self.jid, tags=tags)
+        return self.tags
+
+    async def untag(self, *tags: str) -> list[str]:
+        """Take tags off it; returns those it still has."""
+        self.tags = await self._scripts("recur", "untag", jid=self.jid, tags=tags)
+        return self.tags
+
+    async def pause(self) -> None:
+        """No more instances until it is resumed, also when it is put or declared anew; those that
+        were made go on."""
+        await self._scripts("recur", "pause", jid=self.jid)
+        await self.refresh()
+
+    async def resume(self) -> None:
+        """Go on: the next instance comes an interval from now, or at the next time of its cron
+        expression. Nothing is made up for."""
+        await self.refresh()
+        first = (
+            None
+            if self.cron is None
+            else Cron(self.cron, self.timezone or "UTC").next(await self._scripts.now())
+        )
+        await self._scripts("recur", "resume", jid=self.jid, next=first)
+        await self.refresh()
+
+    async def run_now(self) -> str:
+        """Make an instance at once, also of one that is paused; its clock goes on as it was.
+        Returns the instance's jid."""
+        jid: str = await self._scripts("recur", "run", jid=self.jid)
+        self.count += 1
+        return jid
+
+    async def cancel(self) -> None:
+        """No more instances; those that were made stay."""
+        await self._scripts("recur", "off", jid=self.jid)
+
+    def __repr__(self) -> str:
+        when = (
+            f"every {self.interval} s"
+            if self.cron is None
+            else f"at {self.cron!r} in {self.timezone}"
+        )
+        return f"<RecurringJob {self.jid} {self.klass} {when} into {self.queue!r}{', paused' if self.paused else ''}>"

@@ -1,0 +1,72 @@
+"""`aioqless web`: the dashboard; `aioqless web-user`: a line for its users."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aioqless import log
+from aioqless.cli.app import LogJson, LogLevel, Namespace, Url, app, run
+from aioqless.client import Client
+
+
+@app.command()
+def web(
+    host: Annotated[
+        str,
+        typer.Option(help="Where to listen; another address than this machine's own takes users."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8787,
+    users: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with a line `name role hash` for each; `aioqless web-user` makes one. Default: AIOQLESS_WEB_USERS."
+        ),
+    ] = None,
+    trusted_proxies: Annotated[
+        str,
+        typer.Option(
+            envvar="AIOQLESS_WEB_TRUSTED_PROXIES",
+            help="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count, separated by commas.",
+        ),
+    ] = "",
+    log_level: LogLevel = "info",
+    log_json: LogJson = None,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Serve the dashboard, until SIGTERM or SIGINT. Without users, open the link that it prints."""
+    from aioqless.contrib.dashboard.web_server import Serving
+
+    log.write_to(level=log_level, as_json=log_json)
+    serving = Serving.checked(host, port, users, trusted_proxies, os.environ)
+
+    async def act(client: Client) -> None:
+        log.log.info("redis.used", **client.where)
+        await serving.run(client)
+
+    run(url, namespace, act)
+
+
+@app.command()
+def web_user(
+    name: str,
+    role: Annotated[str, typer.Option(help="read, operate or admin.")] = "operate",
+    password: Annotated[
+        str | None, typer.Option(envvar="AIOQLESS_WEB_PASSWORD", help="Default: it is asked for.")
+    ] = None,
+) -> None:
+    """Print a line for the file of the dashboard's users."""
+    from aioqless.contrib.dashboard.web_server import user_line
+
+    print(
+        user_line(
+            name,
+            role,
+            password
+            or typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True),
+        )
+    )

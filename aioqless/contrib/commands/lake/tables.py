@@ -1,0 +1,233 @@
+"""`aioqless pipeline tables`, `stats`, `sql`, `compact`, `report`: what is asked of the lake."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aioqless.cli.presentation.formatting import plain
+from aioqless.contrib.commands.lake.shared import LAKE, LakeFolder, Trace, pipeline, plainly, tell
+from aioqless.errors import AioqlessError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from aioqless.contrib.lake.lake import Lake
+
+Fresh = Annotated[
+    bool, typer.Option("--refresh/--no-refresh", help="Bring the tables up to date first.")
+]
+Since = Annotated[
+    str,
+    typer.Option(
+        help="The first day: 2026-11-21, today, or 7d for the last seven days. Days are UTC's."
+    ),
+]
+OneNamespace = Annotated[
+    str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
+]
+
+
+@pipeline.command("tables")
+def make_tables(
+    lake: LakeFolder = LAKE,
+    anew: Annotated[
+        bool,
+        typer.Option("--anew", help="Make all of them again, not only what later events touch."),
+    ] = False,
+    trace: Trace = False,
+) -> None:
+    """Bring the tables up to date with the events in the lake."""
+    with _opened(lake, trace, "aioqless pipeline tables") as (spark, opened):
+        from aioqless.contrib.lake.refresh import refresh
+
+        made = refresh(spark, opened, tell, anew=anew)
+        print(
+            f"made of {made.events} days of events: tables of {made.days} days"
+            if made.events
+            else "the tables are up to date"
+        )
+
+
+@pipeline.command()
+def stats(
+    since: Since = "7d",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="queue, klass, tag, or several of them with commas; worker; queue,worker."
+        ),
+    ] = "queue",
+    of: OneNamespace = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
+    lake: LakeFolder = LAKE,
+    fresh: Fresh = True,
+    trace: Trace = False,
+) -> None:
+    """How long jobs waited and ran, and how they ended."""
+    with plainly(trace):
+        from aioqless.contrib.lake.statistics import since as day
+        from aioqless.contrib.lake.statistics import statistics
+        from aioqless.contrib.lake.tables.groups import known
+
+        first, grouping = day(since), known(by)
+    with _opened(lake, trace, "aioqless pipeline stats", fresh) as (spark, opened):
+        found = statistics(spark, opened, first, grouping, of)
+        if as_json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+            return
+        parts = [part for part in grouping.split(",") if part]
+        heads = [
+            *parts,
+            "runs",
+            "done",
+            "failed",
+            "retried",
+            "wait p50",
+            "p95",
+            "most",
+            "run p50",
+            "p95",
+            "most",
+        ]
+        _print_table(heads, [_line(row, parts) for row in found])
+
+
+@pipeline.command()
+def sql(
+    query: Annotated[
+        str,
+        typer.Argument(
+            help="Spark's SQL, over events, runs, jobs, times, counts, failures, throughput, paths."
+        ),
+    ],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    lake: LakeFolder = LAKE,
+    fresh: Fresh = True,
+    trace: Trace = False,
+) -> None:
+    """Ask the tables. Without --csv or --json: a table for people, at most 1000 rows of it."""
+    with _opened(lake, trace, "aioqless pipeline sql", fresh) as (spark, opened):
+        from aioqless.contrib.lake.lake_reader import name_views
+
+        name_views(spark, opened)
+        answer = spark.sql(query)
+        if as_json:
+            from pyspark.sql import functions as F
+
+            for (line,) in answer.select(
+                F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+            ).toLocalIterator():
+                print(line)
+        elif as_csv:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(answer.columns)
+            writer.writerows(answer.toLocalIterator())
+        else:
+            rows = answer.limit(1001).collect()
+            _print_table(
+                answer.columns,
+                [["" if value is None else str(value) for value in row] for row in rows[:1000]],
+            )
+            if len(rows) > 1000:
+                tell("… and more: --csv or --json has all of it")
+
+
+@pipeline.command()
+def compact(lake: LakeFolder = LAKE, trace: Trace = False) -> None:
+    """Merge the many small files of days that are over."""
+    with _opened(lake, trace, "aioqless pipeline compact") as (spark, opened):
+        from aioqless.contrib.lake.compaction import compact as merge
+
+        print(f"{merge(spark, opened, tell)} files less")
+
+
+@pipeline.command()
+def report(
+    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write.")] = Path(
+        "report.html"
+    ),
+    since: Since = "7d",
+    of: OneNamespace = None,
+    lake: LakeFolder = LAKE,
+    fresh: Fresh = True,
+    trace: Trace = False,
+) -> None:
+    """Write a page of charts and tables, in one file that needs nothing else."""
+    with plainly(trace):
+        from aioqless.contrib.lake.statistics import since as day
+
+        first = day(since)
+    with _opened(lake, trace, "aioqless pipeline report", fresh) as (spark, opened):
+        from aioqless.contrib.lake.report import gather, page
+
+        tell("the report")
+        gathered = gather(spark, opened, first, of)
+        if not gathered:
+            raise AioqlessError(
+                f"nothing ended since {first}{f' in {of}' if of else ''}, as far as the lake at {opened.root} knows"
+            )
+        out.write_text(page(gathered), "utf-8")
+        print(out)
+
+
+@contextmanager
+def _opened(
+    folder: Path, trace: bool, name: str, fresh: bool = False
+) -> Iterator[tuple[SparkSession, Lake]]:
+    """The lake and a session for it; Spark, which takes seconds to start, isn't when the lake can't
+    be read."""
+    with plainly(trace):
+        from aioqless.contrib.lake.lake import Lake
+        from aioqless.contrib.lake.session import session
+
+        opened = Lake(folder)
+        spark = session(name)
+        if fresh:
+            from aioqless.contrib.lake.refresh import refresh
+
+            refresh(spark, opened, tell)
+        yield spark, opened
+
+
+def _line(row: dict[str, Any], parts: Sequence[str]) -> list[str]:
+    again = sum(row[name] for name in ("retried", "released", "timed_out", "lost"))
+    counted = [row["runs"], row["completed"] + row["advanced"], row["failed"], again]
+    times = [
+        _spelled(row[kind][name]) if kind in row else "-"
+        for kind in ("wait", "run")
+        for name in ("p50", "p95", "most")
+    ]
+    return [*(str(row[part]) for part in parts), *(f"{number:,}" for number in counted), *times]
+
+
+def _spelled(seconds: float) -> str:
+    for width, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"), (0.001, "ms")):
+        if seconds >= width:
+            return f"{seconds / width:.3g} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def _print_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    lines = [[plain(text) for text in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+    for line in (heads, *lines):
+        cells = [
+            text.ljust(width) if _is_text(column, lines) else text.rjust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _is_text(column: int, lines: Sequence[Sequence[str]]) -> bool:
+    return any(
+        line[column] and not line[column][0].isdigit() and line[column] != "-" for line in lines
+    )

@@ -1,0 +1,63 @@
+"""`aioqless outbox`: from a database to Redis."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aioqless import log
+from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
+from aioqless.cli.signal_handlers import stop_when_told
+from aioqless.client import Client
+from aioqless.errors import AioqlessError, require_extra
+
+
+@app.command()
+def outbox(
+    database: Annotated[
+        str,
+        typer.Argument(
+            help="SQLAlchemy's URL with an async driver, such as postgresql+asyncpg://…"
+        ),
+    ],
+    table: Annotated[str, typer.Option(help="The outbox' table.")] = "aioqless_outbox",
+    poll: Poll = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Put what is there, and end.")] = False,
+    log_level: LogLevel = "info",
+    log_json: LogJson = None,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Put the jobs that transactions of SQLAlchemy left in an outbox, until SIGTERM or SIGINT."""
+    log.write_to(level=log_level, as_json=log_json)
+    with require_extra("sqlalchemy"):
+        from sqlalchemy.exc import SQLAlchemyError
+        from sqlalchemy.ext.asyncio import create_async_engine
+
+        from aioqless.contrib.outbox import Outbox, Relay
+    try:
+        engine = create_async_engine(database)
+    except (SQLAlchemyError, ImportError) as wrong:
+        raise AioqlessError(f"this database can't be used: {wrong}") from None
+
+    async def act(client: Client) -> None:
+        relay = Relay(Outbox(table=table), engine, client, poll=poll)
+        try:
+            if once:
+                await relay.once()
+                return
+            stop_when_told(relay.stop)
+            log.log.info(
+                "outbox.started",
+                database=engine.url.render_as_string(),
+                table=table,
+                **client.where,
+            )
+            await relay.run()
+        except SQLAlchemyError as wrong:
+            raise AioqlessError(f"the database refused: {wrong}") from None
+        finally:
+            await engine.dispose()
+
+    run(url, namespace, act)

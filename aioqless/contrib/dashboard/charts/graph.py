@@ -1,0 +1,88 @@
+"""Dependencies as a picture: what a job waits for at its left, what waits for it at its right. Each
+is a link, so one can walk on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from aioqless.validation import plain
+
+COLUMN, ROW, BOX, TALL, EDGE = 250, 58, 200, 44, 8
+NAME, SMALL = 20, 24  # characters that fit into a box, however wide the browser's letters are
+
+
+@dataclass(frozen=True)
+class Node:
+    """A job in the picture: which column it stands in, 0 for the one that the picture is about,
+    negative for what it waits for."""
+
+    jid: str
+    klass: str
+    state: str
+    column: int
+
+
+def graph(
+    nodes: Sequence[Node],
+    edges: Sequence[tuple[str, str]],
+    link: Callable[..., str],
+    more: Mapping[int, int],
+) -> Markup:
+    """Nodes in columns, and an arrow from each job to what waits for it. `more` is how many of a
+    column aren't shown."""
+    columns = sorted({node.column for node in nodes})
+    tall = max(
+        sum(node.column == column for node in nodes) + (column in more) for column in columns
+    )
+    height, places, drawn = tall * ROW + EDGE, {}, Markup("")
+    for column in columns:
+        there = [node for node in nodes if node.column == column]
+        top = (height - (len(there) + (column in more)) * ROW) / 2 + EDGE
+        x = (column - columns[0]) * COLUMN + 2
+        for at, node in enumerate(there):
+            places[node.jid] = (x, top + at * ROW)
+            drawn += _box(node, x, top + at * ROW, link)
+        if column in more:
+            drawn += Markup('<text class="faint" x="{:.0f}" y="{:.0f}">and {} more</text>').format(
+                x + 12, top + len(there) * ROW + 22, more[column]
+            )
+    arrows = Markup("").join(
+        _arrow(places[a], places[b]) for a, b in edges if a in places and b in places
+    )
+    width = (columns[-1] - columns[0]) * COLUMN + BOX + 4
+    return Markup(
+        '<svg class="graph" width="{w}" height="{h}" viewBox="0 0 {w} {h}" role="group" '
+        'aria-label="What this job waits for, and what waits for it">'
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 8 4 0 8z"/></marker></defs>'
+        "{arrows}{boxes}</svg>"
+    ).format(w=width, h=round(height), arrows=arrows, boxes=drawn)
+
+
+def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
+    klass = node.klass.rpartition(".")[2] or node.klass
+    return Markup(
+        '<a href="{href}"{here} aria-label="{klass}, {state}, job {jid}">'
+        '<rect class="box {state}{mine}" x="{x:.0f}" y="{y:.0f}" width="{w}" height="{h}" rx="8"/>'
+        '<text x="{tx:.0f}" y="{t1:.0f}">{name}</text>'
+        '<text class="faint" x="{tx:.0f}" y="{t2:.0f}">{state} · {short}</text></a>'
+    ).format(
+        href=link("/job", jid=node.jid), here=Markup(' aria-current="true"') if node.column == 0 else "", klass=plain(node.klass),
+        state=node.state, jid=plain(node.jid), mine=" self" if node.column == 0 else "", x=x, y=y, w=BOX, h=TALL, tx=x + 12, t1=y + 18,
+        t2=y + 34, name=_cut(plain(klass), NAME), short=_cut(plain(node.jid), SMALL - len(f"{node.state} · ")),
+    )  # fmt: skip
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _arrow(start: tuple[float, float], end: tuple[float, float]) -> Markup:
+    x1, y1, x2, y2 = start[0] + BOX, start[1] + TALL / 2, end[0] - 2, end[1] + TALL / 2
+    bend = (x1 + x2) / 2
+    return Markup(
+        '<path class="arrow" d="M{0:.0f} {1:.0f}C{4:.0f} {1:.0f} {4:.0f} {3:.0f} {2:.0f} {3:.0f}" marker-end="url(#head)"/>'
+    ).format(x1, y1, x2, y2, bend)

@@ -1,0 +1,233 @@
+"""Live updates: renders the pages that are open and sends each to the browsers that show it.
+
+A page that several readers have open is rendered once for all of them. Readers take turns, whatever
+the number of pages that each has open. All of it reads Redis over a throttled connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from aioqless.contrib.dashboard.page_request import Asked
+from aioqless.contrib.dashboard.page_state import Board
+from aioqless.contrib.dashboard.rate_limited import ThrottledConnection
+from aioqless.contrib.dashboard.rendering import Rendering
+from aioqless.log import log
+from aioqless.redis.connection import AWAY
+from aioqless.waiting import cancel_and_wait
+
+INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
+SAMPLED = 5.0  # seconds between samples of all queues, for the rates of the last minutes
+CONFIRMED = (
+    2.0  # seconds after which an unchanged page is confirmed to the browser; page.js waits for 5
+)
+# seconds for which a reader that left keeps its place in the order of turns: reconnecting is no way
+# to the front
+REMEMBERED = 10.0
+KEEP_ALIVE = (
+    15.0  # seconds of silence after which a comment shows proxies that the connection is in use
+)
+LASTS = 300.0  # seconds after which a browser reconnects, so that its rights are checked again
+RECONNECT = 1500  # milliseconds
+RETRY_REFUSED = 30_000  # milliseconds
+MAX_STREAMS = 1000
+MAX_STREAMS_PER_READER = 25
+
+
+@dataclass(eq=False)
+class Reader:
+    """One user, or one browser where there are no users: its open streams, and when a page of it
+    was rendered last."""
+
+    streams: int = 0
+    served: float = -1e9
+
+
+@dataclass(eq=False)
+class Follower:
+    """One browser that shows a page."""
+
+    reader: Reader
+    rendered: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False)
+class Topic:
+    """One page as a reader with these rights sees it."""
+
+    asked: Asked
+    html: str = ""
+    rendered: float = -1e9
+    followers: set[Follower] = field(default_factory=set)
+
+    @property
+    def turn(self) -> tuple[float, float]:
+        """What is rendered first: the reader who has waited longest, then the page that has."""
+        return min(each.reader.served for each in self.followers), self.rendered
+
+
+class Live:
+    """Owns the topics, the readers, and the task that renders topics one after the other while any
+    is open."""
+
+    def __init__(self, board: Board, rendering: Rendering) -> None:
+        self._board = board
+        self._rendering = rendering
+        self._client = board.client
+        self._topics: dict[tuple[object, ...], Topic] = {}
+        self._readers: dict[str, Reader] = {}
+        self._added = asyncio.Event()
+        self._rendering_task: asyncio.Task[None] | None = None
+
+    @property
+    def streams(self) -> int:
+        """The number of browsers with a live page."""
+        return sum(reader.streams for reader in self._readers.values())
+
+    async def follow(self, asked: Asked, reader_name: str) -> AsyncGenerator[str, None]:
+        """Yield the page's contents now and after each change, as server-sent events, for some
+        minutes.
+
+        A reader with too many live pages gets one event, `refused`, with the reason.
+        """
+        reader = self._reader(reader_name)
+        if refusal := self._refusal(reader):
+            yield f"retry: {RETRY_REFUSED}\nevent: refused\ndata: {json.dumps(refusal)}\n\n"
+            return
+        key = (
+            asked.root,
+            asked.path,
+            *sorted(asked.query.items()),
+            asked.who.role,
+            asked.sees_data,
+        )
+        topic, follower = self._topics.setdefault(key, Topic(asked)), Follower(reader)
+        reader.streams += 1
+        topic.followers.add(follower)
+        if (
+            asyncio.get_running_loop().time() - topic.rendered < INTERVAL
+        ):  # else what the browser has is newer
+            follower.rendered.set()
+        self._start()
+        try:
+            yield f"retry: {RECONNECT}\n\n"
+            async for event in _events(topic, follower):
+                yield event
+        finally:
+            reader.streams -= 1
+            topic.followers.discard(follower)
+            if not topic.followers and self._topics.get(key) is topic:
+                del self._topics[key]
+
+    async def aclose(self) -> None:
+        """Stop rendering."""
+        if self._rendering_task:
+            await cancel_and_wait(self._rendering_task)
+
+    def _reader(self, name: str) -> Reader:
+        if name not in self._readers:
+            past = asyncio.get_running_loop().time() - REMEMBERED
+            self._readers = {
+                each: reader
+                for each, reader in self._readers.items()
+                if reader.streams or reader.served > past
+            }
+        return self._readers.setdefault(name, Reader())
+
+    def _refusal(self, reader: Reader) -> str:
+        if reader.streams >= MAX_STREAMS_PER_READER:
+            return f"you have {reader.streams} live pages open, the most for one reader"
+        if self.streams >= MAX_STREAMS:
+            return f"{MAX_STREAMS:,} live pages are open, the most for this dashboard"
+        return ""
+
+    def _start(self) -> None:
+        self._added.set()
+        if self._rendering_task is None:
+            self._client = self._board.client.over(
+                ThrottledConnection(self._board.client.scripts.connection)
+            )
+            self._rendering_task = asyncio.create_task(self._run(), name="aioqless pages")
+
+    async def _run(self) -> None:
+        try:
+            while self._topics:
+                if topic := await self._next():
+                    html = await self._render(topic)
+                    topic.rendered = asyncio.get_running_loop().time()
+                    topic.html = topic.html if html == topic.html else html
+                    for follower in topic.followers:
+                        follower.reader.served = topic.rendered
+                        follower.rendered.set()
+        finally:
+            self._rendering_task = None
+
+    async def _next(self) -> Topic | None:
+        """The topic to render now; None after waiting for one."""
+        latest = asyncio.get_running_loop().time() - INTERVAL
+        due = [topic for topic in self._topics.values() if topic.rendered <= latest]
+        if due:
+            await asyncio.sleep(0)  # for requests, whatever rendering costs
+            return min(
+                (topic for topic in due if topic.followers),
+                key=lambda topic: topic.turn,
+                default=None,
+            )
+        self._added.clear()
+        try:
+            async with asyncio.timeout(
+                min(topic.rendered for topic in self._topics.values()) - latest
+            ):
+                await self._added.wait()
+        except TimeoutError:
+            pass
+        return None
+
+    async def _render(self, topic: Topic) -> str:
+        try:
+            await self._board.sampler.fresh(self._client, within=SAMPLED)
+            return await self._rendering.contents(replace(topic.asked, client=self._client))
+        except AWAY as away:
+            return self._rendering.away(topic.asked, away)
+        except Exception as error:  # of one page, which must not stop the others
+            log.error("web.broken", path=topic.asked.path, error=repr(error), exc_info=True)
+            return self._rendering.away(topic.asked, error)
+
+
+async def _events(topic: Topic, follower: Follower) -> AsyncGenerator[str, None]:
+    loop = asyncio.get_running_loop()
+    until, told, shown = loop.time() + LASTS, -1e9, ""
+    while (left := until - loop.time()) > 0:
+        try:
+            async with asyncio.timeout(min(KEEP_ALIVE, left)):
+                await follower.rendered.wait()
+        except TimeoutError:
+            yield ": keep-alive\n\n"
+            continue
+        follower.rendered.clear()
+        if topic.html is not shown:
+            shown = topic.html
+            yield f"data: {json.dumps(shown)}\n\n"
+        elif loop.time() - told >= CONFIRMED:
+            yield "event: checked\ndata\n\n"
+        else:
+            continue
+        told = loop.time()
+
+
+class Stream(StreamingResponse):
+    """Server-sent events. A server that shuts down cancels them; they end as complete responses,
+    and browsers reconnect."""
+
+    media_type = "text/event-stream"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except asyncio.CancelledError:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,123 @@
+"""A Spark session: on what Java it runs, how it is set up, and what is said when it fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from aioqless.contrib.lake.ship_package import ship
+from aioqless.contrib.lake.spark_env import prepared
+from aioqless.errors import AioqlessError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRACE = (
+    "AIOQLESS_JAVA_LOG"  # error, warn, info: what Java says on stderr, which is nothing by default
+)
+
+# Timestamps mean the same on every machine, and filters reach Redis: without these the source can't
+# keep what it promises.
+NEEDED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+USUAL = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pyspark.binaryAsBytes": "true",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # or it asks Java five times for each column that is named, where that was
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def session(
+    name: str = "aioqless", *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The Spark session of this process, or a new one that can use the source `aioqless`.
+
+    `master` is `local[*]` unless given; under spark-submit, and for a session that runs already, it
+    is theirs. `conf` goes before every default. Raises AioqlessError that says what to install when
+    Java is missing."""
+    from pyspark.sql import SparkSession
+
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    running = SparkSession.getActiveSession()
+    if running is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.appName(name)
+        if not submitted or master:
+            builder = builder.master(master or "local[*]")
+        usual = {**USUAL, **({} if submitted else _at_home(master))}
+        for key, value in {**usual, **NEEDED, **(conf or {})}.items():
+            builder = builder.config(key, value)
+        with plainly(), nullcontext() if submitted else prepared(here=_is_here(master)):
+            running = builder.getOrCreate()
+            ship(running)
+    else:
+        for key, value in {**NEEDED, **(conf or {})}.items():
+            running.conf.set(key, value)
+    from aioqless.contrib.lake.source import register
+
+    register(running)
+    return running
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Errors of Spark as AioqlessError with what went wrong, in one line; with AIOQLESS_JAVA_LOG in
+    the environment, as they are."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if os.environ.get(TRACE):
+            raise
+        raise AioqlessError(told(str(error))) from None
+
+
+def told(trace: str) -> str:
+    """What went wrong, out of a trace of Spark's: the innermost error of Python's, else what Spark
+    has a code for, else its head."""
+    lines = [line.strip() for line in trace.splitlines() if line.strip()]
+    named = [
+        line
+        for line in lines
+        if re.match(
+            r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:Error|Full|Exception|Job|Data|Argument)?: |[A-Z]\w*Error: ",
+            line,
+        )
+    ]
+    python = [line for line in named if not re.match(r"(?:java|org|scala|py4j)\.", line)]
+    coded = re.findall(
+        r"\[[A-Z_]+(?:\.[A-Z_]+)*\] (.*?)(?: SQLSTATE: \w+|$)", "\n".join(lines[1:]), re.MULTILINE
+    )
+    head = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or (
+        lines[0] if lines else "Spark failed and doesn't say why"
+    )
+    found = python[-1] if python else head
+    found = re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): ", "", found)
+    return f"{found} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
+
+
+def _at_home(master: str | None) -> dict[str, str]:
+    """What suits a session on this machine alone: nothing listens beyond it, and a shuffle is as
+    wide as the machine."""
+    wide = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
+    return {**LOCAL, **wide} if _is_here(master) else wide
+
+
+def _is_here(master: str | None) -> bool:
+    return (master or "local").startswith("local")

@@ -1,0 +1,30 @@
+"""What executors on other machines need of us: this very package. What that needs has to be
+installed there."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGE = Path(__file__).resolve().parents[1]
+LEFT_AT_HOME = {"__pycache__", "web"}
+
+
+def ship(spark: SparkSession) -> Path | None:
+    """Send the package to a session's executors, unless they run where it is. Returns the archive
+    that was sent."""
+    if (spark.sparkContext.master or "").partition("[")[0] == "local":
+        return None
+    archive = Path(tempfile.mkdtemp(prefix="aioqless-")) / "aioqless.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in sorted(PACKAGE.rglob("*")):
+            within = path.relative_to(PACKAGE.parent)
+            if path.is_file() and not LEFT_AT_HOME & set(within.parts):
+                file.write(path, within)
+    spark.sparkContext.addPyFile(str(archive))
+    return archive

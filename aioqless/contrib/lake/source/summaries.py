@@ -1,0 +1,168 @@
+"""What there is beside jobs, in one task each: queues, workers, failures, stats, recurring."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from aioqless.client import Client
+from aioqless.contrib.lake.source.async_bridge import drawn
+from aioqless.contrib.lake.source.options import Options
+from aioqless.store import Keys
+from aioqless.store.invocation import as_text
+
+OPTIONS = ("days",)
+PAGE = 500
+TIME = pa.timestamp("us", tz="UTC")
+TEXTS = pa.list_(pa.field("element", pa.string()))
+WHOLES = pa.list_(pa.field("element", pa.int64()))
+SPENT = pa.struct(
+    {
+        "count": pa.int64(),
+        "mean": pa.float64(),
+        "std": pa.float64(),
+        "variance": pa.float64(),
+        "histogram": WHOLES,
+    }
+)
+COUNTS = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
+
+Row: TypeAlias = dict[str, Any]
+
+
+async def queues(client: Client, days: int) -> AsyncIterator[Row]:
+    offset = 0
+    while page := await client.queues(offset=offset, count=PAGE):
+        for counts in page:
+            yield counts
+        offset += len(page)
+
+
+async def workers(client: Client, days: int) -> AsyncIterator[Row]:
+    keys, execute_many = Keys(client.namespace), client.scripts.connection.execute_many
+    now = await client.scripts.now()
+    flat = await client.scripts.connection.execute("ZRANGE", keys("workers"), 0, -1, "WITHSCORES")
+    for start in range(0, len(flat), 2 * PAGE):
+        names, seen = flat[start : start + 2 * PAGE : 2], flat[start + 1 : start + 2 * PAGE : 2]
+        counted = await execute_many(
+            [
+                ("ZCOUNT", keys("worker_jobs", name), *bounds)
+                for name in names
+                for bounds in ((f"({now!r}", "+inf"), ("-inf", now))
+            ]
+        )
+        for name, when, jobs, stalled in zip(names, seen, counted[::2], counted[1::2], strict=True):
+            yield {
+                "name": as_text(name),
+                "seen": _micros(float(when)),
+                "jobs": jobs,
+                "stalled": stalled,
+            }
+
+
+async def failures(client: Client, days: int) -> AsyncIterator[Row]:
+    keys, execute_many = Keys(client.namespace), client.scripts.connection.execute_many
+    groups = sorted(await client.scripts.connection.execute("SMEMBERS", keys("failures")))
+    for start in range(0, len(groups), PAGE):
+        names = groups[start : start + PAGE]
+        told = await execute_many(
+            [
+                (word, keys("group", name), *at)
+                for name in names
+                for word, at in (("LLEN", ()), ("LINDEX", (0,)))
+            ]
+        )
+        for name, jobs, latest in zip(names, told[::2], told[1::2], strict=True):
+            if jobs:
+                yield {"group": as_text(name), "jobs": jobs, "latest": as_text(latest)}
+
+
+async def stats(client: Client, days: int) -> AsyncIterator[Row]:
+    """Of each known queue, each of the last days on which something happened."""
+    today = datetime.fromtimestamp(await client.scripts.now(), UTC).date()
+    async for queue in queues(client, days):
+        for back in range(days):
+            day = today - timedelta(days=back)
+            told = await client.queue(queue["name"]).stats(_midnight(day))
+            if (
+                told["wait"]["count"]
+                or told["run"]["count"]
+                or told["failures"]
+                or told["retries"]
+                or told["failed"]
+            ):
+                spent = {
+                    kind: {**told[kind], "histogram": list(map(int, told[kind]["histogram"]))}
+                    for kind in ("wait", "run")
+                }
+                yield {"queue": queue["name"], "day": day, **told, **spent}
+
+
+async def recurring(client: Client, days: int) -> AsyncIterator[Row]:
+    async for job in client.recurring():
+        row = {
+            name: getattr(job, name)
+            for name in SCHEMAS["recurring"].names
+            if name not in ("next", "paused", "declared", "data")
+        }
+        moments = {
+            name: None if (when := getattr(job, name)) is None else _micros(when)
+            for name in ("next", "declared")
+        }
+        yield {**row, **moments, "paused": bool(job.paused), "data": job.raw_data}
+
+
+SCHEMAS = {
+    "queues": pa.schema({"name": pa.string(), **dict.fromkeys(COUNTS, pa.int64()), "paused": pa.bool_()}),
+    "workers": pa.schema({"name": pa.string(), "seen": TIME, "jobs": pa.int64(), "stalled": pa.int64()}),
+    "failures": pa.schema({"group": pa.string(), "jobs": pa.int64(), "latest": pa.string()}),
+    "stats": pa.schema(
+        {
+            "queue": pa.string(), "day": pa.date32(), "failed": pa.int64(), "failures": pa.int64(), "retries": pa.int64(),
+            "lost_locks": pa.int64(), "explicit_retries": pa.int64(), "wait": SPENT, "run": SPENT,
+        }
+    ),
+    "recurring": pa.schema(
+        {
+            "jid": pa.string(), "klass": pa.string(), "queue": pa.string(), "data": pa.string(), "priority": pa.float64(), "tags": TEXTS,
+            "retries": pa.int64(), "interval": pa.float64(), "cron": pa.string(), "timezone": pa.string(), "count": pa.int64(),
+            "next": TIME, "backlog": pa.int64(), "coalesce": pa.bool_(), "paused": pa.bool_(), "declared": TIME,
+        }
+    ),
+}  # fmt: skip
+ROWS: dict[str, Callable[[Client, int], AsyncIterator[Row]]] = {
+    "queues": queues, "workers": workers, "failures": failures, "stats": stats, "recurring": recurring,
+}  # fmt: skip
+
+
+class SummaryReader(DataSourceReader):
+    """Reads one of these tables."""
+
+    def __init__(self, table: str, options: Options, schema: pa.Schema) -> None:
+        self._table = table
+        self._where = options.where()
+        self._schema = schema
+        self._days = options.whole("days", 7) or 0
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        rows = list(drawn(self._where, lambda client: ROWS[self._table](client, self._days)))
+        if rows:
+            yield pa.RecordBatch.from_pylist(
+                [{name: row.get(name) for name in self._schema.names} for row in rows],
+                schema=self._schema,
+            )
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def _midnight(day: date) -> float:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()

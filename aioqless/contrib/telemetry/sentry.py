@@ -1,0 +1,153 @@
+"""Reports exceptions that handlers raise to Sentry.
+
+Needs `aioqless[sentry]` and a call of `sentry_sdk.init(...)` in a module of yours. `Retry` and
+`Fail` are decisions of a handler and aren't reported. Events are sent without the job's data:
+without local variables of any frame, and with `[Filtered]` for each value of the data that has four
+characters or more where it occurs in messages, breadcrumbs, extra data or spans."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from aioqless import Fail, Job, Retry, around
+from aioqless.errors import AioqlessError, require_extra
+from aioqless.handlers import Call
+
+with require_extra("sentry"):
+    import sentry_sdk
+    from sentry_sdk.utils import current_stacktrace
+
+FILTERED = "[Filtered]"
+SHORTEST = 4  # characters: shorter values would be found in any text
+DEEPEST = 20
+TEXTS = (
+    "message",
+    "logentry",
+    "breadcrumbs",
+    "extra",
+    "spans",
+    "request",
+)  # parts of an event that may hold any value
+KEPT = (
+    "type",
+    "category",
+    "level",
+    "timestamp",
+    "start_timestamp",
+    "span_id",
+    "trace_id",
+    "parent_span_id",
+    "op",
+    "origin",
+    "status",
+)
+
+
+@around
+async def reported(job: Job[Any], call: Call) -> Any:
+    """Run the handler in its own isolation scope, named after the klass, and capture what it
+    raises."""
+    with sentry_sdk.isolation_scope() as scope:
+        scope.set_transaction_name(job.klass)
+        scope.set_tags({"aioqless.klass": job.klass, "aioqless.client.queue": job.queue})
+        scope.set_context(
+            "job",
+            {
+                "jid": job.jid,
+                "queue": job.queue,
+                "worker": job.worker,
+                "remaining": job.remaining,
+                "tags": job.tags,
+            },
+        )
+        scope.add_event_processor(_DataFilter(job))
+        try:
+            return await call()
+        except (Retry, Fail, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            sentry_sdk.capture_exception(error)
+            raise
+
+
+class _DataFilter:
+    """Removes a job's data from the events of its run. Drops an event that can't be filtered."""
+
+    def __init__(self, job: Job[Any]) -> None:
+        self._job = job
+
+    def __call__(self, event: Any, hint: Any) -> Any:
+        try:
+            values = _values_of(self._job)
+            for part in TEXTS:
+                if part in event:
+                    event[part] = _filtered(event[part], values)
+            if "exception" not in event and sentry_sdk.get_client().options.get(
+                "attach_stacktrace"
+            ):
+                # the SDK adds a stack with local variables after this, unless there is one
+                stack = current_stacktrace(include_local_variables=False)
+                event.setdefault(
+                    "threads",
+                    {"values": [{"stacktrace": stack, "crashed": False, "current": True}]},
+                )
+            for part in ("exception", "threads"):
+                for each in event.get(part, {}).get("values", ()):
+                    _filter_stack(each, values)
+        except Exception:  # the SDK would send an event whose filter failed
+            return None
+        return event
+
+
+def _filter_stack(each: dict[str, Any], values: list[str]) -> None:
+    if "value" in each:
+        each["value"] = _filtered(each["value"], values)
+    for stack in (each.get("stacktrace"), each.get("raw_stacktrace")):
+        for frame in (stack or {}).get("frames", ()):
+            frame.pop("vars", None)
+
+
+def _filtered(value: Any, values: list[str], depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        return FILTERED
+    if value is None or isinstance(value, (bool, datetime)):
+        return value
+    if isinstance(value, (int, float)):
+        return FILTERED if str(value) in values else value
+    if isinstance(value, Mapping):
+        return {
+            key: each if key in KEPT else _filtered(each, values, depth + 1)
+            for key, each in value.items()
+        }
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_filtered(each, values, depth + 1) for each in value]
+    text = value if isinstance(value, str) else repr(value)
+    for each in values:
+        text = text.replace(each, FILTERED)
+    return text
+
+
+def _values_of(job: Job[Any]) -> list[str]:
+    """The values of a job's data as texts, as they are and as JSON and `repr` show them, the
+    longest first."""
+    try:
+        left = [msgspec.json.decode(job.text)]
+    except (AioqlessError, msgspec.MsgspecError):
+        left = [job.raw_data]
+    found: set[str] = set()
+    while left:
+        value = left.pop()
+        if isinstance(value, (dict, list)):
+            left += value.values() if isinstance(value, dict) else value
+        elif (
+            value is not None
+            and not isinstance(value, bool)
+            and len(text := str(value)) >= SHORTEST
+        ):
+            found |= {text, repr(text)[1:-1], msgspec.json.encode(text).decode()[1:-1]}
+    return sorted(found, key=len, reverse=True)

@@ -1,0 +1,55 @@
+"""What modules declare, by kind."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import TypeAlias, TypeVar
+
+from aioqless.handlers.handler import Handler
+from aioqless.handlers.middleware import Around, Hook
+from aioqless.handlers.resources import Resource
+
+Declared: TypeAlias = Handler[...] | Resource | Around | Hook
+Source: TypeAlias = ModuleType | str | Declared | list["Source"] | tuple["Source", ...]
+Kind = TypeVar("Kind", bound=Declared)
+
+
+def declared(kind: type[Kind], sources: Iterable[Source]) -> list[Kind]:
+    """Collect what is of a kind, each once, in the order of the sources.
+
+    Args:
+        kind: Handler, Resource, Around or Hook.
+        sources: Modules or their dotted names, whose attributes count; what `@job`, `@resource`, `@around`, `@on` and `@on_lag` make;
+            and lists of these.
+
+    Raises:
+        TypeError: A source is something else.
+    """
+    found: list[Kind] = []
+    for source in sources:
+        found += [
+            value for value in _values(source) if isinstance(value, kind) and value not in found
+        ]
+    return found
+
+
+def _values(source: object) -> Iterator[object]:
+    match source:
+        case str():
+            yield from vars(importlib.import_module(source)).values()
+        case ModuleType():
+            yield from vars(source).values()
+        case list() | tuple():
+            for each in source:
+                yield from _values(each)
+        case Handler() | Resource() | Around() | Hook():
+            yield source
+        case _ if inspect.isroutine(source) or inspect.isclass(source):
+            raise TypeError(f"{source.__qualname__} is no handler: decorate it with @aioqless.job")
+        case _:
+            raise TypeError(
+                f"a worker takes modules, their names, handlers, and lists of these, not {source!r}"
+            )

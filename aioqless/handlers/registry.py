@@ -1,0 +1,71 @@
+"""The handlers of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+
+from aioqless.errors import DuplicateKlass, UnknownKlass
+from aioqless.handlers.discovery import Source, declared
+from aioqless.handlers.handler import Handler
+
+
+class Handlers:
+    """The handlers of a worker, by klass and alias."""
+
+    def __init__(self, handlers: Iterable[Handler] = ()) -> None:
+        self._by_klass: dict[str, Handler] = {}
+        for handler in handlers:
+            for klass in (handler.klass, *handler.aliases):
+                if self._by_klass.setdefault(klass, handler) is not handler:
+                    raise DuplicateKlass(
+                        f"{klass} is claimed by both {_place(self._by_klass[klass])} and {_place(handler)}"
+                    )
+
+    @classmethod
+    def collect(cls, *sources: Source) -> Handlers:
+        """Collect the handlers of a worker.
+
+        Args:
+            sources: Modules or their dotted names, handlers, and lists of these.
+
+        Raises:
+            DuplicateKlass: Two handlers claim a klass.
+            TypeError: A source is something else.
+            ValueError: There is no handler, with which every job would fail.
+        """
+        handlers = declared(Handler, sources)
+        if not handlers:
+            raise ValueError(
+                f"there is no handler in {_listed(sources)}: functions are made handlers by @aioqless.job"
+            )
+        return cls(handlers)
+
+    def get(self, klass: str) -> Handler | None:
+        """The handler of a klass; None when there is none."""
+        return self._by_klass.get(klass)
+
+    def find(self, klass: str) -> Handler:
+        """The handler of a klass. Raises UnknownKlass."""
+        handler = self._by_klass.get(klass)
+        if handler is None:
+            known = ", ".join(sorted(self._by_klass)) or "none"
+            raise UnknownKlass(f"no handler here claims {klass!r}; this worker knows {known}")
+        return handler
+
+    def __len__(self) -> int:
+        return len({id(handler) for handler in self._by_klass.values()})
+
+    def __iter__(self) -> Iterator[Handler]:
+        return iter({id(handler): handler for handler in self._by_klass.values()}.values())
+
+
+def _listed(sources: Iterable[Source]) -> str:
+    return (
+        ", ".join(each.__name__ if isinstance(each, ModuleType) else repr(each) for each in sources)
+        or "nothing"
+    )
+
+
+def _place(handler: Handler) -> str:
+    return f"{handler.fn.__module__}.{handler.fn.__qualname__}"

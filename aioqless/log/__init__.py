@@ -1,0 +1,218 @@
+"""Logs: the table of events, and how they are written.
+
+Events are the interface to operators and tests. Start and end of a job are `info`, what is periodic
+is `debug`. Every line within a run says its jid, klass and queue, every line of a worker its name;
+a job's data are never logged.
+
+    event                level    fields beside those
+    worker.started       info     queues concurrency handlers
+    worker.eviction_allowed warning policy
+    worker.eviction_unknown warning error
+    worker.recovered     info     jobs
+    worker.name_lost     error    why
+    worker.subscribed    info     worker queue
+    worker.unsubscribed  info     worker queue
+    worker.paused        info     worker running
+    worker.resumed       info     worker
+    worker.unanswered    debug    order error
+    worker.draining      info     worker running
+    worker.stopped       info
+    worker.crashed       error    error
+    worker.loop_blocked  warning  seconds where, and jid klass queue or running
+    worker.loop_free     info
+    worker.stuck         error    jids where, and jid klass queue or running
+    worker.heart_starved warning  seconds where, and jid klass queue or running
+    worker.worn          info     why
+    worker.orphaned      warning
+    worker.not_rolled    warning  why
+    worker.sandboxed     info     directory
+    worker.running       info     jid klass queue seconds stack
+    worker.told          info     running
+    worker.redis_lost    error    error
+    worker.redis_found   info     seconds
+    poller.popped        debug    jobs asked
+    job.came_late        warning  jid klass queue why
+    job.started          info
+    job.progress_lost    debug    jid error
+    job.completed        info     seconds
+    job.advanced         info     seconds to state
+    job.retried          info     seconds delay remaining
+    job.failed           warning  seconds group message exhausted
+    job.released         info     seconds delay why
+    job.settled          info     seconds error
+    job.left_running     warning  jid klass queue seconds stack
+    job.lock_lost        warning  seconds why
+    job.refused          error    seconds why
+    job.outcome_dropped  error    outcome why
+    hook.failed          error    hook end error
+    queue.late           warning  queue seconds
+    recurring.declared   info     recurring done
+    recurring.dropped    info     recurring
+    recurring.lost       warning  why
+    recurring.made       info     jid recurring late
+    recurring.held       warning  error
+    recurring.unreadable error    recurring why
+    intake.started       info     source url program data
+    intake.taken         info     source jobs
+    intake.refused       error    key jid why
+    intake.unreadable    error    source what error
+    intake.held          warning  source error
+    outbox.started       info     database table url program data
+    outbox.put           info     queue jobs
+    outbox.refused       error    row queue why
+    outbox.held          error    error
+    archive.cut          warning  after entries
+    archive.unread       warning  why
+    archive.went_back    warning  after
+    pipeline.put         info     jobs rejects
+    pipeline.put_failed  warning  put
+    finisher.flushed     debug    jobs calls
+    listener.failed      debug    error
+    redis.used           info     url program data
+    web.started          info     url users
+    web.acted            info     who act about outcome
+    web.refused          warning  why client path
+    web.token_created    warning  link why
+    web.logged_in        info     who client
+    web.login_refused    warning  who client why
+    web.logged_out       info     who client
+    web.untrailed        error    who act why
+    web.broken           error    path error exc_info
+    people.token_created warning  startup_token why
+    people.sign_in_refused warning client why
+    health.told          info     port
+    supervisor.started   info     processes
+    supervisor.draining  info     processes
+    supervisor.stopped   info     code
+    supervisor.changed   info     files
+    supervisor.rolling   info
+    supervisor.rolled    info
+    supervisor.roll_failed error  process code
+    process.started      info     process pid
+    process.ready        info     process seconds
+    process.ended        info     process code seconds
+    process.replaced     info     process seconds
+    process.not_started  error    error pause
+    process.killed       error    process seconds
+    process.died         error    process code seconds pause
+    process.refused      error    process code
+    process.exit_forced  warning  code threads
+    log.lines_dropped    warning  lines error
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+from structlog.contextvars import bind_contextvars as bind
+from structlog.contextvars import bound_contextvars as bound
+
+from aioqless.log import output
+
+__all__ = ["bind", "bound", "log", "write_to"]
+
+written: dict[str, Any] | None = (
+    None  # what `write_to` was told, for processes that are to write likewise
+)
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Log:
+    """Passes events to structlog, as its host or `write_to` configured it. Never raises: a line
+    that can't be rendered or written is dropped, and the number of such lines is logged when one
+    can be written again."""
+
+    def __init__(self) -> None:
+        self._lines: Any = structlog.get_logger("aioqless")
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """Log what is periodic."""
+        self._write("debug", event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Log what happens to jobs and workers."""
+        self._write("info", event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Log what an operator may want to change."""
+        self._write("warning", event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Log what is wrong."""
+        self._write("error", event, fields)
+
+    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+        before = output.dropped.lines
+        try:
+            getattr(self._lines, level)(event, **fields)
+        except (
+            Exception
+        ) as error:  # whatever a host's processors, a value's own methods or a closed stream raise
+            output.dropped.add(1, str(getattr(error, "strerror", None) or type(error).__name__))
+        if before and before == output.dropped.lines and event != "log.lines_dropped":
+            self._tell_of_dropped()
+
+    def _tell_of_dropped(self) -> None:
+        lines, error = output.dropped.take()
+        log.warning("log.lines_dropped", lines=lines, error=error)
+        if output.dropped.lines:  # it can't be written either, and is no event of the worker's
+            output.dropped.lines += lines - 1
+
+
+log = Log()
+
+
+def write_to(
+    stream: object = None,
+    *,
+    level: str = "info",
+    as_json: bool | None = None,
+    process: int | None = None,
+) -> None:
+    """Write events to a stream: for people on a terminal, as JSON when piped or asked. Lines of one
+    of several processes say which.
+
+    Without a stream they go to standard error, and from then on writing to standard output and
+    error never raises. For command lines; a host that embeds a worker configures structlog itself.
+    """
+    if level not in LEVELS:
+        raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
+    global written
+    written = {"level": level, "as_json": as_json, "process": process}
+    if stream is None:
+        output.protect()
+        stream = sys.stderr
+    terminal = bool(getattr(stream, "isatty", lambda: False)())
+    people = terminal if as_json is None else not as_json
+    console = (
+        structlog.dev.ConsoleRenderer(pad_event_to=20)
+        if terminal
+        else structlog.dev.ConsoleRenderer(pad_event_to=20, colors=False)
+    )
+    shape: list[structlog.typing.Processor] = (
+        [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), console]
+        if people
+        else [
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ]
+    )
+    whose: list[structlog.typing.Processor] = (
+        [] if process is None else [lambda _, __, event: {"process": process, **event}]
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            *whose,
+            structlog.processors.add_log_level,
+            *shape,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]  # a line at once: several processes write
+        cache_logger_on_first_use=True,
+    )

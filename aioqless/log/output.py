@@ -1,0 +1,151 @@
+"""Standard output and error of a process that serves: writing to them never raises, and never
+blocks for long.
+
+The reader of a pipe may go away or stall, a disk may be full, a descriptor may be closed. What
+can't be written is dropped and counted."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import stat
+import sys
+import time
+from dataclasses import dataclass
+from typing import TextIO
+
+STALLED = 1.0  # seconds to wait for a reader; then nothing more is waited for until it reads again
+ALL_AT_ONCE = 1 << 30
+PORTION = getattr(
+    select, "PIPE_BUF", ALL_AT_ONCE
+)  # bytes that don't block where there is room at all
+
+
+@dataclass(eq=False)
+class Dropped:
+    """How many lines were dropped since that was last logged, and why the latest was."""
+
+    lines: int = 0
+    error: str = ""
+
+    def add(self, lines: int, error: str) -> None:
+        self.lines += lines
+        self.error = error
+
+    def take(self) -> tuple[int, str]:
+        """Return both, and count from 0 again."""
+        taken, self.lines = (self.lines, self.error), 0
+        return taken
+
+
+dropped = Dropped()
+
+
+class Output(io.RawIOBase):
+    """Writes to a duplicate of a descriptor: a handler that closes the original can't turn log
+    lines into bytes for a socket that was given its number."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._given = descriptor
+        kind = os.fstat(descriptor).st_mode
+        reopened = _nonblocking(descriptor) if stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) else None
+        self._own = os.dup(descriptor) if reopened is None else reopened
+        self._portion = PORTION if reopened is None else ALL_AT_ONCE
+        self._may_block = hasattr(select, "poll") and not (stat.S_ISREG(kind) or stat.S_ISBLK(kind))
+        self._stalled = False
+        self._torn = False  # the latest line was cut off
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._given
+
+    def isatty(self) -> bool:
+        return os.isatty(self._own)
+
+    def write(self, data: object, /) -> int:
+        """Write all of it, or drop what can't be written; returns the length in any case."""
+        content = bytes(data)  # type: ignore[call-overload]
+        left = memoryview(b"\n" + content if self._torn else content)
+        given, until = len(left), time.monotonic() + STALLED
+        try:
+            while left:
+                left = left[self._written(left, until) :]
+            self._torn = False
+        except OSError as error:
+            self._torn = self._torn or 0 < len(left) < given
+            dropped.add(max(1, bytes(left).count(b"\n")), error.strerror or str(error))
+        return len(content)
+
+    def _written(self, content: memoryview, until: float) -> int:
+        """How many bytes the descriptor took. Raises OSError."""
+        if not self._may_block:
+            return os.write(self._own, content)
+        poll = select.poll()
+        poll.register(self._own, select.POLLOUT)
+        if not poll.poll(0 if self._stalled else max(0.0, until - time.monotonic()) * 1000):
+            self._stalled = True
+            raise TimeoutError(0, f"the reader has not read for {STALLED:g} s")
+        self._stalled = False
+        try:
+            return os.write(self._own, content[: self._portion])
+        except BlockingIOError:  # another process took the room meanwhile
+            return 0
+
+
+def _nonblocking(descriptor: int) -> int | None:
+    """The same pipe or terminal opened again so that only writes by this descriptor don't block;
+    None where that can't be had."""
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(f"/proc/self/fd/{descriptor}", flags)
+    except (OSError, AttributeError):
+        return None
+
+
+def protect() -> None:
+    """Replace sys.stdout and sys.stderr, where they have descriptors, with streams that write by
+    lines through an `Output`."""
+    sys.stdout, sys.stderr = _protected(sys.stdout), _protected(sys.stderr)
+
+
+def _protected(stream: TextIO) -> TextIO:
+    try:
+        descriptor = stream.fileno()
+        stream.flush()
+    except (AttributeError, OSError, ValueError):
+        return stream
+    if isinstance(getattr(getattr(stream, "buffer", None), "raw", None), Output):
+        return stream
+    buffer = io.BufferedWriter(Output(descriptor))
+    return io.TextIOWrapper(
+        buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=True
+    )
+
+
+def discard_output() -> None:
+    """Write what is left of standard output nowhere: the interpreter would try again at exit, and
+    change the exit code."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def open_closed_descriptors() -> None:
+    """Give a process that was started without standard descriptors ones that take and give nothing.
+    Otherwise the next socket would be given such a number, and what anything prints would be
+    written to it."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            os.set_inheritable(descriptor, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115

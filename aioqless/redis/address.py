@@ -1,0 +1,246 @@
+"""A URL of Redis, read: one server, the sentinels that know which server it is now, or some nodes
+of a Cluster."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from redis.asyncio.connection import parse_url
+from redis.credentials import CredentialProvider
+
+from aioqless import validation
+
+SCHEMES = (
+    "redis://",
+    "rediss://",
+    "unix://",
+    "redis+sentinel://",
+    "rediss+sentinel://",
+    "redis+cluster://",
+    "rediss+cluster://",
+)
+PORT = 6379
+SENTINEL_PORT = 26379
+
+_FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
+_LOGIN = ("username", "password")
+_TIMES = ("socket_timeout", "socket_connect_timeout")
+_KNOWN = {
+    *(*_LOGIN, "db", "client_name", "sentinel_username", "sentinel_password"),
+    *(*_TIMES, "socket_keepalive", "protocol"),
+    *(
+        *_FILES,
+        "ssl_password",
+        "ssl_check_hostname",
+        "ssl_cert_reqs",
+        "ssl_ciphers",
+        "ssl_min_version",
+    ),
+}
+_REFUSED = {
+    "max_connections": "a client has one connection for all calls and one for each subscription",
+    "timeout": "socket_timeout is how many seconds a call may take",
+    "retry_on_timeout": "a call that gets no answer is always sent again, within socket_timeout",
+    "health_check_interval": "socket_timeout bounds each call, and a silent subscription is asked every 10 s",
+}
+_ONLY_WITH = {
+    "ssl_": "rediss",
+    "sentinel_": "sentinel",
+    "socket_keepalive": "redis",
+}  # what the scheme must have in it
+
+Endpoint: TypeAlias = str | tuple[str, int]  # a socket's path, or a host and its port
+Kind: TypeAlias = Literal["server", "sentinel", "cluster"]
+
+
+@dataclass(frozen=True, repr=False)
+class Address:
+    """The parts of a URL, and the credential provider that comes with it. `options` are those of
+    redis-py's connections."""
+
+    url: str
+    kind: Kind
+    endpoints: tuple[Endpoint, ...]
+    options: dict[str, Any]
+    tls: ssl.SSLContext | None
+    service: str = ""  # what sentinels call the server
+    credentials: CredentialProvider | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, url: str, credentials: CredentialProvider | None = None) -> Address:
+        """Raises ValueError for a URL that can't be, naming what is wrong with it but no
+        password."""
+        parts = urlsplit(url)
+        scheme, _, behind = parts.scheme.partition("+")
+        if f"{parts.scheme}://" not in SCHEMES:
+            raise ValueError(f"the URL of Redis must begin with {', '.join(SCHEMES)}")
+        if scheme == "unix" and not parts.path:
+            raise ValueError("the URL of a socket must name it: unix:///run/redis/redis.sock")
+        _check_query(parts)
+        kind = cast(Kind, behind or "server")
+        path, service = parts.path.strip("/"), ""
+        if kind == "sentinel":
+            service, _, path = path.partition("/")
+            if not service:
+                raise ValueError(
+                    "a URL of sentinels must name the service behind the hosts: redis+sentinel://host1,host2/mymaster"
+                )
+        if kind == "cluster" and path:
+            raise ValueError(f"a Redis Cluster has no databases: take {path!r} out of its URL")
+        _check_database(path, parts)
+        said = [
+            dict(parse_url(each))
+            for each in (_each_alone(parts, scheme, path) if behind else [url])
+        ]
+        port = SENTINEL_PORT if kind == "sentinel" else PORT
+        endpoints = tuple(
+            cast(
+                Endpoint,
+                each.get("path") or (each.get("host", "localhost"), each.get("port", port)),
+            )
+            for each in said
+        )
+        options = {
+            name: value
+            for name, value in said[0].items()
+            if name not in ("host", "port", "path", "connection_class")
+        }
+        _check_options(options, credentials)
+        return cls(
+            url,
+            kind,
+            endpoints,
+            options,
+            _tls(options) if scheme == "rediss" else None,
+            unquote(service),
+            credentials,
+        )
+
+    @property
+    def login(self) -> dict[str, Any]:
+        """Arguments of a redis-py connection that say who logs in to the server."""
+        said: dict[str, Any] = {name: self.options[name] for name in _LOGIN if name in self.options}
+        return said if self.credentials is None else {"credential_provider": self.credentials}
+
+    @property
+    def sentinel_login(self) -> dict[str, Any]:
+        """The same for its sentinels."""
+        return {
+            name: self.options[f"sentinel_{name}"]
+            for name in _LOGIN
+            if f"sentinel_{name}" in self.options
+        }
+
+    @property
+    def connect_timeout(self) -> float | None:
+        """The seconds that a URL gives to connecting, greeting included."""
+        return self.options.get("socket_connect_timeout")
+
+    def __str__(self) -> str:
+        return shown(self.url)
+
+    def __repr__(self) -> str:
+        return f"<Address {self}>"
+
+
+def shown(url: str) -> str:
+    """A URL without its passwords."""
+    base, _, query = url.partition("?")
+    scheme, colon, rest = base.partition("://")
+    who, at, where = rest.rpartition("@")
+    if at and ":" in who:
+        base = f"{scheme}{colon}{who.partition(':')[0]}:***@{where}"
+    kept = "&".join(
+        f"{each.partition('=')[0]}=***" if "password" in each else each for each in query.split("&")
+    )
+    return f"{base}?{kept}" if query else base
+
+
+def _each_alone(parts: SplitResult, scheme: str, path: str) -> list[str]:
+    """For each host of several a URL as if it were the only one."""
+    who, at, hosts = parts.netloc.rpartition("@")
+    return [f"{scheme}://{who}{at}{host}/{path}?{parts.query}" for host in hosts.split(",")]
+
+
+def _check_query(parts: SplitResult) -> None:
+    for name, values in parse_qs(parts.query, keep_blank_values=True).items():
+        if name in _REFUSED:
+            raise ValueError(
+                f"the URL of Redis has the option {name!r}, which does nothing here: {_REFUSED[name]}. Take it out"
+            )
+        if name not in _KNOWN:
+            raise ValueError(
+                f"the URL of Redis has the option {name!r}, which is none of {', '.join(sorted(_KNOWN))}"
+            )
+        if len(values) > 1 or not values[0]:
+            raise ValueError(
+                f"the URL of Redis must give the option {name!r} one value, not {len(values) if values[0] else 'none'}"
+            )
+        for begins, wanted in _ONLY_WITH.items():
+            if name.startswith(begins) and wanted not in parts.scheme:
+                raise ValueError(
+                    f"the URL of Redis has the option {name!r}, which does nothing in a URL that begins with {parts.scheme}://"
+                )
+
+
+def _check_database(path: str, parts: SplitResult) -> None:
+    """redis-py takes whatever isn't a number for database 0, and `/1/2` for database 12."""
+    if parts.scheme == "unix":
+        return
+    if path and not (path.isascii() and path.isdecimal()):
+        raise ValueError(
+            f"the URL of Redis must end in the number of a database, as in /0, not in /{path}"
+        )
+    if path and (said := parse_qs(parts.query).get("db")) and said != [path]:
+        raise ValueError(f"the URL of Redis names two databases: /{path} and db={said[0]}")
+
+
+def _check_options(options: dict[str, Any], credentials: CredentialProvider | None) -> None:
+    for name in _TIMES:
+        if name in options:
+            validation.checked_number(f"{name} in the URL of Redis", options[name], least=0.001)
+    if (db := options.get("db", 0)) < 0:
+        raise ValueError(f"db in the URL of Redis must be 0 or more, not {db}")
+    if (protocol := options.pop("protocol", 2)) != 2:
+        raise ValueError(
+            f"protocol in the URL of Redis must be 2 (RESP2), not {protocol}: take it out"
+        )
+    if credentials is not None and any(name in options for name in _LOGIN):
+        raise ValueError(
+            "the URL of Redis has a username or a password, and there are credentials: give one of them"
+        )
+
+
+def _tls(options: dict[str, Any]) -> ssl.SSLContext:
+    requires = options.get("ssl_cert_reqs", "required")
+    if requires not in ("required", "optional", "none"):
+        raise ValueError(
+            f"ssl_cert_reqs in the URL of Redis must be required, optional or none, not {requires!r}"
+        )
+    try:
+        context = ssl.create_default_context(
+            cafile=options.get("ssl_ca_certs"), capath=options.get("ssl_ca_path")
+        )
+        if certificate := options.get("ssl_certfile"):
+            context.load_cert_chain(
+                certificate, options.get("ssl_keyfile"), options.get("ssl_password")
+            )
+        if ciphers := options.get("ssl_ciphers"):
+            context.set_ciphers(ciphers)
+    except OSError as error:  # ssl.SSLError is one; neither says which file it is about
+        files = ", ".join(
+            f"{name} {options[name]}" for name in (*_FILES, "ssl_ciphers") if name in options
+        )
+        raise ValueError(
+            f"the certificates that the URL of Redis names can't be used ({files}): {error.strerror or error}"
+        ) from None
+    if options.get("ssl_check_hostname") is False or requires != "required":
+        context.check_hostname = False
+    if version := options.get("ssl_min_version"):
+        context.minimum_version = version
+    if requires == "none":
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,129 @@
+"""Writes that are answered when replicas have them, or a disk has."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+
+from aioqless import validation
+from aioqless.errors import AioqlessError, NotDurable
+from aioqless.redis.connection import Command, Connection
+
+MOST_AT_ONCE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Durability:
+    """What must have a write before its caller hears that it is done: so many `replicas` beside the
+    server itself; with `disk`, on the disk of each of these and of the server, where the server has
+    an append-only file (WAITAOF: Redis 7.2, Valkey 8). It is waited for `timeout` seconds. Checked
+    when made; raises ValueError and TypeError."""
+
+    replicas: int = 1
+    disk: bool = False
+    timeout: float = 1.0
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.replicas, bool)
+            or not isinstance(self.replicas, int)
+            or self.replicas < 0
+        ):
+            raise ValueError(f"replicas must be a whole number of 0 or more, not {self.replicas!r}")
+        if not isinstance(self.disk, bool):
+            raise TypeError(f"disk must be True or False, not {self.disk!r}")
+        if not self.replicas and not self.disk:
+            raise ValueError(
+                "durability with 0 replicas and no disk waits for nothing: say replicas=1, disk=True, or leave it out"
+            )
+        validation.checked_number("timeout", self.timeout, least=0.001)
+
+    @property
+    def question(self) -> Command:
+        """What is asked behind writes on their connection."""
+        milliseconds = max(1, round(self.timeout * 1000))
+        return (
+            ("WAITAOF", 1, self.replicas, milliseconds)
+            if self.disk
+            else ("WAIT", self.replicas, milliseconds)
+        )
+
+    def missing(self, answer: Any) -> str | None:
+        """What the answer lacks, in words."""
+        on_disk, replicas = answer if self.disk else (1, answer)
+        if on_disk and replicas >= self.replicas:
+            return None
+        what = [] if on_disk else ["the server's own disk doesn't have it"]
+        if replicas < self.replicas:
+            what.append(
+                f"{replicas} of {self.replicas} replicas have it{' on disk' if self.disk else ''}"
+            )
+        return f"{' and '.join(what)} after {self.timeout} s"
+
+
+class DurableWrites:
+    """Sends writes over a connection of their own, so that waiting holds up nobody else. Those that
+    come while others are waited for go together behind them, with one wait for all. The wait is on
+    the connection of the write, so it means this write, whoever is master.
+
+    Owns what has gathered, and the task that sends it.
+    """
+
+    def __init__(self, connection: Connection, durability: Durability) -> None:
+        self.connection = connection
+        self._durability = durability
+        self._gathered: list[tuple[Command, asyncio.Future[Any]]] = []
+        self._sending: asyncio.Task[None] | None = None
+
+    async def execute(self, *command: str | bytes | int | float) -> Any:
+        """The reply, when all have the write that are to have it. Raises an error reply, and
+        NotDurable: it is done, but they don't yet."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._gathered.append((command, answer))
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_all(), name="aioqless durable writes")
+        return await answer
+
+    async def aclose(self) -> None:
+        """End the connection; calls under way raise ConnectionError."""
+        await self.connection.aclose()
+        if self._sending is not None:
+            await asyncio.wait([self._sending])
+
+    async def _send_all(self) -> None:
+        while self._gathered:
+            batch, self._gathered = self._gathered[:MOST_AT_ONCE], self._gathered[MOST_AT_ONCE:]
+            try:
+                *replies, waited = await self.connection.execute_many(
+                    [*(command for command, _ in batch), self._durability.question],
+                    raise_errors=False,
+                )
+            except Exception as error:  # it is their callers' to deal with
+                outcomes: list[Any] = [error] * len(batch)
+            else:
+                lacking = self._lacking(waited)
+                outcomes = [
+                    lacking if lacking and not isinstance(reply, Exception) else reply
+                    for reply in replies
+                ]
+            for (_, answer), outcome in zip(batch, outcomes, strict=True):
+                if answer.done():  # its caller has gone
+                    continue
+                if isinstance(outcome, Exception):
+                    answer.set_exception(outcome)
+                else:
+                    answer.set_result(outcome)
+        self._sending = None
+
+    def _lacking(self, waited: Any) -> Exception | None:
+        if isinstance(waited, exceptions.ResponseError) and self._durability.disk:
+            return AioqlessError(
+                f"durability with disk=True asks for WAITAOF, which this server refuses: {waited}"
+            )
+        if isinstance(waited, Exception):
+            return waited
+        missing = self._durability.missing(waited)
+        return NotDurable(missing) if missing else None

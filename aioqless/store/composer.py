@@ -1,0 +1,190 @@
+"""Build a Lua script from a command's header and body and the library functions that they reach.
+
+A library is a file of top-level functions `function lib.name(...)`. Only those that a command
+mentions, directly or through others, are put into its script, since Redis pays for each definition
+at each call: for what most calls don't need, too. So a function below a line `-- @seldom`, and what
+only such functions mention, is defined in the first moment in which a call comes to one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import TypeAlias
+
+from aioqless.store.header import Arg, Command, Form, HeaderError, read_command
+from aioqless.store.key_inlining import quotable, spelled, within
+from aioqless.store.linker import MENTION, Block, known_libraries, reached
+
+Line: TypeAlias = tuple[str, tuple[str, int] | None]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A composed script: its text, and for each of its lines the file and line that it came
+    from."""
+
+    command: Command
+    text: str
+    origins: tuple[tuple[str, int] | None, ...]
+
+    def origin(self, line: int) -> str:
+        """Where line `line` of the script was written, as `lib/job.lua:12`."""
+        found = self.origins[line - 1] if 0 < line <= len(self.origins) else None
+        return f"{found[0]}:{found[1]}" if found else f"{self.command.name} (composed):{line}"
+
+
+@cache
+def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
+    """The script of command `name` for a namespace; or one that `looks_back`: it takes and returns
+    the same, but only reads what the command answered to this request. Raises HeaderError for a
+    header or a library that can't be understood."""
+    command = read_command(name)
+    flags = ("no-writes",) if looks_back else command.flags
+    shebang = "#!lua" + (f" flags={','.join(flags)}" if flags else "")
+    composed = ((within(namespace, text), at) for text, at in _lines(name, looks_back))
+    lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *composed]
+    return Script(
+        command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines)
+    )
+
+
+@cache
+def _lines(name: str, looks_back: bool) -> list[Line]:
+    """All of a command's script that is the same in every namespace."""
+    command = read_command(name)
+    for hidden in known_libraries().keys() & set(command.names()):
+        raise HeaderError(
+            f"{name}.lua: its argument {hidden} hides {known_libraries()[hidden]}; give it another name"
+        )
+    arguments = list(_arguments(command))
+    tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
+    body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
+    usual, stubs, late = reached("\n".join([*arguments, *tail, *(text for _, text in body)]))
+    names = [f"{block.lib}_{block.name}" for block in [*usual, *stubs] if not block.shared]
+    lines: list[Line] = [(f"local lib = {{{', '.join(f'{name} = 0' for name in names)}}}", None)]
+    if stubs:
+        lines += [("local function late()", None), *_definitions(late), ("end", None)]
+    lines += _definitions(usual)
+    lines += [
+        (f"function {stub.path}(...) late() return {stub.path}(...) end", None) for stub in stubs
+    ]
+    lines += [(text, None) for text in arguments]
+    lines.append(("local function perform()", None))
+    lines += [(text, (f"{name}.lua", number)) for number, text in body]
+    lines.append(("end", None))
+    lines += [(text, None) for text in tail]
+    return [(MENTION.sub(_in_one_table, text), origin) for text, origin in lines]
+
+
+def _definitions(blocks: list[Block]) -> Iterator[Line]:
+    """Those of a library share its locals."""
+    for library, of_library in groupby(blocks, lambda block: block.lib):
+        yield "do", None
+        yield from (
+            (text, (known_libraries()[library], number))
+            for block in of_library
+            for number, text in block.lines
+        )
+        yield "end", None
+
+
+def _in_one_table(mention: re.Match[str]) -> str:
+    """All functions are in one table: it costs a call less to fill than one for each library."""
+    return f"lib.{mention[1]}_{mention[2]}" if mention[1] in known_libraries() else mention[0]
+
+
+def _quoted(text: str) -> str:
+    return f"'{quotable(text)}'"
+
+
+def _arguments(command: Command) -> Iterator[str]:
+    """Lua that turns KEYS and ARGV into checked locals."""
+    if command.key:
+        yield f"local {command.key} = args.{command.key_type}({_quoted(command.key)}, KEYS[1])"
+    if command.keys:
+        yield f"local {command.keys} = args.queues(KEYS)"
+    if not command.forms:
+        yield from _form(command, command.lead, 1, declare=True)
+        return
+    at = len(command.lead.args) + 1
+    yield from _form(command, command.lead, 1, declare=True)
+    names = {name: None for form in command.forms.values() for name in form.names()}
+    yield f"local word = layout.word({_words(command)}, ARGV[{at}])"
+    yield f"local {', '.join([*names, 'rest_end'])}"
+    for index, (word, form) in enumerate(command.forms.items()):
+        yield f"{'if' if index == 0 else 'elseif'} word == {_quoted(word)} then"
+        yield from _form(command, form, at + 1, declare=False)
+    yield "end"
+
+
+def _words(command: Command) -> str:
+    words = ", ".join(f"{word} = true" for word in command.forms)
+    return f"{{{words}}}, {_quoted(command.default) if command.default else 'nil'}"
+
+
+def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[str]:
+    local = "local " if declare else ""
+    for arg in form.args:
+        if arg.type == "literal":
+            yield f"layout.literal({_quoted(arg.name)}, ARGV[{at}])"
+        else:
+            yield f"{local}{arg.name} = {_read(arg, f'ARGV[{at}]')}"
+        at += 1
+    last = f"{at}"
+    if form.rest:
+        known = (
+            ", {" + ", ".join(f"{option.name} = true" for option in form.options) + "}"
+            if form.rest.type == "any_jid"
+            else ""
+        )
+        yield f"{local}{form.rest.name}, rest_end = layout.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at}{known})"
+        last = "rest_end"
+    if form.batch:
+        yield f"local batch_end = layout.batch({at}, {len(form.batch)})"
+        reads = ", ".join(
+            _read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch)
+        )
+        yield "local function each(perform)"
+        yield f"  return layout.each({at + 1}, batch_end, {len(form.batch)}, function(i) return perform({reads}) end)"
+        yield "end"
+        last = "batch_end"
+    if form.options:
+        known = ", ".join(f"{option.name} = true" for option in form.options)
+        yield f"local option = layout.options({{{known}}}, {last})"
+        for option in form.options:
+            value = (
+                f"option.{option.name}"  # absent is nil; an empty one was meant to say something
+            )
+            yield f"{local}{option.name} = {value} and args.{option.type}({_quoted(option.name)}, {value})"
+    elif not command.forms or form is not command.lead:
+        yield f"layout.no_more({last})"
+
+
+def _read(arg: Arg, value: str) -> str:
+    call = f"args.{arg.type}({_quoted(arg.name)}, {value})"
+    return f"{value} and {value} ~= '' and {call} or nil" if arg.optional else call
+
+
+def _tail(command: Command) -> Iterator[str]:
+    """Lua that runs the body, once for each request identity."""
+    if not command.writes:
+        yield "return perform()"
+        return
+    yield "local kept, answer = requests.find_answer(request)"
+    yield "if not kept then"
+    yield "  answer = perform()"
+    yield "  requests.store_answer(request, answer)"
+    yield "end"
+    yield f"return {command.present}"
+
+
+def _tail_that_looks_back(command: Command) -> Iterator[str]:
+    """Lua that answers a request which was carried out before, and one that wasn't as a server
+    without memory does."""
+    yield "local kept, answer = requests.find_answer(request)"
+    yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
+    yield f"return {command.present}"

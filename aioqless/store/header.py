@@ -1,0 +1,163 @@
+"""A command's header: its signature, which is executed, so it cannot rot.
+
+    -- @key     queue queue             KEYS[1]: the queue's name, bare or as <namespace>:q:<queue>; new_queue: one that may come into being
+    -- @keys    queues                  every KEYS entry, each such a name
+    -- @arg     jid string              a positional argument; `?` behind the type: may be missing or empty
+    -- @literal interval                an argument that must be this very word
+    -- @when    add                     what follows belongs to calls whose next argument is this word;
+    -- @when    list default            `default`: also to calls without any word
+    -- @rest    jids string             a tail of any length; an empty argument ends it, of any_jid the last one
+    -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls `each(function(jid, data) ... end)`
+    -- @option  priority priority       a trailing name/value pair, always optional
+    -- @present job.many(answer)        what the reply is made of, where that isn't the kept answer itself
+    -- @flags   no-writes               as Redis knows them; every command without `no-writes` also takes the option `request`
+    -- @returns json                    json, number, text, list or nothing: how the reply is read
+    -- @raises  NOJOB LOCKLOST          the codes of its refusals, BADARG aside
+
+Types are the functions of lib/args.lua.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+LUA = files("aioqless") / "lua"
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One argument: its name, its type (a function of lib/args.lua) and whether it may be left
+    out."""
+
+    name: str
+    type: str
+    optional: bool = False
+
+
+@dataclass
+class Form:
+    """The arguments of a command, or of one word of a command that has several."""
+
+    args: list[Arg] = field(default_factory=list)
+    rest: Arg | None = None
+    batch: list[Arg] = field(default_factory=list)
+    options: list[Arg] = field(default_factory=list)
+    returns: str | None = None
+
+    def names(self) -> Iterator[str]:
+        """The locals that a body finds its arguments in."""
+        yield from (arg.name for arg in self.args if arg.type != "literal")
+        if self.rest:
+            yield self.rest.name
+        yield from (option.name for option in self.options)
+
+
+@dataclass
+class Command:
+    """What a command's header says, and its body."""
+
+    name: str
+    summary: str = ""
+    key: str | None = None
+    key_type: str = "queue"
+    keys: str | None = None
+    lead: Form = field(
+        default_factory=Form
+    )  # the arguments before the word, or all of them where there is none
+    forms: dict[str, Form] = field(default_factory=dict)
+    default: str | None = None
+    present: str = "answer"
+    flags: tuple[str, ...] = ()
+    returns: str = "nothing"
+    raises: tuple[str, ...] = ()
+    body: list[tuple[int, str]] = field(default_factory=list)
+
+    def names(self) -> Iterator[str]:
+        """The locals that the body finds its arguments in, and those of a batch's tuples."""
+        yield from (name for name in (self.key, self.keys) if name)
+        for form in (self.lead, *self.forms.values()):
+            yield from form.names()
+            yield from (arg.name for arg in form.batch)
+
+    @property
+    def writes(self) -> bool:
+        return "no-writes" not in self.flags
+
+
+class HeaderError(ValueError):
+    """A Lua file's header that can't be understood: a mistake in the package, found by its
+    tests."""
+
+
+@cache
+def command_names() -> tuple[str, ...]:
+    """The names of all commands, one per file."""
+    return tuple(
+        sorted(f.name.removesuffix(".lua") for f in LUA.iterdir() if f.name.endswith(".lua"))
+    )
+
+
+@cache
+def read_command(name: str) -> Command:
+    """Parse `lua/<name>.lua`. Raises HeaderError for a header that says something unknown."""
+    lines = (LUA / f"{name}.lua").read_text("utf-8").splitlines()
+    command = Command(name)
+    form = command.lead
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("--"):
+            command.body = list(enumerate(lines[number - 1 :], number))
+            break
+        if number == 1:
+            command.summary = line.removeprefix(f"-- {name}: ")
+        if directive := re.match(r"-- @(\w+)\s*(.*)", line):
+            try:
+                form = _directive(command, form, directive[1], directive[2].split("--")[0].split())
+            except IndexError:
+                raise HeaderError(f"{name}.lua:{number}: @{directive[1]} lacks a word") from None
+    if command.writes:
+        for each in command.forms.values() or [command.lead]:
+            each.options.append(Arg("request", "request", True))
+    return command
+
+
+def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form:
+    match word:
+        case "key":
+            command.key, command.key_type = rest[0], rest[1] if len(rest) > 1 else "queue"
+        case "keys":
+            command.keys = rest[0]
+        case "arg":
+            form.args.append(_arg(rest[0], rest[1]))
+        case "literal":
+            form.args.append(Arg(rest[0], "literal"))
+        case "rest":
+            form.rest = _arg(rest[0], rest[1])
+        case "batch":
+            form.batch += [_arg(*item.split(":")) for item in rest if ":" in item]
+        case "option":
+            form.options.append(Arg(rest[0], rest[1], True))
+        case "when":
+            form = command.forms[rest[0]] = Form()
+            if "default" in rest[1:]:
+                command.default = rest[0]
+        case "present":
+            command.present = " ".join(rest)
+        case "flags":
+            command.flags = tuple(rest)
+        case "returns":
+            if form is command.lead:
+                command.returns = rest[0]
+            form.returns = rest[0]
+        case "raises":
+            command.raises = tuple(rest)
+        case _:
+            raise HeaderError(f"{command.name}.lua: unknown directive @{word}")
+    return form
+
+
+def _arg(name: str, type_: str) -> Arg:
+    return Arg(name, type_.rstrip("?"), type_.endswith("?"))

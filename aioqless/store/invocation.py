@@ -1,0 +1,231 @@
+"""One command laid out to be sent as its header says, and how its reply is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+from redis import exceptions
+
+from aioqless import errors
+from aioqless.redis.connection import Command as Sent
+from aioqless.store.composer import Script, compose
+from aioqless.store.header import Arg, Command, Form, read_command
+
+Text: TypeAlias = str | bytes
+
+_REFUSAL = re.compile(r"([A-Z]+) (\{.*\})", re.DOTALL)
+_NOT_PERMITTED = re.compile(
+    r"The user executing the script can't|ACL failure in script"
+)  # up to Redis 7.0, and later ones
+_POSITION = re.compile(r"user_script:(\d+)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One command with its arguments, ready to be sent."""
+
+    script: Script
+    sha: str
+    keys: tuple[Text, ...]
+    argv: tuple[Text, ...]
+    returns: str
+
+    @property
+    def command(self) -> str:
+        return self.script.command.name
+
+    @property
+    def evalsha(self) -> Sent:
+        """The call as Redis takes it."""
+        return ("EVALSHA", self.sha, len(self.keys), *self.keys, *self.argv)
+
+    def read(self, reply: Any) -> Any:
+        match self.returns:
+            case "json":
+                return None if reply is None else from_json(reply)
+            case "number":
+                number = float(reply)
+                return int(number) if number.is_integer() else number
+            case "list":
+                return [self._item(item) for item in reply]
+            case "text":
+                return as_text(reply)
+            case _:
+                return None
+
+    def _item(self, item: Any) -> Any:
+        if isinstance(item, exceptions.ResponseError):
+            return self.error(item)
+        return as_text(item) if isinstance(item, bytes) else item
+
+    def read_or_error(self, reply: Any) -> Any:
+        if isinstance(reply, exceptions.ResponseError):
+            return self.error(reply)
+        return reply if isinstance(reply, Exception) else self.read(reply)
+
+    def error(self, error: exceptions.ResponseError) -> Exception:
+        if isinstance(error, exceptions.OutOfMemoryError):
+            why = (
+                "Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit"
+            )
+            return errors.refusal(self.command, "OOM", {"why": why})
+        text = str(error)
+        if refused := _REFUSAL.match(text):
+            return errors.refusal(self.command, refused[1], json.loads(refused[2], strict=False))
+        kind = exceptions.NoPermissionError if _NOT_PERMITTED.search(text) else type(error)
+        if position := _POSITION.search(text):
+            return kind(f"{self.script.origin(int(position[1]))}: {text}")
+        return error if kind is type(error) else kind(text)
+
+
+def lay_out(namespace: str, command: str, word: str | None, arguments: dict[str, Any]) -> Call:
+    """Check a command's arguments by name and put them in the order of its header. Raises
+    TypeError."""
+    header = read_command(command)
+    form = _form_of(header, word)
+    keys = _keys(namespace, header, arguments)
+    argv = _argv(header, form, word, arguments)
+    script, sha = _composed(command, namespace)
+    return Call(script, sha, keys, argv, form.returns or header.returns)
+
+
+@cache
+def times(command: str, word: str | None) -> tuple[str, ...]:
+    """The arguments of a command that are points in time, which may be left to Redis' clock."""
+    header = read_command(command)
+    return tuple(
+        arg.name for arg in (*header.lead.args, *_form_of(header, word).args) if arg.type == "time"
+    )
+
+
+@cache
+def _composed(command: str, namespace: str) -> tuple[Script, str]:
+    script = compose(command, namespace)
+    return script, hashlib.sha1(script.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _keys(namespace: str, header: Command, arguments: dict[str, Any]) -> tuple[Text, ...]:
+    """One key of the namespace, by which a Cluster finds the node; it carries the queue where there
+    is one."""
+    if header.key:
+        if (queue := arguments.pop(header.key, None)) is None:
+            raise TypeError(f"{header.name}: the argument {header.key} is missing")
+        return (_queue_key(namespace, queue),)
+    if header.keys:
+        return tuple(_queue_key(namespace, queue) for queue in arguments.pop(header.keys, ()))
+    return (namespace,)
+
+
+def _queue_key(namespace: str, queue: str) -> Text:
+    return f"{namespace}:q:{queue}".encode("utf-8", "surrogateescape")
+
+
+def _form_of(header: Command, word: str | None) -> Form:
+    if not header.forms:
+        if word is not None:
+            raise TypeError(f"{header.name}: takes no word such as {word!r}")
+        return header.lead
+    name = word or header.default
+    if name not in header.forms:
+        raise TypeError(
+            f"{header.name}: the word must be one of {', '.join(header.forms)}, not {name!r}"
+        )
+    return header.forms[name]
+
+
+def _argv(
+    header: Command, form: Form, word: str | None, arguments: dict[str, Any]
+) -> tuple[Text, ...]:
+    """Lay out the arguments: what leads, the word, what it takes, a tail or batch, then the options
+    by name."""
+    given = dict(arguments)
+    argv: list[Text] = []
+    if header.forms:
+        argv += [_positional(header, arg, given) for arg in header.lead.args]
+        argv.append(word or header.default or "")
+    argv += [_positional(header, arg, given) for arg in form.args]
+    if form.rest:
+        argv += [_encoded(value) for value in given.pop(form.rest.name, None) or ()]
+    if form.batch:
+        argv += _batch(header, form.batch, given.pop("batch", None))
+    options = [(option.name, given.pop(option.name, None)) for option in form.options]
+    if given:
+        raise TypeError(f"{header.name}: unknown argument {', '.join(given)}")
+    if form.rest and (any(value is not None for _, value in options) or argv[-1:] in ([""], [b""])):
+        argv.append("")
+    for name, value in options:
+        if value is not None:
+            argv += [name, _encoded(value)]
+    return tuple(argv)
+
+
+def _positional(header: Command, arg: Arg, given: dict[str, Any]) -> Text:
+    if arg.type == "literal":
+        return arg.name
+    if arg.name not in given and not arg.optional and arg.type != "time":
+        raise TypeError(f"{header.name}: the argument {arg.name} is missing")
+    return _encoded(given.pop(arg.name, None))
+
+
+def _batch(
+    header: Command, args: list[Arg], tuples: Sequence[Mapping[str, Any]] | None
+) -> Iterator[Text]:
+    if tuples is None:
+        raise TypeError(f"{header.name}: the argument batch is missing")
+    names = [arg.name for arg in args]
+    known, needed = set(names), {arg.name for arg in args if not arg.optional}
+    yield str(len(tuples))
+    for each in tuples:
+        if not needed <= each.keys() <= known:
+            missing, unknown = ", ".join(needed - each.keys()), ", ".join(each.keys() - known)
+            raise TypeError(
+                f"{header.name}: "
+                + (
+                    f"unknown argument {unknown}"
+                    if unknown
+                    else f"the argument {missing} is missing"
+                )
+                + " in the batch"
+            )
+        yield from [b"" if value is None else _encoded(value) for value in map(each.get, names)]
+
+
+def _encoded(value: Any) -> Text:
+    if type(value) is str:  # by far the most
+        return value.encode("utf-8", "surrogateescape")
+    match value:
+        case None:
+            return ""
+        case bytes():
+            return value
+        case str():
+            return value.encode("utf-8", "surrogateescape")
+        case bool():
+            raise TypeError(f"{value} is neither a text nor a number")
+        case int() | float():
+            return repr(value)
+        case list() | tuple():
+            return json.dumps(value)
+    raise TypeError(f"{value!r} is neither a text nor a number nor a list of texts")
+
+
+def as_text(reply: bytes) -> str:
+    """Text as it is in Redis; bytes that aren't UTF-8, which peers may have written, survive the
+    way back."""
+    return reply.decode("utf-8", "surrogateescape")
+
+
+def from_json(reply: bytes) -> Any:
+    """A JSON reply. What live data may contain and strict JSON may not (odd bytes, infinities) is
+    read too."""
+    try:
+        return msgspec.json.decode(reply)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return json.loads(as_text(reply), strict=False)

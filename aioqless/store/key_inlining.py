@@ -1,0 +1,50 @@
+"""Keys, written out where scripts use them.
+
+A script pays for each function that it defines, on every call, and for each call of one:
+`keys.job(jid)` becomes `('ql:j:' .. jid)`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from aioqless.store.header import LUA
+
+_FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\) return (.*?) end", re.MULTILINE)
+# an argument that means the same wherever it stands, however often it is evaluated
+_SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"
+_CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
+
+
+@cache
+def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
+    """Of each function of lib/keys.lua its parameters and what it returns."""
+    text = (LUA / "lib" / "keys.lua").read_text("utf-8")
+    return {
+        name: (tuple(re.findall(r"\w+", parameters)), key)
+        for name, parameters, key in _FUNCTION.findall(text)
+    }
+
+
+def spelled(line: str) -> str:
+    """A line with the keys written out that it asks for with simple arguments."""
+    return _CALL.sub(_written, line)
+
+
+def _written(call: re.Match[str]) -> str:
+    parameters, key = key_functions().get(call[1], ((), ""))
+    arguments = re.findall(_SIMPLE, call[2])
+    if not key or len(arguments) != len(parameters):
+        return call[0]
+    given = dict(zip(parameters, arguments, strict=True))
+    return "(" + re.sub(r"'[^']*'|\w+", lambda word: given.get(word[0], word[0]), key) + ")"
+
+
+def within(namespace: str, line: str) -> str:
+    """A line with the namespace as part of the texts that begin with it."""
+    return line.replace("ns .. ':", f"'{quotable(namespace)}:")
+
+
+def quotable(text: str) -> str:
+    """A text as it stands between single quotes in Lua."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")

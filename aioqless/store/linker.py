@@ -1,0 +1,146 @@
+"""The libraries of functions that scripts are made of: what each has, and what a text reaches of
+them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from aioqless.store.header import LUA, HeaderError
+from aioqless.store.key_inlining import spelled
+
+MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
+_FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
+
+
+@dataclass(frozen=True)
+class Block:
+    """A top-level piece of a library: one function, or lines that several functions share."""
+
+    lib: str
+    name: str
+    shared: bool  # a local, known by its bare name to the functions of its library
+    lines: tuple[tuple[int, str], ...]
+    seldom: bool  # a function that most calls don't come to
+
+    @property
+    def path(self) -> str:
+        return f"{self.lib}.{self.name}"
+
+    @property
+    def has_state(self) -> bool:
+        """Whether it is a local that changes; the names of those that don't are in capitals."""
+        return (
+            self.shared
+            and not self.name.isupper()
+            and not self.lines[0][1].startswith("local function")
+        )
+
+    @property
+    def text(self) -> str:
+        return "\n".join(text for _, text in self.lines)
+
+
+@cache
+def _blocks(library: str) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    current: list[tuple[int, str]] = []
+    name, shared, seldom = "", False, False
+    file = known_libraries()[library]
+    for number, line in enumerate((LUA / file).read_text("utf-8").splitlines(), 1):
+        seldom = seldom or line == "-- @seldom"
+        if not current and (not line or line.startswith("--")):
+            continue
+        if not current:
+            start = re.match(
+                rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))", line
+            )
+            if not start:
+                raise HeaderError(
+                    f"{file}:{number}: {line!r} starts neither a function nor a local"
+                )
+            name, shared = start[1] or start[2] or start[3], not start[2]
+        current.append((number, line if library == "keys" else spelled(line)))
+        code = re.sub(r"\s+--.*", "", line)
+        opens = "function" in code or code.endswith("{")
+        if code in ("end", "}") or (
+            len(current) == 1 and (not opens or code.endswith((" end", "}")))
+        ):
+            blocks.append(Block(library, name, shared, tuple(current), seldom))
+            current, seldom = [], False
+    if current:
+        raise HeaderError(f"{file}:{current[0][0]}: this block does not end")
+    return tuple(blocks)
+
+
+@cache
+def known_libraries() -> dict[str, str]:
+    """Return the file of each library below `lua/`: those that only the consistency checks need are
+    in a folder of their own."""
+    folders = ("lib", "lib/check")
+    return {
+        f.name.removesuffix(".lua"): f"{folder}/{f.name}"
+        for folder in folders
+        for f in (LUA / folder).iterdir()
+        if f.is_file()
+    }
+
+
+def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
+    """What `text` needs of the libraries: what is always defined, the seldom functions that this
+    mentions, and what they need besides.
+
+    Raises HeaderError where those would have to share a local that changes with what is always
+    defined."""
+    found = _closure(_mentions(None, text), lambda block: not block.seldom)
+    usual, stubs = (
+        {block for block in found if not block.seldom},
+        {block for block in found if block.seldom},
+    )
+    late = _closure(stubs, lambda block: block not in usual or block.shared)
+    late -= {block for block in usual if not block.shared}
+    for block in late & usual:
+        if block.has_state:
+            file, why = (
+                known_libraries()[block.lib],
+                "is kept for functions that are @seldom and for others; it can't be both",
+            )
+            raise HeaderError(f"{file}: {block.name} {why}")
+    return _in_order(usual), _in_order(stubs), _in_order(late)
+
+
+def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[Block]:
+    """These and what they mention, and what that mentions, for as long as it `goes_on` at a
+    block."""
+    found, todo = set[Block](), list(blocks)
+    while todo:
+        block = todo.pop()
+        if block not in found:
+            found.add(block)
+            if goes_on(block):
+                todo += _mentions(block.lib, block.text)
+    return found
+
+
+def _in_order(blocks: set[Block]) -> list[Block]:
+    """Sort by library, and as its file has them."""
+    return sorted(blocks, key=lambda block: (block.lib not in _FIRST, block.lib, block.lines[0][0]))
+
+
+def _mentions(home: str | None, text: str) -> Iterator[Block]:
+    """Every `library.name` in `text`, and within a library the locals it shares."""
+    for library, name in MENTION.findall(text):
+        if library in known_libraries():
+            block = next(
+                (each for each in _blocks(library) if each.name == name and not each.shared), None
+            )
+            if block is None:
+                raise HeaderError(
+                    f"{library}.{name} is used but {known_libraries()[library]} doesn't define it"
+                )
+            yield block
+    if home:
+        words = set(re.findall(r"\b[A-Za-z_]+\b", text))
+        yield from (block for block in _blocks(home) if block.shared and block.name in words)

@@ -1,0 +1,270 @@
+"""Threads and processes beside draining, time-outs, scratch directories, middleware, hooks,
+resources, stable names and retention."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioqless import (
+    GIVEN,
+    AioqlessError,
+    Client,
+    Fail,
+    Job,
+    Retry,
+    Settings,
+    Worker,
+    around,
+    job,
+    on,
+    resource,
+)
+from aioqless.handlers import Call
+from aioqless.testing import drain
+from tests.combinations import in_processes
+from tests.combinations.conftest import got, states
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+
+def there(path: str) -> bool:
+    return Path(path).exists()
+
+
+def told(folder: Path) -> str:
+    return (folder / "told").read_text()
+
+
+async def test_a_drain_waits_for_threads_and_for_what_they_lead_to(client: Client) -> None:
+    ran: list[str] = []
+
+    @job(klass="Blocking")
+    def blocking(job: Job[Any]) -> None:
+        threading.Event().wait(0.05)  # longer than a pop that finds nothing
+        ran.append(job.jid)
+
+    @job(klass="After")
+    async def after(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    await client.queue("default").put(blocking, jid="a")
+    await client.queue("default").put(after, jid="b", depends=["a"])
+    await drain(client, blocking, after, at_once=5)
+    assert ran == ["a", "b"]
+
+
+async def test_a_drain_ends_with_the_processes_it_started(client: Client) -> None:
+    jid = await client.queue("default").put(in_processes.tell)
+    await drain(client, in_processes)
+    pid = int((await client.jobs.result(jid)).split()[1])
+    assert not there(f"/proc/{pid}")
+
+
+async def test_a_thread_that_heeds_its_stop_is_handed_back_and_its_key_is_free(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Pages")
+    def pages(job: Job[Any]) -> None:
+        while True:
+            job.raise_if_stopped()
+            threading.Event().wait(0.005)
+
+    await client.queue("mail").put(pages, jid="a", limit_key="k", limit=1, unique="k")
+    async with work(pages, grace=0):
+        await until(lambda: lines.of("job.started"))
+    (again,) = await client.queue("mail").pop()
+    assert (again.jid, again.remaining, await client.queue("mail").put(pages, unique="k")) == (
+        "a",
+        5,
+        "a",
+    )
+
+
+async def test_a_coroutine_in_a_process_leaves_no_scratch_directory_when_it_times_out(
+    client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
+) -> None:
+    await client.queue("mail").put(in_processes.unpack, {"folder": str(tmp_path)})
+    async with work(in_processes.unpack, processes=1):
+        await until(lambda: lines.of("job.failed", group="mail-timeout"))
+    assert not there(told(tmp_path))
+
+
+async def test_middleware_runs_in_the_worker_around_what_runs_in_a_process(
+    client: Client, work: Work
+) -> None:
+    @around
+    async def tenant(job: Job[Any], call: Call) -> Any:
+        in_processes.TENANT.set("Ann")
+        return (await call()).split()[0]
+
+    await client.queue("mail").put(in_processes.tell, jid="a")
+    async with work(in_processes.tell, tenant, processes=1):
+        assert await (await got(client, "a")).outcome(timeout=10) == "Ann"
+
+
+async def test_a_process_that_takes_a_resource_is_refused_when_the_worker_is_made(
+    client: Client,
+) -> None:
+    @resource
+    async def pool() -> AsyncIterator[int]:
+        yield 1
+
+    @job(klass="Take", executor="process")
+    def take(job: Job[Any], pool: int = GIVEN) -> None: ...
+
+    with pytest.raises(
+        ValueError,
+        match="Take is to run in a process, where resources of the worker can't be given to it: pool",
+    ):
+        Worker(client, take, pool)
+    with pytest.raises(AioqlessError, match="no @resource of this worker opens one"):
+        Worker(client, take)
+
+
+async def test_a_hook_hears_once_that_no_retries_are_left_of_whatever_kind_they_were(
+    client: Client, work: Work, until: Until
+) -> None:
+    heard: list[tuple[str, str, bool]] = []
+
+    @on("job.failed", "job.retried")
+    async def hook(
+        job: Job[Any], end: str, *, group: str = "", exhausted: bool = False, **more: Any
+    ) -> None:
+        heard.append((job.jid, group, exhausted))
+
+    @job(klass="Asks")
+    async def asks(job: Job[Any]) -> None:
+        raise Retry
+
+    @job(klass="Raises", retry_on=(OSError,), backoff=lambda used: 0)
+    def raises(job: Job[Any]) -> None:
+        raise OSError
+
+    @job(klass="Fails")
+    async def fails(job: Job[Any]) -> None:
+        raise Fail("by-itself")
+
+    for handler in (asks, raises, fails):
+        await client.queue("mail").put(handler, jid=handler.klass, retries=1)
+    async with work(asks, raises, fails, hook):
+        await until(lambda: len(heard) == 5)
+    assert sorted(each for each in heard if each[1]) == [
+        ("Asks", "failed-retries-mail", True),
+        ("Fails", "by-itself", False),
+        ("Raises", "mail-OSError", True),
+    ]
+
+
+async def test_a_hook_that_puts_the_job_that_failed_elsewhere_ends_with_a_sound_queue(
+    client: Client, work: Work, until: Until
+) -> None:
+    @on("job.failed")
+    async def set_aside(job: Job[Any], end: str, **fields: Any) -> None:
+        await job.move("later")
+
+    @job(klass="Fails", unique="k", limit_key="k", limit=1)
+    async def fails(job: Job[Any]) -> None:
+        raise Fail("by-itself")
+
+    await client.queue("mail").put(fails, jid="a")
+    async with work(fails, set_aside):
+        await until(lambda: client.queue("later").length())
+    assert await client.queue("mail").put(fails, jid="b") == "a"
+    assert await client.jobs.failed() == {}
+
+
+async def test_a_failed_dependency_outlives_its_rule_until_nobody_waits_for_it(
+    client: Client,
+) -> None:
+    await client.config.set("failed-history", 0)
+    mail = client.queue("mail")
+    await mail.put("Fails", jid="a")
+    await mail.put("Good", jid="b", depends=["a"])
+    await mail.put("Fails", jid="c", unique="k", limit_key="k", limit=1)
+    for failing in await mail.pop(2):
+        await failing.fail("broken", "it is")
+    assert await states(client, "a", "b", "c") == ["failed", "depends", None]
+    assert await mail.put("Fails", jid="d", unique="k") == "d"
+    await client.jobs.cancel("a", "b", "d")
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_a_thread_whose_worker_stops_ends_as_it_would_by_itself(
+    client: Client, work: Work, until: Until, lines: Lines, in_time: bool
+) -> None:
+    ends = threading.Event()
+
+    @job(klass="Blocking")
+    def blocking(job: Job[Any]) -> None:
+        ends.wait(10)
+
+    await client.queue("mail").put(blocking, jid="a")
+    async with work(blocking, grace=5 if in_time else 0) as worker:
+        await until(lambda: lines.of("job.started"))
+        worker.stop()
+        if not in_time:
+            await until(lambda: _stopped(worker))
+        ends.set()
+    assert await states(client, "a") == ["complete"]
+
+
+def _stopped(worker: Worker) -> bool:
+    return any(run.stopped_by == "shutdown" for run in worker._runner.running.values())
+
+
+async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> None:
+    for options, why in (
+        ({"unique_until": "started"}, "say which, by unique"),
+        ({"limit": 0}, "limit must be a whole number from 1"),
+        ({"limit_key": "k"}, "say how, by limit or rate"),
+        ({"unique": "k", "unique_for": 5, "unique_until": "done"}, "exclude each other"),
+        ({"every": 60, "cron": "* * * * *"}, "cron"),
+        ({"cron": "0 0 31 2 *"}, "31"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=why):
+            job(klass="Wrong", **options)(lambda job: None)
+    with pytest.raises(AioqlessError):
+        Worker(
+            client,
+            job(klass="Same")(lambda job: None),
+            job(klass="Same")(lambda job: 1),
+            settings=Settings(),
+        )
+
+
+async def test_many_jobs_of_every_kind_leave_a_sound_namespace(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(
+        klass="Coroutine",
+        retry_on=(OSError,),
+        backoff=lambda used: 0,
+        unique=("n",),
+        limit_key="all",
+        limit=3,
+        keep_result=60,
+    )
+    async def coroutine(job: Job[Any], n: int) -> int:
+        await asyncio.sleep(0)
+        if n % 3 == 0 and job.remaining == job.retries:
+            raise OSError
+        return n
+
+    @job(klass="Thread", limit_key="all", limit=3)
+    def thread(job: Job[Any], n: int) -> None:
+        if n % 5 == 0:
+            raise ValueError
+
+    for n in range(30):
+        first = await client.queue("mail").put(coroutine.data(n=n), priority=n % 4)
+        await client.queue("mail").put(thread.data(n=n), depends=[first], on_failed="fail")
+    async with work(coroutine, thread, concurrency=8):
+        await until(lambda: len(lines.of("job.completed")) == 54)
+        await until(lambda: len(lines.of("job.failed")) == 6)
+    assert await client.jobs.failed() == {"mail-ValueError": 6}

@@ -1,0 +1,224 @@
+"""Flows beside retries, time-outs, crashes, lost locks, cancelling and retention; waiting beside
+moving; progress beside lost locks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless import (
+    AlreadyThere,
+    Client,
+    HasDependents,
+    Job,
+    JobFailed,
+    Next,
+    NoSuchJob,
+    Retry,
+    at,
+    chain,
+    group,
+    job,
+)
+from aioqless.testing import Clock, drain
+from tests.combinations import in_processes
+from tests.combinations.conftest import got, lapse, states
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+
+@job(klass="Flaky", keep_result=60)
+async def flaky(job: Job[Any], name: str = "", delay: float = 0) -> str:
+    if job.remaining == job.retries:
+        raise Retry(delay)
+    return name
+
+
+@job(klass="Sum", keep_result=60)
+async def total(job: Job[Any]) -> list[str]:
+    return sorted((await job.results()).values())
+
+
+@job(klass="Slow", timeout=0.05)
+async def slow(job: Job[Any]) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("on_failed", ["hold", "fail", "cancel"])
+async def test_a_dependency_that_is_retried_has_not_failed(
+    client: Client, clock: Clock, timed: Client, on_failed: Any
+) -> None:
+    steps = chain(group(flaky.data(name="a"), flaky.data(name="b", delay=60)), total.data())
+    put = await timed.queue("default").put_flow(steps, on_failed=on_failed)
+    await drain(timed, flaky, total)
+    assert await states(client, *put.jids) == ["complete", "scheduled", "depends"]
+    clock.move(60)
+    await drain(timed, flaky, total)
+    assert await client.jobs.result(put.last[0]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("handler", "kind"), [(slow, "timeout"), (in_processes.crash, "ProcessDied")]
+)
+async def test_those_behind_a_job_that_timed_out_or_crashed_fail_with_it(
+    client: Client, work: Work, handler: Any, kind: str
+) -> None:
+    put = await client.queue("mail").put_flow(chain(handler.data(), total.data()), on_failed="fail")
+    async with work(handler, total, processes=1):
+        last = await client.jobs.wait(put.last[0], timeout=10)
+        with pytest.raises(JobFailed, match=f"which failed: mail-{kind}"):
+            await last.outcome()
+
+
+async def test_those_behind_a_job_that_lost_its_locks_are_cancelled_with_it(
+    client: Client, redis: Redis
+) -> None:
+    await client.config.set("max-lost", 1)
+    await client.queue("mail").put_flow(
+        chain(flaky.data(name="x"), total.data()), on_failed="cancel"
+    )
+    jids = await client.queue("mail").jobs("waiting")
+    for _ in range(3):
+        await client.queue("mail").pop(worker="ann")
+        await lapse(redis, client)
+    assert await states(client, *jids) == ["failed"]
+    await client.scripts("tick", batch=[])
+    assert (await client.queue("mail").counts())["depends"] == 0
+
+
+async def test_what_a_failure_took_along_runs_again_when_it_is_unfailed(client: Client) -> None:
+    fails = True
+
+    @job(klass="Shaky")
+    async def shaky(job: Job[Any]) -> None:
+        if fails:
+            raise ValueError
+
+    steps = chain(shaky.data(), at("default", total.data()), total.data())
+    put = await client.queue("default").put_flow(steps, on_failed="fail")
+    await drain(client, shaky, total)
+    assert await states(client, *put.jids) == ["failed"] * 3
+    fails = False
+    for kind in ("ValueError", "dependency-failed"):
+        await client.queue("default").unfail(f"default-{kind}")
+        await drain(client, shaky, total)
+    assert await states(client, *put.jids) == ["complete"] * 3
+
+
+async def test_a_job_put_anew_has_the_choice_it_is_put_with(client: Client) -> None:
+    mail = client.queue("mail")
+    for jid in ("former", "later"):
+        await mail.put("Flaky", jid=jid)
+    await mail.put("Sum", jid="a", depends=["former"], on_failed="cancel")
+    await mail.put("Sum", jid="b", depends=["former", "later"], on_failed="cancel")
+    await mail.put("Sum", jid="a", depends=["later"])
+    await (await got(client, "later")).fail("broken", "by hand")
+    assert await states(client, "a", "b") == ["depends", None]
+    await client.jobs.cancel("former", "later", "a")
+
+
+async def test_a_dependency_that_runs_is_cancelled_with_those_behind_it_or_not_at_all(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await asyncio.Event().wait()
+
+    put = await client.queue("mail").put_flow(chain(stay.data(), total.data()))
+    async with work(stay, total):
+        await until(lambda: lines.of("job.started"))
+        with pytest.raises(HasDependents):
+            await client.jobs.cancel(put.jids[0])
+        await client.jobs.cancel(*put.jids)
+        await until(lambda: lines.of("job.lock_lost"))
+    assert await states(client, *put.jids) == [None, None]
+
+
+async def test_a_job_that_is_retried_and_goes_on_keeps_the_result_of_its_last_stage(
+    client: Client, work: Work
+) -> None:
+    @job(klass="Stages", keep_result=60)
+    async def stages(job: Job[Any]) -> Any:
+        if job.remaining == job.retries:
+            raise Retry
+        return Next("default") if job.queue == "mail" else "last"
+
+    put = await client.queue("mail").put_flow(chain(stages.data(), total.data()))
+    async with work(stages, total, queues=("mail", "default")):
+        assert await (await got(client, put.last[0])).outcome(timeout=10) == ["last"]
+    assert len((await got(client, put.jids[0])).history) == 2
+
+
+async def test_results_outlive_jobs_that_are_not_kept(client: Client) -> None:
+    @job(klass="Brief", keep_result=60)
+    async def brief(job: Job[Any]) -> str:
+        return "brief"
+
+    await client.config.set("Brief-jobs-history", 0)
+    put = await client.queue("default").put_flow(chain(brief.data(), total.data()))
+    await drain(client, brief, total)
+    assert await states(client, *put.jids) == [None, "complete"]
+    assert await client.jobs.result(put.jids[0]) == "brief" and await client.jobs.result(
+        put.last[0]
+    ) == ["brief"]
+    with pytest.raises(NoSuchJob):
+        await client.jobs.wait(put.jids[0], timeout=1)
+
+
+async def test_context_and_terms_travel_with_each_job_of_a_batch_or_flow(client: Client) -> None:
+    queue = client.queue("default")
+    step = flaky.data(name="a")
+    first, second = await queue.put_many([step, total.data()])
+    await queue.put_flow(
+        chain(at("mail", flaky.data(), jid="x", context={"trace": "1"}, unique="k"), total.data())
+    )
+    x = await got(client, "x")
+    assert x.context == {"trace": "1"} and await queue.put("Sum", unique="k") == "x"
+    with pytest.raises(AlreadyThere):
+        await queue.put_flow(
+            chain(at("mail", flaky.data(), context={"trace": "2"}, unique="k"), total.data())
+        )
+    assert (await queue.counts())["depends"] == 1
+    await client.jobs.cancel(first, second)
+
+
+async def test_who_waits_for_a_job_that_is_moved_hears_of_its_end_elsewhere(
+    client: Client, work: Work, until: Until
+) -> None:
+    await client.queue("nobody").put(total, jid="a")
+    async with work(total), asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(client.jobs.wait("a", timeout=10))
+        await until(lambda: client.redis.pubsub_numsub(f"{client.namespace}:log"))
+        await (await got(client, "a")).move("mail")
+    assert waiting.result().state == "complete"
+
+
+async def test_progress_of_a_thread_that_lost_its_lock_is_not_taken(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    gone = threading.Event()
+
+    @job(klass="Pages")
+    def pages(job: Job[Any]) -> None:
+        job.progress(0.1)
+        gone.wait(10)
+        job.progress(0.9)
+
+    async with work(pages):
+        await client.queue("mail").put(pages, jid="a")
+        await until(lambda: _progress(client, 0.1))
+        await (await got(client, "a")).move("other")
+        gone.set()
+        await until(lambda: lines.of("job.lock_lost"))
+    progressed = (await got(client, "a")).progressed
+    assert progressed and progressed.share == 0.1
+    await client.jobs.cancel("a")
+
+
+async def _progress(client: Client, share: float) -> bool:
+    progressed = (await got(client, "a")).progressed
+    return progressed is not None and progressed.share == share

@@ -1,0 +1,239 @@
+"""Limits of keys and queues beside priorities, time-outs, dead workers, deadlines, and a clock of
+the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+from aioqless import Client, Job, NewJob, Retry, job
+from aioqless.testing import Clock, drain
+from tests.combinations import in_processes
+from tests.combinations.conftest import got, lapse, states
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+ONE: dict[str, Any] = {"limit_key": "k", "limit": 1}
+
+
+async def test_jobs_of_a_limited_key_run_by_priority_and_then_as_they_were_put(
+    client: Client,
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Visit")
+    async def visit(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    for jid, priority in (("c", 0), ("e", 5), ("a", -5), ("d", 0), ("b", -5)):
+        await client.queue("default").put(visit, jid=jid, priority=priority, **ONE)
+    await drain(client, visit, at_once=10)
+    assert ran == ["a", "b", "c", "d", "e"]
+
+
+async def test_the_narrower_of_a_queues_limit_and_a_keys_holds(
+    client: Client, work: Work, until: Until
+) -> None:
+    going: list[str] = []
+    most: dict[str, int] = {"all": 0, "k": 0}
+
+    @job(klass="Visit")
+    async def visit(job: Job[Any]) -> None:
+        going.append(job.jid[0])
+        most["all"], most["k"] = max(most["all"], len(going)), max(most["k"], going.count("k"))
+        await asyncio.sleep(0.01)
+        going.remove(job.jid[0])
+
+    await client.config.set("mail-max-concurrency", 3)
+    await client.queue("mail").put_many(
+        NewJob(visit, jid=f"k{n}", limit_key="k", limit=2) for n in range(8)
+    )
+    await client.queue("mail").put_many(NewJob(visit, jid=f"free{n}") for n in range(8))
+    async with (
+        Client(client.url, namespace=client.namespace) as other,
+        work(visit),
+        work(visit, using=other),
+    ):
+        await until(lambda: _all_complete(client, 16))
+    assert most == {"all": 3, "k": 2}
+
+
+async def _all_complete(client: Client, number: int) -> bool:
+    return len(await client.jobs.complete(count=100)) == number
+
+
+async def test_several_workers_keep_to_one_rate(client: Client, work: Work, until: Until) -> None:
+    began: list[float] = []
+
+    @job(klass="Ask", limit_key="api", rate=(2, 0.3))
+    async def ask(job: Job[Any]) -> None:
+        began.append(time.monotonic())
+
+    await client.queue("mail").put_many(NewJob(ask) for _ in range(6))
+    async with (
+        Client(client.url, namespace=client.namespace) as other,
+        work(ask),
+        work(ask, using=other),
+    ):
+        await until(lambda: len(began) == 6)
+    assert all(later - earlier > 0.25 for earlier, later in zip(began, began[2:], strict=False))
+
+
+async def test_a_rate_goes_by_the_tests_clock(timed: Client, clock: Clock) -> None:
+    ran: list[str] = []
+
+    @job(klass="Ask", limit_key="api", rate=(2, 3600))
+    async def ask(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    await timed.queue("default").put_many(NewJob(ask, jid=f"{n}") for n in range(5))
+    for so_far in (2, 4, 5):
+        await drain(timed, ask)
+        assert len(ran) == so_far
+        clock.move(3601)
+    assert ran == sorted(ran)
+
+
+async def test_the_next_of_a_key_starts_when_one_in_a_process_has_timed_out(
+    client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
+) -> None:
+    for jid in "ab":
+        await client.queue("mail").put(
+            in_processes.hasty, {"folder": str(tmp_path)}, jid=jid, **ONE
+        )
+    async with work(in_processes.hasty, kill_after=0.1, processes=1):
+        await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)
+    first, second = (line["jid"] for line in lines.of("job.failed"))
+    assert (first, second) == ("a", "b")
+
+
+async def test_a_job_held_back_for_too_long_fails_as_too_late_and_frees_its_key(
+    timed: Client, clock: Clock
+) -> None:
+    @job(klass="Visit")
+    async def visit(job: Job[Any]) -> None: ...
+
+    queue = timed.queue("default")
+    await queue.put(visit, jid="holder", **ONE)
+    await queue.put(visit, jid="late", start_within=60, **ONE)
+    await queue.put(visit, jid="next", **ONE)
+    (holder,) = await queue.pop(worker="other")
+    assert await queue.pop(10, worker="another") == []
+    clock.move(61)
+    await holder.complete()
+    await drain(timed, visit)
+    assert await states(timed, "late", "next") == ["failed", "complete"]
+    assert (await got(timed, "late")).failure.group == "default-too-late"  # type: ignore[union-attr]
+
+
+async def test_each_run_is_held_to_its_deadline_until_it_is_unfailed(
+    timed: Client, clock: Clock
+) -> None:
+    runs: list[str] = []
+
+    @job(klass="Flaky")
+    async def flaky(job: Job[Any]) -> None:
+        runs.append(job.jid)
+        if len(runs) == 1:
+            raise Retry(delay=120)
+
+    queue = timed.queue("default")
+    await queue.put(flaky, jid="a", start_within=60)
+    await drain(timed, flaky)
+    clock.move(120)
+    await drain(timed, flaky)
+    assert (runs, await states(timed, "a")) == (["a"], ["failed"])
+    assert await queue.unfail("default-too-late") == 1
+    await drain(timed, flaky)
+    assert (runs, await states(timed, "a")) == (["a", "a"], ["complete"])
+
+
+async def test_a_job_that_is_handed_back_in_time_runs_elsewhere_and_later_not_at_all(
+    timed: Client, clock: Clock
+) -> None:
+    @job(klass="Visit")
+    async def visit(job: Job[Any]) -> None: ...
+
+    for jid in ("soon", "late"):
+        await timed.queue("default").put(visit, jid=jid, start_within=60)
+    soon, late = await timed.queue("default").pop(2, worker="other")
+    await soon.release()
+    await drain(timed, visit)
+    clock.move(50)
+    await late.heartbeat()
+    clock.move(50)
+    await late.release()
+    await drain(timed, visit)
+    assert await states(timed, "soon", "late") == ["complete", "failed"]
+
+
+async def test_a_limited_job_that_ends_its_workers_fails_and_leaves_its_place(
+    client: Client,
+) -> None:
+    await client.config.set("max-lost", 1)
+    await client.queue("mail").put("Visit", jid="deadly", **ONE)
+    await client.queue("mail").put("Visit", jid="next", **ONE)
+    for _ in range(2):
+        (deadly,) = await client.queue("mail").pop(worker="ann")
+        assert deadly.jid == "deadly"
+        told = b'{"id":"%d","host":"h","place":"","pid":1,"started":""}'
+        await client.scripts("incarnation", "claim", worker="ann", told=told % 1)
+        await client.scripts("incarnation", "recover", worker="ann", id="1")
+    assert await states(client, "deadly") == ["failed"]
+    assert [job.jid for job in await client.queue("mail").pop(worker="bob")] == ["next"]
+    await client.jobs.cancel("next")
+
+
+async def test_a_limited_job_whose_locks_ran_out_too_often_leaves_its_place(
+    client: Client, redis: Redis
+) -> None:
+    await client.queue("mail").put("Visit", jid="deadly", retries=0, **ONE)
+    await client.queue("mail").put("Visit", jid="next", **ONE)
+    assert len(await client.queue("mail").pop(10, worker="ann")) == 1
+    await lapse(redis, client)
+    found = await client.queue("mail").pop(10, worker="bob") or await client.queue("mail").pop(
+        10, worker="bob"
+    )
+    assert [job.jid for job in found] == ["next"]
+    assert await states(client, "deadly") == ["failed"]
+
+
+async def test_a_burst_ends_though_jobs_are_handed_back_or_held_back(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Visit", limit_key="api", rate=(1, 3600))
+    async def visit(job: Job[Any]) -> None: ...
+
+    await client.queue("mail").put_many(NewJob(visit) for _ in range(3))
+    await client.queue("mail").put("Unknown", jid="unknown")
+    async with work(visit, burst=True, hand_back_unknown=600) as worker:
+        await until(lambda: not worker.healthy)
+    assert (len(lines.of("job.completed")), len(lines.of("job.released"))) == (1, 1)
+    assert (await client.queue("mail").counts())["scheduled"] == 3
+
+
+async def test_runs_of_a_key_do_not_overlap_though_one_is_moved_away_meanwhile(
+    client: Client, work: Work, until: Until
+) -> None:
+    spans: list[tuple[float, float]] = []
+
+    @job(klass="Visit")
+    async def visit(job: Job[Any]) -> None:
+        began = time.monotonic()
+        await asyncio.sleep(0.01)
+        spans.append((began, time.monotonic()))
+
+    for n in range(4):
+        await client.queue("mail").put(visit, jid=f"{n}", **ONE)
+    (first,) = await client.queue("mail").pop(10, worker="ann")
+    await (await got(client, "2")).move("other")
+    await first.move("other")
+    async with work(visit, queues=("mail", "other")):
+        await until(lambda: len(spans) == 4)
+    spans.sort()
+    assert all(later[0] >= earlier[1] for earlier, later in itertools.pairwise(spans))

@@ -1,0 +1,158 @@
+"""Recurring jobs beside pauses, bursts, restarts, retries and time-outs."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from aioqless import Client, Job, Retry, job
+from aioqless.contrib.foreign_queues import Source
+from aioqless.testing import Clock, drain
+from tests.combinations.conftest import got, states
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
+
+
+async def test_what_an_interval_and_a_cron_job_miss_while_their_queue_is_paused(
+    timed: Client, clock: Clock
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Note")
+    async def note(job: Job[Any]) -> None:
+        ran.append(job.jid.rpartition("-")[0])
+
+    clock.now = NOON
+    queue = timed.queue("default")
+    await queue.recur(note, every=60, offset=60, jid="interval")
+    await queue.recur(note, cron="* * * * *", jid="cron")
+    await queue.pause()
+    for _ in range(3):
+        clock.move(60)
+        await drain(timed, note)
+    assert ran == []
+    await queue.unpause()
+    await drain(timed, note)
+    assert sorted(ran) == ["cron", "cron", "cron", "interval"]
+    clock.move(60)
+    await drain(timed, note)
+    assert sorted(ran[4:]) == ["cron", "interval"]
+
+
+async def test_a_burst_declares_and_runs_what_is_due_when_it_starts(
+    timed: Client, clock: Clock
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Nightly", cron="0 12 * * *", queue="default")
+    async def nightly(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    clock.now = NOON - 60
+    await drain(timed, nightly)
+    assert ran == [] and (await timed.jobs.recurring("Nightly")).next == NOON  # type: ignore[union-attr]
+    clock.move(60)
+    await drain(timed, nightly)
+    assert ran == ["Nightly-1"]
+
+
+async def test_a_burst_takes_what_another_systems_clients_have_pushed_before_it_began(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Hard")
+    async def hard(job: Job[Any]) -> None: ...
+
+    prefix = f"{client.namespace}-exq"
+    entries = [f'{{"class": "Hard", "jid": "{n}", "args": []}}' for n in range(250)]
+    await client.redis.lpush(f"{prefix}:queue:mail", *entries)
+    await client.redis.sadd(f"{prefix}:queues", "mail")
+    async with work(hard, intake=[Source(format="exq", prefix=prefix)], burst=True) as worker:
+        await until(lambda: not worker.healthy)
+    assert (
+        await client.queue("mail").length() == 0
+        and len(await client.jobs.complete(count=1000)) == 250
+    )
+
+
+async def test_declared_ticks_come_once_though_two_workers_start_anew_between_them(
+    timed: Client, clock: Clock
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Nightly", cron="0 * * * *", queue="default")
+    async def nightly(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    clock.now = NOON
+    await drain(timed, nightly)
+    async with Client(timed.url, namespace=timed.namespace, clock=clock) as other:
+        for number in range(1, 4):
+            clock.move(3600)
+            await asyncio.gather(drain(timed, nightly), drain(other, nightly))
+            assert ran == [f"Nightly-{n}" for n in range(1, number + 1)]
+
+
+async def test_an_instance_that_waits_for_its_retry_keeps_out_the_next_if_they_are_unique(
+    timed: Client, clock: Clock
+) -> None:
+    @job(klass="Sweep", every=60, unique=(), queue="default")
+    async def sweep(job: Job[Any]) -> None:
+        if job.remaining == job.retries:
+            raise Retry(delay=150)
+
+    await drain(timed, sweep)
+    for made in (1, 1, 1, 1, 2):
+        clock.move(60)
+        await drain(timed, sweep)
+        assert (await timed.jobs.recurring("Sweep")).count == made  # type: ignore[union-attr]
+    assert await states(timed, "Sweep-1", "Sweep-2") == ["complete", "scheduled"]
+    await timed.jobs.cancel("Sweep-2")
+
+
+async def test_instances_keep_to_the_limit_their_handler_declares(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    going = most = 0
+
+    @job(klass="Sweep", limit=1)
+    async def sweep(job: Job[Any]) -> None:
+        nonlocal going, most
+        going += 1
+        most = max(most, going)
+        await asyncio.sleep(0.02)
+        going -= 1
+
+    recurring = await client.queue("mail").recur(sweep, every=3600, offset=3600, jid="sweep")
+    jids = [await recurring.run_now() for _ in range(4)]
+    async with work(sweep):
+        await until(lambda: len(lines.of("job.completed")) == 4)
+    assert most == 1 and [line["jid"] for line in lines.of("job.completed")] == jids
+
+
+async def test_an_instance_that_fails_is_unfailed_as_any_job(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    fails = True
+
+    @job(klass="Sweep", unique=())
+    async def sweep(job: Job[Any]) -> None:
+        if fails:
+            raise ValueError
+
+    recurring = await client.queue("mail").recur(sweep, every=3600, offset=3600, jid="sweep")
+    first = await recurring.run_now()
+    async with work(sweep):
+        await until(lambda: lines.of("job.failed"))
+        second = await recurring.run_now()
+        await until(lambda: len(lines.of("job.failed")) == 2)
+        fails = False
+        assert await client.queue("mail").unfail("mail-ValueError") == 2
+        await until(lambda: len(lines.of("job.completed")) == 2)
+    assert (
+        (await got(client, first)).spawned_from
+        == (await got(client, second)).spawned_from
+        == "sweep"
+    )

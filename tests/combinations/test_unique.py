@@ -1,0 +1,160 @@
+"""Uniqueness beside retries, dead workers, cancelling, recurring jobs, outboxes and intakes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+
+from aioqless import AlreadyThere, Client, Job, NewJob, Retry, Settings, Worker, job
+from aioqless.contrib.foreign_queues import Source
+from aioqless.contrib.outbox import Outbox, Relay
+from aioqless.testing import Clock, drain
+from tests.cli.conftest import Start
+from tests.combinations.conftest import got, states
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+
+@job(klass="Sync", unique=("customer",))
+async def sync(job: Job[Any], customer: int, fails: bool = False) -> None:
+    if fails and job.remaining == job.retries:
+        raise Retry(delay=60)
+
+
+async def test_a_unique_job_has_its_key_while_it_waits_for_a_retry(
+    timed: Client, clock: Clock
+) -> None:
+    queue = timed.queue("default")
+    first = await queue.put(sync.data(customer=7, fails=True))
+    await drain(timed, sync)
+    assert (await got(timed, first)).state == "scheduled"
+    assert await queue.put(sync.data(customer=7)) == first
+    clock.move(60)
+    await drain(timed, sync)
+    assert (await got(timed, first)).state == "complete"
+    assert await queue.put(sync.data(customer=7)) != first
+
+
+async def test_a_unique_job_without_retries_left_frees_its_key_and_has_it_again_when_it_is_unfailed(
+    client: Client,
+) -> None:
+    queue = client.queue("default")
+    first = await queue.put(sync.data(customer=7, fails=True), retries=0)
+    await drain(client, sync)
+    assert (await got(client, first)).state == "failed"
+    assert await queue.unfail("failed-retries-default") == 1
+    assert await queue.put(sync.data(customer=7)) == first
+
+
+async def test_a_killed_workers_unique_job_has_its_key_until_another_worker_has_run_it(
+    client: Client, start: Start, until: Until
+) -> None:
+    await client.config.set("heartbeat", 1)
+    await client.config.set("grace-period", 0)
+    today: dict[str, Any] = {"unique": "report"}
+    await client.queue("mail").put("Once", jid="monday", **today)
+    async with start() as worker:
+        await until(lambda: worker.logged("job.started"))
+        worker.process.kill()
+        await worker.process.wait()
+    assert await client.queue("mail").put("Once", jid="tuesday", **today) == "monday"
+    async with start() as other:
+        await until(lambda: other.logged("job.completed"))
+        assert other.logged("job.completed")[0]["jid"] == "monday"
+    assert await client.queue("mail").put("Once", jid="tuesday", **today) == "tuesday"
+
+
+async def test_cancelling_a_unique_job_that_runs_stops_it_and_frees_its_key(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await asyncio.Event().wait()
+
+    async with work(stay):
+        await client.queue("mail").put(stay, jid="a", unique="k")
+        await until(lambda: lines.of("job.started"))
+        assert await client.queue("mail").put(stay, jid="b", unique="k") == "a"
+        await client.jobs.cancel("a")
+        await until(lambda: lines.of("job.lock_lost", jid="a"))
+        assert await client.queue("mail").put(stay, jid="b", unique="k") == "b"
+        await until(lambda: lines.of("job.started", jid="b"))
+        await client.jobs.cancel("b")
+
+
+async def test_a_tick_whose_former_instance_still_runs_makes_none_if_they_are_unique(
+    timed: Client, clock: Clock
+) -> None:
+    @job(klass="Sweep", unique=(), cron="* * * * *", queue="default")
+    async def sweep(job: Job[Any]) -> None:
+        clock.move(180)
+
+    await drain(timed, sweep)
+    clock.move(60)
+    await drain(timed, sweep)
+    recurring = await timed.jobs.recurring("Sweep")
+    assert recurring and recurring.count == 1
+    assert await timed.queue("default").length() == 0
+
+
+async def test_a_job_of_an_outbox_whose_key_is_taken_is_left_out_or_refused_as_its_put_says(
+    client: Client, tmp_path: Path
+) -> None:
+    outbox = Outbox()
+    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/app.db")
+    async with engine.begin() as connection:
+        await connection.run_sync(outbox.table.metadata.create_all)
+    await client.queue("mail").put(sync.data(customer=7), jid="there")
+    async with AsyncSession(engine) as session, session.begin():
+        outbox.put(session, "mail", sync.data(customer=7), jid="left-out")
+        outbox.put(session, "mail", sync.data(customer=7), jid="refused", if_exists="raise")
+        outbox.put(session, "mail", sync.data(customer=8), jid="put")
+    assert await Relay(outbox, engine, client).once() == 3
+    assert await states(client, "left-out", "refused", "put") == [None, None, "waiting"]
+    async with engine.connect() as connection:
+        (row,) = await connection.execute(outbox.table.select())
+    assert "there is such a job already" in row.refused
+    await engine.dispose()
+
+
+async def test_what_an_intake_takes_is_unique_by_its_jid_alone(client: Client) -> None:
+    prefix = f"{client.namespace}-exq"
+    for jid in ("a", "b"):
+        await client.redis.lpush(
+            f"{prefix}:queue:mail", f'{{"class": "Sync", "jid": "{jid}", "args": [7]}}'
+        )
+    await client.redis.sadd(f"{prefix}:queues", "mail")
+    settings = Settings(queues=("mail",), intake=[Source(format="exq", prefix=prefix)], burst=True)
+    await Worker(client, sync, settings=settings).run()
+    assert await states(client, "a", "b") == ["complete", "complete"]
+
+
+async def test_of_a_batch_only_what_is_unique_is_left_out_whatever_it_chose_for_failures(
+    client: Client,
+) -> None:
+    queue = client.queue("mail")
+    await queue.put("Sync", jid="root")
+    new = [
+        NewJob(sync, {"customer": n}, jid=jid, on_failed="fail", depends=["root"])
+        for jid, n in (("a", 1), ("b", 1), ("c", 2))
+    ]
+    assert await queue.put_many(new) == ["a", "a", "c"]
+    assert await queue.put(sync.data(customer=2), on_failed="cancel", depends=["root"]) == "c"
+    with pytest.raises(AlreadyThere) as refused:
+        await queue.put(sync.data(customer=2), on_failed="cancel", if_exists="raise")
+    assert refused.value.jid == "c"
+    await client.jobs.cancel("root", "a", "c")
+
+
+async def test_of_a_batch_with_choices_one_that_is_refused_leaves_its_neighbours_alone(
+    client: Client,
+) -> None:
+    queue = client.queue("mail")
+    new = [NewJob("Sync", jid=jid, on_failed="fail", depends=["x"]) for jid in ("x", "y")]
+    with pytest.raises(ExceptionGroup, match="1 of 2 jobs were refused"):
+        await queue.put_many(new)
+    assert await states(client, "x", "y") == [None, "waiting"]

@@ -1,0 +1,171 @@
+"""The dashboard as it is used: served by uvicorn, beside a real worker, looked at by a real
+browser."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+import uvicorn
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from starlette.applications import Starlette
+
+from aioqless import Client, Settings, Worker
+from aioqless.contrib.dashboard import Access, create_app
+from tests.contrib.dashboard import jobs
+
+QUEUES = ("billing", "ledger", "mail", "pictures", "stock", "reports")
+TOKEN = "what was printed at the start"
+OPEN = Access(startup_token=TOKEN)
+ENTER = "/?" + urlencode({"token": TOKEN})
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@asynccontextmanager
+async def served(app: Any) -> AsyncIterator[str]:
+    """An app on a port of its own; yields its address."""
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host="127.0.0.1",
+            port=0,
+            log_config=None,
+            timeout_graceful_shutdown=1,
+            proxy_headers=False,
+        )
+    )
+    server.capture_signals = _no_signals  # type: ignore[method-assign]
+    running = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.005)
+        assert not running.done(), running.exception()
+    try:
+        yield f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await running
+
+
+class _no_signals:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+@asynccontextmanager
+async def worked(
+    client: Client, name: str = "web-1.shop-7421", **settings: Any
+) -> AsyncIterator[Worker]:
+    """A worker for the shop's jobs."""
+    given = {"queues": QUEUES, "concurrency": 8, "grace": 0.1} | settings
+    async with Worker(client, jobs, settings=Settings(**given), name=name) as worker:
+        yield worker
+
+
+@asynccontextmanager
+async def browsing(**options: Any) -> AsyncIterator[Browser]:
+    assert CHROMIUM
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], **options
+        )
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@pytest.fixture
+async def app(client: Client) -> Starlette:
+    """A dashboard without users."""
+    return create_app(client, access=OPEN)
+
+
+@pytest.fixture
+async def site(app: Starlette) -> AsyncIterator[str]:
+    """Its address."""
+    async with served(app) as address:
+        yield address
+
+
+@pytest.fixture
+async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
+    """Requests to it as a browser sends them."""
+    async with entered(site, headers={"Origin": site}) as http:
+        yield http
+
+
+@asynccontextmanager
+async def entered(site: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser that has opened the start-up link."""
+    async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=30, **options) as http:
+        assert (await http.get(ENTER)).status_code == 303
+        yield http
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One browser for all tests: where it is told what to do."""
+    if not CHROMIUM:
+        pytest.skip("chromium isn't there")
+    profile = tmp_path_factory.mktemp("chromium")
+    options = [
+        "--headless=new",
+        "--no-sandbox",
+        "--remote-debugging-port=0",
+        f"--user-data-dir={profile}",
+        "--disable-dev-shm-usage",
+    ]
+    process = subprocess.Popen([CHROMIUM, *options], stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    told = next((line for line in process.stderr if "DevTools listening on" in line), "")
+    reading = threading.Thread(target=process.stderr.read, daemon=True)
+    reading.start()
+    yield told.split()[-1]
+    process.terminate()
+    process.wait(10)
+    reading.join(10)
+    process.stderr.close()
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.connect_over_cdp(chromium)
+        yield browser
+        await browser.close()
+
+
+@asynccontextmanager
+async def browser_context(
+    browser: Browser, site: str, **options: Any
+) -> AsyncIterator[BrowserContext]:
+    """A real browser's window that has opened the start-up link."""
+    async with await browser.new_context(base_url=site, **options) as context:
+        assert (await context.request.get(ENTER, max_redirects=0)).status == 303
+        yield context
+
+
+@pytest.fixture
+async def page(browser: Browser, site: str) -> AsyncIterator[Page]:
+    """A page of a real browser; whatever it complains of fails the test."""
+    async with browser_context(browser, site) as context:
+        page = await context.new_page()
+        complaints: list[str] = []
+        page.on(
+            "console",
+            lambda message: (
+                complaints.append(message.text) if message.type in ("error", "warning") else None
+            ),
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.set_default_timeout(20_000)
+        yield page
+        assert complaints == []

@@ -1,0 +1,119 @@
+"""Alarms of the overview: workers that disappeared, and queues that no worker serves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard.pages.overview import FIRST, problems
+from aioqless.contrib.dashboard.sampler import FORGOTTEN, Sampler
+from tests.conftest import Until
+from tests.contrib.dashboard import jobs
+from tests.contrib.dashboard.conftest import worked
+from tests.contrib.dashboard.test_guard import asked
+
+Names = Callable[[], Awaitable[set[str]]]
+
+
+@pytest.fixture
+def names(client: Client) -> Names:
+    """The names on the list of workers."""
+
+    async def read() -> set[str]:
+        return {each["name"] for each in await client.workers.counts()}
+
+    return read
+
+
+@pytest.fixture
+async def process(client: Client, redis_url: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A worker in its own process."""
+    options = ["-q", "mail", "--url", redis_url, "--namespace", client.namespace]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "aioqless",
+        "worker",
+        "tests.contrib.dashboard.jobs",
+        *options,
+        stderr=DEVNULL,
+    )
+    yield process
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+
+
+async def test_a_killed_worker_is_lost_and_raises_an_alarm(
+    http: httpx.AsyncClient,
+    client: Client,
+    process: asyncio.subprocess.Process,
+    names: Names,
+    until: Until,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aioqless.contrib.dashboard.sampler.SILENCE", 0.5)
+    (name,) = await until(names, patience=30)
+
+    async def alarmed() -> str | None:
+        page = (await http.get("/")).text
+        return page if "Disappeared without stopping" in page else None
+
+    async with worked(client, "paused-1", queues=("mail",)) as paused:
+        await until(lambda: paused.ready)
+        await client.workers.quiet("paused-1")
+        page = (await http.get("/")).text
+        assert "Disappeared" not in page and name in page
+        process.kill()
+        page = await until(alarmed, patience=30)
+        assert (
+            f"Disappeared without stopping: {name}." in page
+        )  # not of the one that is paused, which is silent too
+        assert "lost, last seen" in page and ">lost<" in (await http.get("/workers")).text
+        assert "It disappeared without stopping" in (await http.get(f"/worker?name={name}")).text
+    sample = await Sampler(client).fresh()
+    assert name in sample.lost
+    assert not any(
+        "Disappeared" in what
+        for what, _, _ in problems(replace(sample, when=sample.when + FORGOTTEN))
+    )
+
+
+async def test_a_worker_that_stops_leaves_the_list(
+    process: asyncio.subprocess.Process, names: Names, until: Until
+) -> None:
+    assert await until(names, patience=30)
+    process.terminate()
+    await process.wait()
+    assert await names() == set()
+
+
+async def test_a_queue_that_no_worker_serves_raises_an_alarm_wherever_it_is_in_the_list(
+    redis_url: str, client: Client
+) -> None:
+    begun = time.time() - 1000
+    namespace = client.namespace
+    async with (
+        Client(redis_url, namespace=namespace, clock=lambda: begun) as earlier,
+        asked(create_app(client)) as http,
+    ):
+        async with worked(client, queues=("mail",)):
+            await earlier.queue("unserved").put("Greet", {})
+            for number in range(FIRST + 3):
+                await client.queue(f"busy-{number}").put_many(
+                    [jobs.resize.data(path="a.jpg") for _ in range(3)]
+                )
+                await client.queue(f"busy-{number}").pop(worker="ann")
+            page = (await http.get("/")).text
+        assert "Jobs wait, and no worker takes them: unserved." in page
+        assert 'href="/queue?name=unserved"' in page  # first in the list, too

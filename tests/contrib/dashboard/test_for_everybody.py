@@ -1,0 +1,135 @@
+"""Pages for screen readers, keyboards, phones, and eyes that like it dark."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.base import AXE_FILE_PATH
+from playwright.async_api import Browser, Page, expect
+
+from aioqless import Client
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard.access import Access
+from tests.contrib.dashboard.conftest import browser_context, served
+from tests.contrib.dashboard.test_guard import PASSWORD, USERS
+from tests.contrib.dashboard.test_pages import EVERY_PAGE
+
+pytestmark = pytest.mark.xdist_group("browser")
+AXE = AXE_FILE_PATH.read_text("utf-8")
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture
+async def shop(client: Client) -> list[str]:
+    """A little of everything; returns the pages that show it."""
+    mail = client.queue("mail")
+    waiting = await mail.put("shop.mail.send", {"to": "Ada"}, tags=["welcome", "vip"], delay=50)
+    held = await mail.put("shop.mail.send", {}, tags=["welcome"], depends=[waiting])
+    for _ in range(3):
+        await mail.put("shop.mail.send", {"to": "Bob"})
+    jobs = await mail.pop(3, worker="ann")
+    await jobs[0].fail(
+        "mail-ValueError", "Traceback (most recent call last):\n  File\nValueError: no"
+    )
+    await jobs[1].complete()
+    await mail.recur("shop.reports.weekly", {}, every=3600, offset=3600, jid="weekly")
+    await client.scripts("track", "track", jid=waiting, tags=[])
+    others = [f"/job?jid={each}" for each in (held, jobs[0].jid, jobs[2].jid)]
+    tabs = [f"/queue?name=mail&tab={tab}" for tab in ("running", "scheduled", "statistics")]
+    return [
+        *(each for each in EVERY_PAGE if "none" not in each),
+        *others,
+        *tabs,
+        "/recurring-job?jid=weekly",
+        "/job?jid=none",
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_no_serious_fault(
+    browser: Browser, site: str, shop: list[str], scheme: str
+) -> None:
+    async with browser_context(browser, site, color_scheme=scheme) as context:
+        page = await context.new_page()
+        for address in shop if scheme == "light" else shop[:2] + shop[-6:-2]:
+            await page.goto(address)
+            await page.evaluate(AXE)
+            found = await page.evaluate(
+                "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})"
+            )
+            serious = [
+                (each["id"], node["target"], node["failureSummary"])
+                for each in found["violations"]
+                if each["impact"] in SERIOUS
+                for node in each["nodes"]
+            ]
+            assert serious == [], address
+
+
+async def test_on_a_phone_no_page_is_wider_than_the_screen(
+    browser: Browser, site: str, shop: list[str]
+) -> None:
+    async with browser_context(
+        browser, site, viewport={"width": 390, "height": 844}, has_touch=True
+    ) as context:
+        page = await context.new_page()
+        for address in shop:
+            await page.goto(address)
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
+
+
+async def test_everything_is_reached_by_keys(page: Page, client: Client) -> None:
+    for number in range(3):
+        await client.queue(f"queue{number}").put("Greet", {})
+    await page.goto("/")
+    await page.keyboard.press("Tab")
+    await expect(page.locator(".skip")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await page.keyboard.type("gq")
+    await expect(page.locator("h1")).to_contain_text("Queues")
+    await page.wait_for_load_state()  # keys are the script's
+    await page.keyboard.press("j")
+    await page.keyboard.press("j")
+    await page.keyboard.press("k")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_contain_text("queue0")
+    await page.wait_for_load_state()
+    await page.keyboard.press("?")
+    await expect(page.locator("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("dialog")).not_to_be_visible()
+
+
+async def test_what_a_picture_says_of_a_job_stays_in_its_box(page: Page, client: Client) -> None:
+    first = await client.queue("mail").put(
+        "shop.jobs.send_the_newsletter_to_everybody", {}, delay=100
+    )
+    await client.queue("mail").put("Report", {}, depends=[first])
+    await page.goto(f"/job?jid={first}")
+    beyond = """boxes => boxes.map(box => {
+      const edge = box.querySelector('rect').getBBox()
+      return [...box.querySelectorAll('text')].map(text => text.getBBox()).some(text => text.x + text.width > edge.x + edge.width - 4)
+    })"""
+    assert await page.locator(".graph a").evaluate_all(beyond) == [False, False]
+
+
+async def test_the_frame_stands_still_from_one_page_to_the_next(
+    browser: Browser, client: Client
+) -> None:
+    async with (
+        served(create_app(client, access=Access(users=USERS))) as address,
+        await browser.new_context(base_url=address) as context,
+    ):
+        page = await context.new_page()
+        await page.goto("/login")
+        form = "form => [form.getBoundingClientRect().x, document.body.clientWidth - form.getBoundingClientRect().right]"
+        left, right = await page.locator(".login").evaluate(form)
+        assert left == pytest.approx(right, abs=1), "it isn't in the middle"
+        await page.get_by_label("Name").fill("otto")
+        await page.get_by_label("Password").fill(PASSWORD)
+        await page.get_by_role("button", name="Log in").click()
+        await expect(page.locator("#live")).to_be_visible()
+        place = "who => document.body.clientWidth - who.getBoundingClientRect().right"
+        there = await page.locator(".who").evaluate(place)
+        for path in ("/config", "/search?q=mail", "/nowhere"):  # none of them is live
+            await page.goto(path)
+            assert await page.locator(".who").evaluate(place) == there, path

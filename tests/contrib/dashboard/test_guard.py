@@ -1,0 +1,477 @@
+"""Who gets in, who may do what, and which changes count."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+import structlog.testing
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route, request_response
+
+from aioqless import Client, Seal
+from aioqless.contrib.dashboard import Access, Identity, Role, User, create_app, passwords
+from aioqless.contrib.dashboard.actions import ACTS
+from aioqless.contrib.dashboard.login_attempts import BY_PAIR
+from aioqless.contrib.dashboard.pages import VIEWS
+from tests.contrib.dashboard.asking import do, token
+from tests.contrib.dashboard.conftest import ENTER, OPEN, TOKEN, served
+
+PASSWORD = "correct horse"
+HASH = passwords.hashed(PASSWORD)
+USERS = {
+    name: User(name, role, HASH)
+    for name, role in (("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN))
+}
+
+
+@asynccontextmanager
+async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncClient]:
+    async with (
+        served(app) as address,
+        httpx.AsyncClient(
+            base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=30
+        ) as http,
+    ):
+        if hasattr(app.state, "dashboard") and app.state.dashboard.access.open:
+            await http.get("/", params={"token": app.state.dashboard.startup_token})
+        yield http
+
+
+def cookie_of(http: httpx.AsyncClient) -> str:
+    return f"aioqless-{http.base_url.port}"
+
+
+async def log_in(http: httpx.AsyncClient, name: str, password: str = PASSWORD) -> httpx.Response:
+    form = {
+        "token": await token(http, "/login"),
+        "name": name,
+        "password": password,
+        "to": "/queues",
+    }
+    return await http.post("/login", data=form)
+
+
+async def test_every_answer_keeps_scripts_of_others_out(http: httpx.AsyncClient) -> None:
+    for path in ("/", "/static/page.js", "/nowhere", "/live?at=/nowhere"):
+        headers = (await http.get(path)).headers
+        policy = headers["content-security-policy"]
+        assert (
+            policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+            and "unsafe" not in policy
+        )
+        assert (headers["x-frame-options"], headers["x-content-type-options"]) == (
+            "DENY",
+            "nosniff",
+        )
+    html = (await http.get("/")).text
+    assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", html)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "localhost.evil.example"},
+        {"Host": "["},
+        {"X-Forwarded-For": "1.2.3.4"},
+        {"Forwarded": "for=1.2.3.4"},
+    ],
+    ids=str,
+)
+async def test_without_users_only_this_machine_gets_in_under_its_own_name(
+    http: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
+    assert (await http.get("/", headers=headers)).status_code == 403
+    assert (await http.get("/")).status_code == 200
+
+
+async def test_without_users_only_a_browser_with_the_startup_link_gets_in(
+    site: str, client: Client
+) -> None:
+    """From loopback, under a loopback name and without a proxy's headers: as behind a reverse proxy
+    that adds none."""
+    async with httpx.AsyncClient(
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
+    ) as http:
+        for path in VIEWS:
+            answer = await http.get(path)
+            assert answer.status_code == 303 and answer.headers["location"].startswith("/login"), (
+                path
+            )
+        assert (await http.get("/live?at=/")).status_code == 401
+        form = {"token": await token(http, "/login"), "queue": "mail", "back": "/"}
+        assert (await http.post("/do/pause", data=form)).status_code == 401
+        for wrong in ("", "wrong", TOKEN[:-1], TOKEN + "x", "é"):
+            assert (
+                (await http.get("/", params={"token": wrong}))
+                .headers["location"]
+                .startswith("/login")
+            )
+        assert (await http.head("/", params={"token": TOKEN})).status_code == 401
+        assert not (await client.queue("mail").counts())["paused"]
+        answer = await http.get("/queue", params={"name": "mail", "token": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queue?name=mail")
+        assert (await http.get("/queues")).status_code == 200
+        assert (await http.get("/", params={"token": "wrong"})).headers["location"] == "/", (
+            "who is in stays in"
+        )
+
+
+async def test_the_startup_token_can_be_pasted_and_logging_out_ends_the_session(site: str) -> None:
+    async with httpx.AsyncClient(
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
+    ) as http:
+        form = {"token": await token(http, "/login"), "to": "/queues"}
+        assert "paste its token" in (await http.get("/login")).text
+        assert (await http.post("/login", data=form | {"password": "wrong"})).status_code == 403
+        answer = await http.post("/login", data=form | {"password": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queues")
+        kept = dict(http.cookies)
+        await http.post("/logout", data={"token": await token(http)})
+        http.cookies.update(kept)
+        assert (await http.get("/queues")).status_code == 303
+
+
+def test_a_dashboard_without_users_makes_a_startup_token_and_logs_its_link(client: Client) -> None:
+    with structlog.testing.capture_logs() as logs:
+        tokens = {create_app(client).state.dashboard.startup_token for _ in range(2)}
+        create_app(client, access=OPEN)
+        create_app(client, access=Access(users=USERS))
+    assert [log["event"] for log in logs] == ["web.token_created"] * 2
+    assert {log["link"] for log in logs} == {f"/?token={each}" for each in tokens} and all(
+        len(each) >= 32 for each in tokens
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"startup_token": "short"}, "at least 16"),
+        ({"startup_token": TOKEN, "authenticate": lambda request: None}, "not both"),
+        ({"trusted_proxies": ["10.0.0.300"]}, "10.0.0.300"),
+        ({"trusted_proxies": ["*"]}, "must be an address or a network"),
+    ],
+    ids=["short", "both", "no address", "everybody"],
+)
+def test_settings_that_let_in_too_many_are_refused(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(why)):
+        Access(**given)
+
+
+async def test_a_change_from_elsewhere_or_without_its_token_is_refused(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    right = {"token": await token(http), "back": "/", "queue": "mail"}
+    for headers, form, status in (
+        ({"Origin": "http://evil.example"}, right, 403),
+        ({"Origin": ""}, right, 403),
+        ({"Origin": "http://["}, right, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, right, 403),
+        ({}, right | {"token": "0" * 64}, 403),
+        ({}, right | {"token": "é"}, 403),
+        ({}, {"queue": "mail"}, 403),
+        ({"Content-Type": "text/plain"}, right, 415),
+        ({"Cookie": f"{cookie_of(http)}=forged.x"}, right, 401),
+    ):
+        assert (await http.post("/do/pause", data=form, headers=headers)).status_code == status, (
+            headers,
+            form,
+        )
+    assert (
+        await http.post(
+            "/do/pause",
+            content=b"a=b&" * 5_000_000,
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        )
+    ).status_code == 413
+    assert not (await client.queue("mail").counts())["paused"]
+    assert (await http.post("/do/pause", data=right)).status_code == 303
+    assert (await client.queue("mail").counts())["paused"]
+
+
+async def test_a_change_may_have_been_read_before_it_is_done(client: Client) -> None:
+    """As tools do that tell of errors with what was sent."""
+    app = create_app(client)
+    route = next(
+        each for each in app.routes if isinstance(each, Route) and each.path == "/do/{act}"
+    )
+    read: list[bytes] = []
+
+    async def reads_first(request: Request) -> Response:
+        read.append(await request.body())
+        answer: Response = await route.endpoint(request)
+        return answer
+
+    route.app = request_response(reads_first)
+    async with asked(app) as http:
+        assert (await do(http, "pause", queue="mail")).startswith("done")
+    assert b"queue=mail" in read[0]
+
+
+async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+
+    async def contents() -> dict[bytes, bytes | None]:
+        keys = [key async for key in client.redis.scan_iter(f"{client.namespace}:*")]
+        return {
+            key: await client.redis.dump(key) for key in keys if b":x:request:" not in key
+        }  # answers that are kept for a while
+
+    before = await contents()
+    for path in VIEWS:
+        await http.get(f"{path}?name=mail&jid={jid}&q=mail")
+    for act in ACTS:
+        assert (await http.get(f"/do/{act}?jid={jid}&queue=mail")).status_code == 405
+    assert await contents() == before
+
+
+async def test_who_is_not_known_logs_in_first(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        for path in VIEWS:
+            answer = await http.get(path)
+            assert answer.status_code == 303 and answer.headers["location"].startswith("/login")
+        assert (await http.get("/live?at=/")).status_code == 401
+        assert (
+            await http.post(
+                "/do/pause", data={"token": await token(http, "/login"), "queue": "mail"}
+            )
+        ).status_code == 401
+        assert (await log_in(http, "ada", "wrong one")).status_code == 403
+        assert (await log_in(http, "nobody")).status_code == 403
+        answer = await log_in(http, "ada")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/queues")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Lax" in cookie
+        assert "ada" in (await http.get("/queues")).text
+        kept = dict(http.cookies)
+        await http.post("/logout", data={"token": await token(http)})
+        http.cookies.update(kept)
+        assert (await http.get("/")).status_code == 303, (
+            "a cookie of a session that was ended lets nobody in"
+        )
+
+
+async def test_who_guesses_has_to_wait(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        statuses = [(await log_in(http, "ada", "wrong one")).status_code for _ in range(6)]
+        assert statuses == [403] * 5 + [429]
+        assert (await log_in(http, "ada")).status_code == 429
+        assert (await log_in(http, "otto")).status_code == 303
+
+
+async def test_who_guesses_many_times_at_once_has_to_wait_as_well(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        form = {"token": await token(http, "/login"), "name": "ada", "password": "wrong one"}
+        answers = await asyncio.gather(*(http.post("/login", data=form) for _ in range(12)))
+        assert sum(answer.status_code == 403 for answer in answers) == BY_PAIR.amount
+        assert {answer.status_code for answer in answers} == {403, 429}
+
+
+async def test_who_is_not_known_gets_files_and_the_form_but_no_page_by_whatever_method(
+    client: Client,
+) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        missing = await http.get("/static/nowhere")
+        assert (missing.status_code, missing.text) == (404, "Not Found\n")
+        assert (
+            (await http.head("/login")).status_code
+            == (await http.head("/static/page.js")).status_code
+            == 200
+        )
+        assert (await http.head("/queues")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("name", "may"), [("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN)]
+)
+async def test_each_act_asks_for_its_role(client: Client, name: str, may: Role) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, name)
+        mine = {"token": await token(http, "/queues"), "back": "/queues"}
+        for act in ACTS.values():
+            assert act.role > Role.READ
+        for each, act in ACTS.items():
+            await http.post(f"/do/{each}", data=mine)
+            told = (await http.get("/queues")).text
+            assert ("That is for those who may" in told) == (act.role > may), each
+        assert (await http.get("/trail")).status_code == (200 if may is Role.ADMIN else 403)
+
+
+async def test_data_are_shown_to_those_who_may_and_secrets_to_nobody(client: Client) -> None:
+    jid = await client.queue("mail").put(
+        "Greet", {"name": "Ada", "smtp": [{"Password": "hunter2"}], "n": 12345678901234567}
+    )
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, "rita")
+        for path in (f"/job?jid={jid}", "/queue?name=mail", "/search?q=Greet"):
+            assert "Ada" not in (await http.get(path)).text
+        assert "you may not see the data" not in await do(http, "put-again", jid=jid, data="{}")
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, "otto")
+        page = (await http.get(f"/job?jid={jid}")).text
+        assert "Ada" in page and "hunter2" not in page and "12345678901234567" in page
+        assert "hunter2" not in (await http.get("/queue?name=mail")).text
+        edited = '{"name": "Bob", "smtp": [{"Password": "•••••"}], "n": 12345678901234567}'
+        assert (await do(http, "put-again", jid=jid, how="same", data=edited)).startswith("done")
+    job = await client.jobs.get(jid)
+    assert job and job.data == {
+        "name": "Bob",
+        "smtp": [{"Password": "hunter2"}],
+        "n": 12345678901234567,
+    }
+
+
+async def test_what_was_not_edited_stays_as_it_was_byte_for_byte(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    import html
+
+    import msgspec
+
+    text = '{"b":1.50,  "a":[12345678901234567890, 1e3], "é":"\\u00e9"}'
+    jid = await client.queue("mail").put("Greet", msgspec.Raw(text.encode()))
+    page = (await http.get(f"/job?jid={jid}")).text
+    shown = html.unescape(re.search(r"<textarea[^>]*>\n?(.*?)</textarea>", page, re.DOTALL)[1])  # type: ignore[index]
+    await do(http, "put-again", jid=jid, how="same", data=shown.replace("\n", "\r\n"))
+    job = await client.jobs.get(jid)
+    assert job and job.raw_data == text
+
+
+async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {"name": "Ada"})
+    (job,) = await client.queue("mail").pop()
+    await job.fail("typo", "no such word")
+    page = (await http.get(f"/job?jid={jid}")).text
+    was = re.search(r'name="was" value="(\w+)"', page)
+    assert was
+    await client.jobs.revive(jid, data={"name": "Bob"})
+    (job,) = await client.queue("mail").pop()
+    await job.fail("typo", "no such word")
+    said = await do(http, "put-again", jid=jid, how="same", data='{"name": "Eve"}', was=was[1])
+    assert said.startswith("refused") and "changed meanwhile, by somebody else" in said
+    read = await client.jobs.get(jid)
+    assert read and (read.state, read.data) == ("failed", {"name": "Bob"})
+
+
+async def test_dashboards_on_two_ports_of_a_host_leave_each_other_their_sessions(
+    client: Client,
+) -> None:
+    async with (
+        asked(create_app(client, access=Access(users=USERS))) as http,
+        served(create_app(client, access=OPEN)) as other,
+    ):
+        await log_in(http, "otto")
+        assert (
+            await http.get(other + ENTER)
+        ).status_code == 303  # as a browser asks, for whom a host is one whatever its port
+        assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
+
+
+async def test_processes_that_share_a_secret_know_each_others_sessions_and_their_end_is_one_ones_own(
+    client: Client,
+) -> None:
+    secret = "a secret of several processes"
+    apps = [
+        create_app(client, access=Access(users=USERS), secret=each)
+        for each in (secret, secret, None)
+    ]
+    async with asked(apps[0]) as first, asked(apps[1]) as second, asked(apps[2]) as stranger:
+        await log_in(first, "otto")
+        cookie = first.cookies[cookie_of(first)]
+        for http, knows in ((second, True), (stranger, False)):
+            http.cookies.set(cookie_of(http), cookie)
+            assert (await http.get("/queues")).status_code == (200 if knows else 303)
+        form = {
+            "token": await token(first, "/queue?name=mail"),
+            "queue": "mail",
+            "back": "/queue?name=mail",
+        }
+        assert (await second.post("/do/pause", data=form)).status_code == 303
+        assert (await client.queue("mail").counts())["paused"]
+
+
+async def test_sealed_data_are_shown_and_changed_in_their_seal_by_who_has_the_key(
+    client: Client, redis_url: str
+) -> None:
+    async with Client(redis_url, namespace=client.namespace, seal=Seal(Seal.new_key())) as keeper:
+        jid = await keeper.queue("mail").put("Greet", {"name": "Ada"})
+        async with asked(create_app(client)) as http:
+            page = (await http.get(f"/job?jid={jid}")).text
+            assert "this client has no key" in page and "Ada" not in page
+            assert "no key" in await do(
+                http, "put-again", jid=jid, how="same", data='{"name": "Bob"}'
+            )
+        async with asked(create_app(keeper)) as http:
+            assert "Ada" in (await http.get(f"/job?jid={jid}")).text
+            assert (
+                await do(http, "put-again", jid=jid, how="same", data='{"name": "Bob"}')
+            ).startswith("done")
+        job = await keeper.jobs.get(jid)
+        assert job and job.data == {"name": "Bob"} and "Bob" not in job.raw_data
+
+
+async def test_mounted_in_an_app_it_takes_the_apps_word_for_who_somebody_is(client: Client) -> None:
+    def who(request: Request) -> Identity | None:
+        return {"boss": Identity("boss", Role.ADMIN), "clerk": Identity("clerk", Role.READ)}.get(
+            request.headers.get("x-user", "")
+        )
+
+    await client.queue("mail").put("Greet", {})
+    app = Starlette(routes=[Mount("/jobs", create_app(client, access=Access(authenticate=who)))])
+    async with asked(app, "/jobs") as http:
+        assert (await http.get("/")).status_code == 403
+        http.headers["x-user"] = "boss"
+        page = (await http.get("/queues")).text
+        assert 'href="/jobs/static/page.css"' in page and 'href="/jobs/queue?name=mail"' in page
+        assert (
+            await do(http, "pause", queue="mail", back="/queue?name=mail")
+            == "done: Queue mail is paused: what runs goes on, nothing else starts."
+        )
+        assert "boss" in (await http.get("/trail")).text
+        http.headers["x-user"] = "clerk"
+        assert "Unpause" not in (await http.get("/queue?name=mail")).text
+
+
+async def test_nobody_is_sent_elsewhere(http: httpx.AsyncClient) -> None:
+    for to in (
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "\r\nX: y",
+        "/\r\nX: y",
+    ):
+        answer = await http.post(
+            "/do/pause", data={"token": await token(http), "back": to, "queue": "mail"}
+        )
+        assert answer.headers["location"] == "/"
+    odd = f"token={await token(http)}&queue=mail&back=/%FF"
+    answer = await http.post(
+        "/do/pause", content=odd, headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert answer.headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("ada admin", "must be: name role hash"),
+        ("ada boss HASH", "role 'boss' must be read, operate or admin"),
+        ("ada admin secret", "a password's hash must be"),
+        ("ada admin HASH\nada read HASH", "line 2: ada is there twice"),
+        ("# nobody", "has no users"),
+    ],
+)
+def test_a_wrong_line_of_users_is_refused_with_the_reason(tmp_path, line: str, why: str) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "users").write_text(line.replace("HASH", HASH))
+    with pytest.raises(ValueError, match=re.escape(why)):
+        Access.of_file(tmp_path / "users")

@@ -1,0 +1,100 @@
+"""Jobs whose every field is markup, in the browser."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.async_api import Page, expect
+
+from aioqless import Client
+from tests.contrib.dashboard.test_pages import EVERY_PAGE
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+MARKUP = """"><img src=x onerror="window.caught=1"><script>window.caught=1</script>{{7*7}}${7*7}'`</textarea></pre>"""
+NAME = MARKUP[:200]
+SHOWN = """document.title + document.body.innerText
+    + document.body.innerHTML.replace(/<textarea.*?textarea>|value=".*?"/gs, '')"""
+HIDING = "\u202e\u200b\u2066\ufeff"
+
+
+async def test_a_job_whose_every_field_is_markup_is_shown_as_text(
+    page: Page, client: Client
+) -> None:
+    queue = client.queue(NAME)
+    data = {MARKUP: [MARKUP], "invoice": MARKUP}
+    jid = await queue.put(NAME, data, jid=NAME, tags=[NAME, "two"], context={NAME: MARKUP}, delay=0)
+    await queue.put(NAME, {}, tags=[NAME], depends=[jid])
+    await queue.recur(NAME, data, every=3600, offset=3600, jid="r" + NAME, tags=[NAME])
+    await client.scripts("track", "track", jid=jid, tags=[])
+    await client.jobs.tags()
+    await client.config.set(NAME, NAME, force=True)
+    (job,) = await queue.pop(worker=NAME)
+    await job.log(MARKUP, more=MARKUP)
+    await job.progress(0.5, MARKUP)
+    looked = [f"/job?jid={_quoted(jid)}", f"/recurring-job?jid={_quoted('r' + NAME)}"]
+    looked += [f"/{each}?name={_quoted(NAME)}" for each in ("queue", "group", "tag", "worker")] + [
+        f"/search?q={_quoted(NAME)}"
+    ]
+    await _look(page, [*(each for each in EVERY_PAGE if "none" not in each), *looked])
+    await (await queue_job(client, jid)).fail(NAME, f"Traceback\n  {MARKUP}\n{MARKUP}")
+    await _look(page, ["/", "/failures", *looked])
+    await page.goto(looked[0])
+    await expect(page.locator("h1")).to_contain_text(NAME)
+    shown = json.loads(await page.get_by_label("Data of the job, as JSON").input_value())
+    assert shown == data
+    await page.get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.locator("h1")).to_contain_text("waiting")
+    assert await page.evaluate("window.caught") is None
+
+
+async def test_characters_that_hide_or_turn_text_around_are_shown_escaped_and_sent_back_as_they_are(
+    page: Page, client: Client
+) -> None:
+    name = f"invoice{HIDING}"
+    queue, data = client.queue(name), {"to": HIDING}
+    jid = await queue.put(name, data, jid=name, tags=[name])
+    await queue.put(name, {}, depends=[jid], tags=[name])
+    (job,) = await queue.pop(worker=name)
+    await job.log(HIDING)
+    await job.fail(name, f"Traceback\n\tline {HIDING}")
+    looked = [f"/{each}?name={_quoted(name)}" for each in ("queue", "group", "tag")]
+    for address in [
+        "/",
+        "/queues",
+        "/failures",
+        "/tags",
+        f"/job?jid={_quoted(jid)}",
+        f"/search?q={_quoted(name)}",
+        *looked,
+    ]:
+        await page.goto(address, wait_until="domcontentloaded")
+        shown = await page.evaluate(SHOWN)
+        assert "\\u202e" in shown and not set(HIDING) & set(shown), address
+    await page.goto(f"/job?jid={_quoted(jid)}")
+    assert json.loads(await page.get_by_label("Data of the job, as JSON").input_value()) == data
+    assert "Traceback\n\tline" in await page.locator("#traceback pre").inner_text()
+    await page.get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.locator("h1")).to_contain_text("waiting")
+    found = await client.jobs.get(jid)
+    assert found and (found.state, found.queue, found.data) == ("waiting", name, data)
+
+
+async def queue_job(client: Client, jid: str):  # type: ignore[no-untyped-def]
+    return await client.jobs.get(jid)
+
+
+async def _look(page: Page, addresses: list[str]) -> None:
+    for address in addresses:
+        answer = await page.goto(address, wait_until="domcontentloaded")
+        assert answer and answer.status in (200, 404), address
+        assert await page.evaluate(
+            "[window.caught, document.querySelectorAll('img, main script').length]"
+        ) == [None, 0], address
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe="")

@@ -1,0 +1,332 @@
+"""The dashboard in a real browser, beside a real worker: each page, each button."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from aioqless import Client, Job, NewJob
+from tests.conftest import Until
+from tests.contrib.dashboard import jobs
+from tests.contrib.dashboard.conftest import browser_context, worked
+from tests.contrib.dashboard.town import BROKEN, put_a_days_work
+
+pytestmark = pytest.mark.xdist_group("browser")
+expect.set_options(timeout=20_000)
+
+
+async def says(page: Page, text: str) -> None:
+    """What came of the last act is told."""
+    await expect(page.locator("#notes")).to_contain_text(text)
+
+
+async def read(client: Client, jid: str) -> Job:
+    job = await client.jobs.get(jid)
+    assert job
+    return job
+
+
+@pytest.fixture
+async def town(client: Client, until: Until) -> AsyncIterator[Client]:
+    """The shop at work, when all that can be done is done: what is left has failed, runs, is
+    scheduled or held."""
+    async with worked(client):
+        await put_a_days_work(client)
+
+        async def at_rest() -> bool:
+            counts = {each["name"]: each for each in await client.queues()}
+            return (
+                all(each["waiting"] == 0 for each in counts.values())
+                and sum(each["running"] for each in counts.values())
+                == counts["stock"]["running"]
+                == 4
+                and (await client.jobs.failed()).keys()
+                == {"mail-ValueError", "billing-CardRefused"}
+            )
+
+        await until(at_rest, 30)
+        yield client
+
+
+async def test_a_stranger_finds_a_failing_job_understands_it_mends_its_data_and_watches_it_finish(
+    page: Page, town: Client
+) -> None:
+    await page.goto("/")
+    await page.get_by_role("link", name="Failures", exact=True).first.click()
+    await page.get_by_role("link", name="mail-ValueError").click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("mail-ValueError")
+    await expect(page.locator(".cause")).to_contain_text(f"'{BROKEN}' is no address")
+    await page.locator("a.row").first.click()
+    await expect(page.locator("h1")).to_contain_text("failed")
+    await expect(page.locator("pre")).to_contain_text("raise ValueError")
+    data = page.get_by_label("Data of the job, as JSON")
+    assert BROKEN in await data.input_value()
+    await data.fill('{"to": "ada@example.com"}')
+    await page.get_by_role("button", name="Save and retry").click()
+    await expect(page.locator("h1")).to_contain_text(
+        "complete"
+    )  # by itself: nobody loaded the page again
+    await says(page, "with the data you gave it")
+    await expect(page.locator(".timeline li").first).to_contain_text("Completed")
+    assert "ada@example.com" in await data.input_value()
+
+
+async def test_bad_json_is_refused_and_what_was_typed_stays_to_be_mended(
+    page: Page, town: Client
+) -> None:
+    (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
+    await page.goto(f"/job?jid={jid}")
+    await page.get_by_label("Data of the job, as JSON").fill('{"to": ')
+    await page.get_by_role("button", name="Save and retry").click()
+    await says(page, "the data are not JSON, nothing was changed")
+    assert (await read(town, jid)).state == "failed"
+    assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": ', (
+        "it is there to be mended"
+    )
+
+
+async def test_a_whole_group_is_retried_and_another_cancelled_with_progress(
+    page: Page, town: Client, until: Until
+) -> None:
+    await page.goto("/group?name=mail-ValueError")
+    await page.get_by_role("button", name="Retry all 3").click()
+    await says(page, "3 jobs of mail-ValueError are being retried")
+    await expect(page.locator(".bulk")).to_contain_text("3 of 3 retried")
+    await page.goto("/group?name=billing-CardRefused")
+    await page.get_by_text("Cancel all…").click()
+    await page.get_by_role("button", name="Delete them").click()
+    await expect(page.locator(".empty")).to_contain_text("Nothing is in this group")
+    await page.goto("/trail")
+    await expect(page.locator("tbody")).to_contain_text("cancel-all (end)")
+    await expect(page.locator("tbody")).to_contain_text("3 of 3")
+
+
+async def test_a_queue_is_cleared_with_progress_and_running_jobs_stay(
+    page: Page, client: Client
+) -> None:
+    letters = client.queue("letters")
+    await letters.put_many(
+        NewJob("Letter", {}, jid=f"l{number}", delay=number % 2 * 600) for number in range(6)
+    )
+    (running,) = await letters.pop()
+    needed = (await letters.jobs("waiting"))[0]
+    await client.queue("post").put("Post", {}, depends=[needed])
+    await page.goto("/queue?name=letters")
+    await page.get_by_text("Clear…").click()
+    await expect(page.locator("main")).to_contain_text("Deletes 5 jobs that wait")
+    await page.get_by_role("button", name="Delete them").click()
+    await says(page, "5 jobs of letters are being canceled")
+    await expect(page.locator(".bulk")).to_contain_text(
+        "queue letters: 4 of 5 canceled, 1 left since other jobs wait for them"
+    )
+    assert {
+        job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))
+    } == {running.jid, needed}
+    await page.goto("/trail")
+    await expect(page.locator("tbody")).to_contain_text("clear (end)")
+
+
+async def test_everything_that_can_be_done_to_a_job(page: Page, town: Client, until: Until) -> None:
+    jid = (await town.queue("mail").jobs("scheduled"))[0]
+    await page.goto(f"/job?jid={jid}")
+    await page.get_by_role("button", name="Track").click()
+    await says(page, "is tracked")
+    await page.get_by_text("Move, priority, tags…").click()
+    await page.get_by_label("Priority").fill("-7")
+    await page.get_by_role("button", name="Set").click()
+    await says(page, "has priority -7")
+    await page.get_by_text("Move, priority, tags…").click()
+    await page.get_by_label("Tags").fill("urgent, <b>odd</b>")
+    await page.get_by_role("button", name="Add").click()
+    await says(page, "is tagged urgent, <b>odd</b>")
+    await page.get_by_title("Take off the tag urgent").click()
+    await says(page, "has no tag urgent any more")
+    await page.get_by_text("Move, priority, tags…").click()
+    await page.get_by_label("Move to queue").fill("nowhere served")
+    await page.get_by_label("in seconds").fill("60")
+    await page.get_by_role("button", name="Move", exact=True).click()
+    await says(page, "was moved to nowhere served")
+    job = await read(town, jid)
+    assert (job.queue, job.state, job.priority, job.tags, job.tracked) == (
+        "nowhere served",
+        "scheduled",
+        -7,
+        ["<b>odd</b>"],
+        True,
+    )
+    await page.get_by_role("button", name="Untrack").click()
+    await says(page, "is tracked no longer")
+    await page.get_by_role("button", name="Run now").click()
+    await expect(page.locator("h1")).to_contain_text("waiting")
+    await page.get_by_label("Data of the job, as JSON").fill('{"to": "other@example.com"}')
+    await page.get_by_role("button", name="Put as a new job").click()
+    await says(page, "A new job like it was put")
+    await expect(page.locator(".ident")).not_to_contain_text(jid)
+    await page.goto(f"/job?jid={jid}")
+    await page.get_by_text("Cancel…").click()
+    await page.get_by_role("button", name="Delete the job").click()
+    await says(page, "was cancelled")
+    assert await town.jobs.get(jid) is None and "/queue" in page.url
+
+
+async def test_a_running_job_is_taken_from_its_worker(page: Page, town: Client) -> None:
+    await town.queue("stock").pause()
+    await page.goto("/queue?name=stock&tab=running")
+    await page.locator("a.row").first.click()
+    await expect(page.locator("h1")).to_contain_text("running")
+    await page.get_by_role("button", name="Take from its worker").click()
+    await says(page, "is next in line")
+    await expect(page.locator("h1")).to_contain_text("stalled")
+
+
+async def test_dependencies_are_a_picture_to_walk_through(page: Page, client: Client) -> None:
+    first = await client.queue("mail").put("Fetch", {}, delay=100)
+    middle = await client.queue("mail").put("Resize", {}, depends=[first])
+    last = await client.queue("mail").put("Report", {}, depends=[middle])
+    await page.goto(f"/job?jid={middle}")
+    assert (
+        await page.locator(".graph a").count() == 3
+        and await page.locator(".graph .arrow").count() == 2
+    )
+    await page.locator(f".graph a[aria-label*='{last}']").click()
+    await expect(page.locator("h1")).to_contain_text("Report")
+    await page.get_by_role("button", name="Wait for none of them").click()
+    await expect(page.locator("h1")).to_contain_text("waiting")
+
+
+async def test_an_act_whose_answer_is_lost_is_not_said_to_be_undone(
+    browser: Browser, site: str, client: Client
+) -> None:
+    async with browser_context(browser, site) as context:
+        page = await context.new_page()
+        await client.queue("mail").put("Greet", {})
+
+        async def lose(route: Route) -> None:
+            await route.fetch(max_redirects=0)  # it is done, but the browser is never told
+            await route.abort()
+
+        async def send_old_token(route: Route) -> None:
+            await route.continue_(
+                post_data=re.sub("token=[^&]*", "token=old", route.request.post_data or "")
+            )
+
+        await page.route("**/do/pause", lose)
+        await page.goto("/queue?name=mail")
+        await page.get_by_role("button", name="Pause").click()
+        await says(page, "It may have been done or not")
+        await page.reload()
+        await says(page, "Queue mail is paused")
+        await page.get_by_role("button", name="Unpause").click()
+        await says(page, "Queue mail goes on")
+        await page.unroute("**/do/pause")
+        await page.route("**/do/pause", send_old_token)
+        await page.get_by_role("button", name="Pause").click()
+        await says(page, "Not done: The page was too old")
+
+
+async def test_a_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client) -> None:
+    await page.goto("/queue?name=mail")
+    await page.get_by_role("button", name="Pause").click()
+    await says(page, "Queue mail is paused")
+    assert (await town.queue("mail").counts())["paused"]
+    await page.get_by_role("button", name="Unpause").click()
+    await says(page, "Queue mail goes on")
+    await page.get_by_text("Forget…").click()
+    await page.get_by_role("button", name="Forget it").click()
+    await says(page, "only an empty one can be taken off the list")
+    for tab in ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics"):
+        await page.locator(".tabs").get_by_role("link", name=re.compile(tab)).click()
+        await expect(page.locator(".tabs [aria-current]")).to_contain_text(tab)
+    assert await page.locator(".chart").count() == 3
+    await page.get_by_role("link", name="← The day before").click()
+    await expect(page.locator(".empty").first).to_contain_text("Nothing was started")
+
+
+async def test_a_worker_is_told_what_to_serve_to_pause_and_to_stop(
+    page: Page, client: Client, until: Until
+) -> None:
+    async with worked(client, "ann") as worker:
+        await client.queue("stock").put(jobs.count.data(shelf="A"))
+        await until(lambda: worker.running)
+        await page.goto("/workers")
+        await expect(page.locator("tbody")).to_contain_text("shop.stock.count")
+        await page.get_by_role("link", name="ann").click()
+        await page.get_by_role("button", name="Pause").click()
+        await says(page, "begins nothing more")
+        assert worker.paused
+        await page.get_by_role("button", name="Resume").click()
+        await says(page, "ann goes on")
+        await page.get_by_label("Serve the queue").fill("extra")
+        await page.get_by_role("button", name="Add").click()
+        await says(page, "ann serves extra")
+        await expect(page.locator("main dl")).to_contain_text("extra")
+        await page.get_by_label("Serve the queue").fill("extra")
+        await page.get_by_role("button", name="Take off").click()
+        await says(page, "serves extra no longer")
+        await page.get_by_text("Stop…").click()
+        await page.get_by_role("button", name="Stop it").click()
+        await says(page, "ends when what it runs has ended")
+        await until(lambda: not worker.ready)
+
+
+async def test_a_recurring_job_is_run_changed_paused_and_ended(page: Page, client: Client) -> None:
+    await client.queue("reports").recur(
+        "shop.reports.weekly", {"week": 1}, every=3600, offset=3600, jid="weekly"
+    )
+    await page.goto("/recurring")
+    await page.get_by_role("button", name="Pause").click()
+    await says(page, "comes no more until it is resumed")
+    await page.get_by_role("button", name="Resume").click()
+    await says(page, "comes again")
+    await page.get_by_role("link", name="shop.reports.weekly").click()
+    await page.get_by_label("Data, as JSON").fill('{"week": 2}')
+    await page.get_by_label("Every, in seconds").fill("7200")
+    await page.get_by_role("button", name="Save").click()
+    await says(page, "was changed")
+    template = await client.jobs.recurring("weekly")
+    assert template and (template.interval, template.data) == (7200, {"week": 2})
+    await page.get_by_role("button", name="Run now").click()
+    await says(page, "was put into reports at once")
+    await expect(page.locator("h1")).to_contain_text("waiting")
+    await page.goto("/recurring-job?jid=weekly")
+    await page.get_by_text("Cancel…").click()
+    await page.get_by_role("button", name="End it").click()
+    await says(page, "recurs no more")
+    assert await client.jobs.recurring("weekly") is None
+
+
+async def test_configuration_is_set_and_goes_back_to_its_default(
+    page: Page, client: Client
+) -> None:
+    await page.goto("/config")
+    await page.get_by_label("Value of heartbeat").fill("90")
+    await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
+    await says(page, "heartbeat is 90, for all")
+    assert await client.config.get("heartbeat") == "90"
+    await page.get_by_title("Go back to the default of heartbeat").click()
+    await says(page, "heartbeat has its default again")
+    await page.get_by_label("Value of heartbeat").fill("soon")
+    await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
+    await says(page, "Not done: heartbeat 'soon' is not a number")
+
+
+async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, town: Client) -> None:
+    (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
+    await page.goto("/")
+    for wanted, found in (
+        (jid, jid),
+        ("welcome", "3 jobs"),
+        ("RESIZE", "shop.pictures.resize"),
+        ("bill", "billing-CardRefused"),
+    ):
+        await page.wait_for_load_state()  # keys are the script's, which runs when all is read
+        await page.keyboard.press("/")
+        await expect(page.locator("#q")).to_be_focused()
+        await page.keyboard.type(wanted)
+        await page.keyboard.press("Enter")
+        await expect(page.locator("main")).to_contain_text(found)
+    await page.goto("/search?q=nothing-like-this")
+    await expect(page.locator(".empty")).to_contain_text("Nothing was found")

@@ -1,0 +1,272 @@
+"""Live pages: updates, their limits for each reader and for Redis, and the badge that says how old
+a page is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+from starlette.applications import Starlette
+
+from aioqless import Client
+from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard.live import MAX_STREAMS_PER_READER, Topic
+from aioqless.contrib.dashboard.rate_limited import ThrottledConnection
+from tests.conftest import Until
+from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
+from tests.contrib.dashboard.test_guard import USERS, asked, log_in, token
+from tests.server import OwnServer
+
+
+@asynccontextmanager
+async def stream(http: httpx.AsyncClient, at: str) -> AsyncIterator[AsyncIterator[str]]:
+    """The contents of a page, whenever they change."""
+    async with http.stream("GET", "/live", params={"at": at}, timeout=15) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+
+        async def contents() -> AsyncIterator[str]:
+            async for line in answer.aiter_lines():
+                if line.startswith("data: "):
+                    yield json.loads(line.removeprefix("data: "))
+
+        yield contents()
+
+
+async def test_a_page_is_told_anew_when_it_has_changed(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    async with stream(http, f"/job?jid={jid}") as contents:
+        assert 's-waiting">waiting' in await anext(contents)
+        (job,) = await client.queue("mail").pop()
+        assert 's-running">running' in await anext(contents)
+        await job.fail("typo", "no such word")
+        assert 's-failed">failed' in await anext(contents)
+        await client.jobs.cancel(jid)
+        assert "There is no such job" in await anext(contents)
+
+
+async def test_each_browser_gets_the_token_that_is_its_own(client: Client, site: str) -> None:
+    await client.queue("mail").put("Greet", {})
+    tokens, told = set(), []
+    for _ in range(2):
+        async with entered(site) as http:
+            tokens.add(await token(http, "/queue?name=mail"))
+            async with stream(http, "/queue?name=mail") as contents:
+                told.append(await anext(contents))
+    assert len(tokens) == 2 and all(sum(each in text for each in tokens) == 1 for text in told)
+    assert {each for each in tokens for text in told if each in text} == tokens
+
+
+async def test_live_pages_take_at_most_a_share_of_redis_time() -> None:
+    class SlowRedis:
+        calls = 0
+
+        async def execute(self, *command: object) -> object: ...
+        async def aclose(self) -> None: ...
+
+        async def execute_many(
+            self, commands: list[Any], *, raise_errors: bool = True
+        ) -> list[None]:
+            self.calls += 1
+            await asyncio.sleep(0.02)
+            return [None]
+
+    redis = SlowRedis()
+    throttled = ThrottledConnection(redis, share=0.2)
+    began = time.monotonic()
+    await asyncio.gather(*[throttled.execute("PING") for _ in range(6)])
+    assert redis.calls == 6 and time.monotonic() - began >= 5 * 0.1 + 0.02
+
+
+async def test_readers_of_200_pages_all_get_updates(
+    app: Starlette, site: str, client: Client
+) -> None:
+    jids = [await client.queue("mail").put("Greet", {}) for _ in range(200)]
+    async with AsyncExitStack() as stack:
+        opened = []
+        for reader in range(20):
+            http = await stack.enter_async_context(entered(site))
+            await http.get("/config")
+            for jid in jids[reader::20]:
+                opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
+        assert app.state.dashboard.live.streams == 200
+        async with asyncio.timeout(30):
+            await asyncio.gather(*[_shows(each, "waiting") for each in opened])
+            for jid in jids:
+                await client.jobs.cancel(jid)
+            await asyncio.gather(*[_shows(each, "There is no such job") for each in opened])
+
+
+async def _shows(contents: AsyncIterator[str], text: str) -> None:
+    async for html in contents:
+        if text in html:
+            return
+
+
+async def test_a_reader_with_many_pages_does_not_slow_down_another_reader(
+    app: Starlette, site: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered: list[str] = []
+
+    async def render_slowly(topic: Topic) -> str:
+        rendered.append(topic.asked.query["name"])
+        await asyncio.sleep(0.15)
+        return f"<h1>{len(rendered)}</h1>"
+
+    monkeypatch.setattr(app.state.dashboard.live, "_render", render_slowly)
+    async with AsyncExitStack() as stack:
+        for reader in ("greedy", "modest"):
+            http = await stack.enter_async_context(entered(site))
+            await http.get("/config")
+            for number in range(MAX_STREAMS_PER_READER if reader == "greedy" else 1):
+                contents = await stack.enter_async_context(
+                    stream(http, f"/queue?name={reader}-{number}")
+                )
+        async with asyncio.timeout(20):
+            for _ in range(4):
+                await anext(contents)
+    turns = [index for index, name in enumerate(rendered) if name == "modest-0"]
+    assert (
+        max(later - earlier for earlier, later in pairwise(turns[1:])) <= 10
+    )  # not once in 26 renderings
+
+
+async def test_a_live_page_beyond_a_readers_limit_is_refused_with_the_reason(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await http.get("/config")
+    async with AsyncExitStack() as stack:
+        for number in range(MAX_STREAMS_PER_READER):
+            await stack.enter_async_context(stream(http, f"/queue?name=q{number}"))
+        refused = await http.get("/live", params={"at": "/"})
+        assert (
+            "event: refused" in refused.text
+            and f"{MAX_STREAMS_PER_READER} live pages open" in refused.text
+        )
+    async with stream(http, "/") as contents:
+        assert "Overview" in await anext(contents)
+
+
+async def test_redis_gets_no_commands_while_no_page_is_open(
+    app: Starlette, http: httpx.AsyncClient, client: Client, until: Until
+) -> None:
+    async with stream(http, "/") as contents:
+        await anext(contents)
+    live = app.state.dashboard.live
+    await until(lambda: live.streams == 0 and live._rendering_task is None)
+    before = (await client.redis.info("stats"))["total_commands_processed"]
+    await asyncio.sleep(0.3)
+    assert (await client.redis.info("stats"))["total_commands_processed"] <= before + 1
+
+
+@pytest.mark.xdist_group("browser")
+async def test_badge_says_when_updates_are_late_or_refused(
+    page: Page, app: Starlette, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, badge, goes_on = app.state.dashboard.live, page.locator("#live"), asyncio.Event()
+    render = live._render
+
+    async def render_late(topic: Topic) -> str:
+        await goes_on.wait()
+        return await render(topic)
+
+    await page.goto("/queues")
+    await expect(badge).to_have_text("live")
+    await asyncio.sleep(
+        6
+        # longer than the badge waits for: nothing changes, and it stays live since the server says
+        # so
+    )
+    await expect(badge).to_have_text("live", timeout=1)
+    monkeypatch.setattr(live, "_render", render_late)
+    await expect(badge).to_have_text(re.compile("updated [0-9]+ s ago"), timeout=15_000)
+    goes_on.set()
+    await expect(badge).to_have_text("live")
+    monkeypatch.setattr("aioqless.contrib.dashboard.live.MAX_STREAMS_PER_READER", 0)
+    await page.reload()
+    await expect(badge).to_have_text(
+        "not live: you have 0 live pages open, the most for one reader"
+    )
+
+
+async def test_a_stream_ends_when_its_user_logs_out(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await log_in(http, "ada")
+        async with stream(http, "/queue?name=mail") as contents:
+            await anext(contents)
+            await http.post("/logout", data={"token": await token(http)})
+            await client.queue("mail").put("Greet", {})
+            assert [each async for each in contents] == []
+
+
+async def test_a_server_that_stops_ends_its_streams(client: Client) -> None:
+    async with AsyncExitStack() as stack:
+        async with served(create_app(client, access=OPEN)) as address:
+            http = await stack.enter_async_context(entered(address))
+            contents = await stack.enter_async_context(stream(http, "/"))
+            await anext(contents)
+        assert [each async for each in contents] == []
+
+
+@pytest.mark.xdist_group("browser")
+async def test_what_is_typed_open_or_focused_stays_while_the_page_changes(
+    page: Page, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {"to": "Ada"}, delay=100)
+    await page.goto(f"/job?jid={jid}")
+    await expect(page.locator("#live")).to_have_text("live")
+    await page.get_by_text("Move, priority, tags…").click()
+    await page.get_by_label("Data of the job, as JSON").fill('{"to": "Bob"}')
+    await page.get_by_label("Tags").fill("half a wo")
+    job = await client.jobs.get(jid)
+    assert job
+    await job.tag("seen")
+    await expect(page.locator(".facts")).to_contain_text("seen")
+    assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": "Bob"}'
+    assert await page.get_by_label("Tags").input_value() == "half a wo"
+    assert await page.evaluate("document.activeElement.name") == "tags"
+
+
+@pytest.mark.xdist_group("browser")
+async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(
+    browser: Browser, own_server: OwnServer
+) -> None:
+    async with (
+        Client(own_server.url) as client,
+        served(create_app(client, access=OPEN)) as address,
+        browser_context(browser, address) as context,
+    ):
+        page = await context.new_page()
+        await client.queue("mail").put("Greet", {})
+        await page.goto("/queues")
+        await expect(page.locator("#live")).to_have_text("live")
+        own_server.kill()
+        await expect(page.locator("h1")).to_have_text("Redis is away", timeout=20_000)
+        await expect(page.locator("main")).to_contain_text("comes back by itself")
+        own_server.start()
+        await expect(page.locator("h1")).to_contain_text("Queues", timeout=20_000)
+        await expect(page.locator("#live")).to_have_text("live")
+
+
+@pytest.mark.xdist_group("browser")
+async def test_without_javascript_links_and_buttons_work(
+    browser, site: str, client: Client
+) -> None:  # type: ignore[no-untyped-def]
+    await client.queue("mail").put("Greet", {})
+    async with browser_context(browser, site, java_script_enabled=False) as context:
+        page = await context.new_page()
+        await page.goto("/")
+        await page.get_by_role("link", name="mail").click()
+        await page.get_by_role("button", name="Pause").click()
+        await expect(page.locator("#notes")).to_contain_text("Queue mail is paused")
+    assert (await client.queue("mail").counts())["paused"]

@@ -1,0 +1,312 @@
+"""Sessions and log-ins: how long a session lasts, who may guess how often, and what the audit log
+says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from aioqless import Client
+from aioqless.contrib.dashboard import Access, Role, User, create_app, passwords
+from aioqless.contrib.dashboard.login_attempts import (
+    BY_ADDRESS,
+    BY_NAME,
+    BY_PAIR,
+    MOST_WAITING,
+    network_of,
+)
+from tests.contrib.dashboard.asking import token
+from tests.contrib.dashboard.conftest import OPEN, TOKEN, entered, served
+from tests.contrib.dashboard.test_guard import HASH, PASSWORD, USERS, asked, cookie_of, log_in
+from tests.server import OwnServer
+
+SECRET = "a secret of several processes"
+# as 0.1.0 printed it
+OLD = "scrypt$1024$8$1$MDEyMzQ1Njc4OWFiY2RlZg==$6g3umF+uVrJsObaTZhIbbTlgrvOEFcCItdwSjtPF67M="
+BEHIND = Access(users=USERS, trusted_proxies=("127.0.0.1",))
+
+
+@asynccontextmanager
+async def from_address(app: Starlette, *addresses: str) -> AsyncIterator[list[httpx.AsyncClient]]:
+    """Browsers behind a trusted proxy, each from an address of its own."""
+    async with served(app) as site, AsyncExitStack() as stack:
+        options = {"base_url": site, "trust_env": False, "timeout": 60}
+        yield [
+            await stack.enter_async_context(
+                httpx.AsyncClient(headers={"Origin": site, "X-Forwarded-For": each}, **options)
+            )  # type: ignore[arg-type]
+            for each in addresses
+        ]
+
+
+async def guess(http: httpx.AsyncClient, name: str, times: int = 1) -> list[int]:
+    """Statuses of wrong guesses, one after the other."""
+    return [(await log_in(http, name, "wrong one")).status_code for _ in range(times)]
+
+
+async def test_a_new_password_ends_the_sessions_of_the_old_one(client: Client) -> None:
+    changed = {**USERS, "otto": replace(USERS["otto"], password=passwords.hashed("another horse"))}
+    apps = [
+        create_app(client, access=Access(users=each), secret=SECRET)
+        for each in (USERS, USERS, changed)
+    ]
+    async with asked(apps[0]) as first, asked(apps[1]) as restarted, asked(apps[2]) as after:
+        for name, statuses in (("otto", (200, 303)), ("ada", (200, 200))):
+            await log_in(first, name)
+            for http, status in zip((restarted, after), statuses, strict=True):
+                http.cookies.set(cookie_of(http), first.cookies[cookie_of(first)])
+                assert (await http.get("/queues")).status_code == status, name
+
+
+async def test_a_logout_ends_the_session_in_every_process_and_after_a_restart(
+    client: Client,
+) -> None:
+    apps = [create_app(client, access=Access(users=USERS), secret=SECRET) for _ in range(3)]
+    async with asked(apps[0]) as first, asked(apps[1]) as second:
+        await log_in(first, "otto")
+        cookie = first.cookies[cookie_of(first)]
+        second.cookies.set(cookie_of(second), cookie)
+        assert (await second.get("/queues")).status_code == 200
+        await first.post("/logout", data={"token": await token(first)})
+        assert (await second.get("/queues")).status_code == 303
+        async with asked(apps[2]) as restarted:
+            restarted.cookies.set(cookie_of(restarted), cookie)
+            assert (await restarted.get("/queues")).status_code == 303
+
+
+async def test_secrets_are_rotated_and_a_dropped_one_opens_nothing(client: Client) -> None:
+    new = "another secret, of today"
+    secrets = (SECRET, [new, SECRET], [new])
+    apps = [create_app(client, access=Access(users=USERS), secret=each) for each in secrets]
+    async with asked(apps[0]) as before, asked(apps[1]) as rotated, asked(apps[2]) as after:
+        await log_in(before, "otto")
+        for http, status in ((rotated, 200), (after, 303)):
+            http.cookies.set(cookie_of(http), before.cookies[cookie_of(before)])
+            assert (await http.get("/queues")).status_code == status
+        rotated.cookies.clear()
+        await log_in(rotated, "otto")
+        after.cookies.clear()
+        after.cookies.set(cookie_of(after), rotated.cookies[cookie_of(rotated)])
+        assert (await after.get("/queues")).status_code == 200
+
+
+async def test_nobody_makes_a_session_of_what_is_in_redis(client: Client) -> None:
+    async with asked(create_app(client, access=Access(users=USERS), secret=SECRET)) as http:
+        await log_in(http, "otto")
+        cookie = http.cookies[cookie_of(http)]
+        kept = [key async for key in client.redis.scan_iter(f"{client.namespace}:x:session:*")]
+        assert len(kept) == 2  # the session, and the address
+        values = b" ".join([*kept, *[await client.redis.get(key) or b"" for key in kept]]).decode()
+        assert not [part for part in (cookie, *cookie.split("."), HASH, "otto") if part in values]
+        assert all([0 < await client.redis.ttl(key) <= 90 * 86_400 for key in kept])
+
+
+async def test_while_redis_is_away_who_was_in_is_told_so_and_nobody_else_gets_in(
+    own_server: OwnServer,
+) -> None:
+    async with (
+        Client(own_server.url, timeout=1) as client,
+        served(create_app(client, access=OPEN)) as site,
+        entered(site, headers={"Origin": site}) as http,
+    ):
+        form = {"token": await token(http)}
+        own_server.kill()
+        for path in ("/queues", "/queue?name=mail"):
+            answer = await http.get(path)
+            assert answer.status_code == 503 and "Redis can't be reached" in answer.text
+        assert (await http.post("/logout", data=form)).status_code == 503
+        async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=30) as stranger:
+            assert (await stranger.get("/queues")).status_code == 303
+            assert (await stranger.get("/", params={"token": TOKEN})).status_code == 503
+
+
+async def test_a_hash_of_an_earlier_version_still_lets_its_user_in(client: Client) -> None:
+    async with asked(
+        create_app(client, access=Access(users={"ada": User("ada", Role.ADMIN, OLD)}))
+    ) as http:
+        assert (await log_in(http, "ada", "wrong one")).status_code == 403
+        assert (await log_in(http, "ada")).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "costs", ["m=999999999,t=3,p=1", "m=32768,t=99,p=1", "m=32768,t=3,p=99", "m=x,t=3,p=1", ""]
+)
+def test_a_hash_that_costs_too_much_or_is_none_is_refused(costs: str) -> None:
+    with pytest.raises(ValueError, match="a password's hash must be"):
+        User("ada", Role.READ, HASH.replace("m=32768,t=3,p=1", costs))
+
+
+async def test_guesses_of_others_never_lock_out_the_owner(client: Client) -> None:
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1", "10.0.0.2") as (
+        stranger,
+        owner,
+    ):
+        assert await guess(stranger, "ada", BY_PAIR.amount + 1) == [403] * BY_PAIR.amount + [429]
+        assert (await log_in(stranger, "ada")).status_code == 429
+        assert (await log_in(owner, "ada")).status_code == 303
+
+
+async def test_a_right_password_from_a_known_address_gets_in_whatever_others_guessed_there(
+    client: Client,
+) -> None:
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1", "10.0.0.1") as (
+        owner,
+        neighbour,
+    ):
+        assert (await log_in(owner, "ada")).status_code == 303
+        for number in range(BY_ADDRESS.amount):
+            await guess(neighbour, f"nobody{number}")
+        assert await guess(neighbour, "nobody") == [429]
+        assert await guess(neighbour, "ada", BY_PAIR.amount + 1) == [403] * (BY_PAIR.amount + 1)
+        assert (await log_in(owner, "ada")).status_code == 303
+
+
+async def test_a_known_address_is_known_to_every_process_until_the_password_changes(
+    client: Client,
+) -> None:
+    changed = replace(
+        BEHIND, users={"ada": User("ada", Role.ADMIN, passwords.hashed("another horse"))}
+    )
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1") as (owner,):
+        assert (await log_in(owner, "ada")).status_code == 303
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1") as (owner,):
+        assert await guess(owner, "ada", BY_PAIR.amount + 1) == [403] * (BY_PAIR.amount + 1)
+    async with from_address(create_app(client, access=changed), "10.0.0.1") as (owner,):
+        assert await guess(owner, "ada", BY_PAIR.amount + 1) == [403] * BY_PAIR.amount + [429]
+
+
+async def test_guesses_from_many_addresses_are_limited_by_name_and_not_for_known_addresses(
+    client: Client,
+) -> None:
+    addresses = [f"10.0.{number}.1" for number in range(-(-BY_NAME.amount // BY_PAIR.amount) + 1)]
+    access = replace(BEHIND, users={"ada": User("ada", Role.ADMIN, OLD)})
+    async with from_address(create_app(client, access=access), "10.9.9.9", *addresses) as (
+        owner,
+        *strangers,
+    ):
+        assert (await log_in(owner, "ada")).status_code == 303
+        for stranger in strangers[:-1]:
+            await guess(stranger, "ada", BY_PAIR.amount)
+        assert await guess(strangers[-1], "ada") == [429]
+        assert (await log_in(owner, "ada")).status_code == 303
+
+
+async def test_a_flood_of_invented_names_neither_starves_a_right_password_nor_piles_up(
+    client: Client,
+) -> None:
+    addresses = [f"10.1.{number}.1" for number in range(60)]
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1", *addresses) as (
+        owner,
+        *strangers,
+    ):
+        assert (await log_in(owner, "ada")).status_code == 303
+        forms = [
+            {"token": await token(each, "/login"), "password": "wrong one"} for each in strangers
+        ]
+        own = {
+            "token": await token(owner, "/login"),
+            "name": "ada",
+            "password": PASSWORD,
+            "to": "/",
+        }
+        flood = [
+            asyncio.create_task(stranger.post("/login", data={**form, "name": f"nobody{number}"}))
+            for number in range(4)
+            for stranger, form in zip(strangers, forms, strict=True)
+        ]
+        began = time.monotonic()
+        assert (await owner.post("/login", data=own)).status_code == 303
+        waited = time.monotonic() - began
+        answers = [each.status_code for each in await asyncio.gather(*flood)]
+        took = time.monotonic() - began
+        assert set(answers) == {403, 429} and answers.count(429) > len(answers) - 10 * MOST_WAITING
+        assert waited < max(5.0, took)
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [("1.2.3.4", 303), ("10.0.0.1, 1.2.3.4", 303), ("1.2.3.4, 10.0.0.1", 429)],
+    ids=["another", "forged", "same"],
+)
+async def test_the_address_is_the_one_that_the_trusted_proxy_saw(
+    client: Client, header: str, status: int
+) -> None:
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1") as (stranger,):
+        await guess(stranger, "ada", BY_PAIR.amount)
+        stranger.headers["X-Forwarded-For"] = header
+        assert (await log_in(stranger, "ada")).status_code == status
+
+
+async def test_without_a_trusted_proxy_nobody_chooses_an_address(client: Client) -> None:
+    async with from_address(
+        create_app(client, access=Access(users=USERS)), "10.0.0.1", "10.0.0.2"
+    ) as (first, second):
+        await guess(first, "ada", BY_PAIR.amount)
+        assert await guess(second, "ada") == [429]
+
+
+async def test_behind_a_trusted_proxy_with_tls_the_cookie_is_secure(client: Client) -> None:
+    async with from_address(create_app(client, access=BEHIND), "10.0.0.1") as (http,):
+        assert "Secure" not in (await http.get("/login")).headers["set-cookie"]
+        http.cookies.clear()
+        assert (
+            "Secure"
+            in (await http.get("/login", headers={"X-Forwarded-Proto": "https"})).headers[
+                "set-cookie"
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("2001:db8::1", "2001:db8::/64"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("", ""),
+        ("unix", "unix"),
+    ],
+)
+def test_of_ipv6_a_customers_network_is_one_address(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+async def test_the_audit_log_has_every_login_and_refusal_and_attempts_never_displace_acts(
+    client: Client,
+) -> None:
+    await client.scripts("trail", "add", who="ada", act="pause", about="{}", outcome="done")
+    async with asked(create_app(client, access=Access(users=USERS))) as http:
+        await guess(http, "ada")
+        await guess(http, "hunter2 typed into the wrong field")
+        await log_in(http, "ada")
+        await http.post("/logout", data={"token": await token(http)})
+        noted = [
+            (each["who"], each["act"], each["outcome"])
+            for each in await client.scripts("trail", "logins")
+        ]
+        assert noted == [
+            ("ada", "log-out", "done"),
+            ("ada", "log-in", "done"),
+            ("(unknown)", "log-in", "refused"),
+            ("ada", "log-in", "refused"),
+        ]
+        assert [each["act"] for each in await client.scripts("trail", "list")] == ["pause"]
+        await log_in(http, "ada")
+        page = (await http.get("/trail?kind=logins")).text
+        assert (
+            "refused" in page
+            and "127.0.0.1" in page
+            and "hunter2" not in page
+            and "pause" not in page
+        )
+        assert "pause" in (await http.get("/trail")).text
+        await http.post("/logout", data={"token": await token(http)})
+        await log_in(http, "otto")
+        assert (await http.get("/trail?kind=logins")).status_code == 403

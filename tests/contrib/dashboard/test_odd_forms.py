@@ -1,0 +1,114 @@
+"""Forms as no page of the dashboard sends them: each is answered, none breaks anything, all acts
+are in the trail."""
+
+from __future__ import annotations
+
+from urllib.parse import quote_from_bytes
+
+import httpx
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.dashboard.actions import ACTS
+from tests.contrib.dashboard.asking import do, token
+
+HALF = b"\xed\xa0\x80"  # of a surrogate pair, in UTF-8 that isn't
+DEEP = b"[" * 5_000
+VALUES = {"nul": b"\0", "half": HALF, "long": b"x" * 5_000, "infinite": b"inf", "deep": DEEP}
+FIELDS = ["queue", "group", "worker", "option", "value", "data", "tags", "tag", "delay"]
+FIELDS += ["priority", "limit", "interval", "cron", "timezone", "then"]
+
+
+async def sent(
+    http: httpx.AsyncClient,
+    act: str,
+    form: list[tuple[str, bytes]],
+    kind: str = "application/x-www-form-urlencoded",
+) -> int:
+    """The status of a form's answer, as it is or with what it leads to."""
+    body = "&".join(f"{name}={quote_from_bytes(value)}" for name, value in form)
+    answer = await http.post(f"/do/{act}", content=body, headers={"Content-Type": kind})
+    if answer.status_code == 303:
+        answer = await http.get(http.base_url.join(answer.headers["location"]))
+    return answer.status_code
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+async def test_whatever_is_sent_is_answered_and_noted(
+    http: httpx.AsyncClient, client: Client, value: bytes
+) -> None:
+    await client.queue("mail").put("Greet", {"to": "ada"}, jid="a", delay=60)
+    await client.queue("mail").recur("Greet", {}, every=3600, offset=3600, jid="r")
+    its = ("token", (await token(http)).encode())
+    acts = sorted(ACTS.keys() - {"config-set", "cancel", "clear"})
+    for act in acts:
+        jid = b"r" if act.startswith("recurring") else b"a"
+        plain = [
+            ("jid", jid),
+            ("queue", b"mail"),
+            ("worker", b"ann"),
+            ("group", b"typo"),
+            ("how", b"new"),
+            ("data", b"{}"),
+        ]
+        for form in (
+            [("jid", jid), *((field, value) for field in FIELDS)],
+            [*plain, ("limit", value), ("priority", value)],
+        ):
+            assert await sent(http, act, [its, *form]) in (200, 404), act
+    assert len(await client.scripts("trail", "list", count=1000)) == 2 * len(acts)
+
+
+async def test_an_option_that_no_command_reads_is_refused_with_the_one_that_may_be_meant(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    assert "did you mean &#39;heartbeat&#39;?" in await do(
+        http, "config-set", option="hartbeat", value="30"
+    )
+    assert "hartbeat" not in await client.config.all()
+
+
+async def test_an_odd_value_keeps_no_act_out_of_the_trail(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").put("Greet")
+    await sent(
+        http,
+        "pause",
+        [("token", (await token(http)).encode()), ("queue", b"mail"), ("x" * 5000, HALF)],
+    )
+    assert (await client.queue("mail").counts())["paused"]
+    (noted,) = await client.scripts("trail", "list")
+    assert (noted["act"], noted["about"]["queue"]) == ("pause", "mail") and "\\udced" in str(
+        noted["about"]
+    )
+
+
+async def test_data_that_are_nested_too_deeply_or_no_numbers_are_refused_with_the_reason(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").put("Greet", {"to": "ada"}, jid="a")
+    assert "nested too deeply" in await do(
+        http, "put-again", jid="a", how="same", data=DEEP.decode()
+    )
+    assert "limit must be a number, not &#39;inf&#39;" in await do(
+        http, "worker-subscribe", worker="ann", queue="mail", limit="inf"
+    )
+    job = await client.jobs.get("a")
+    assert job and job.data == {"to": "ada"}
+
+
+async def test_what_is_no_form_is_refused(http: httpx.AsyncClient) -> None:
+    its = await token(http)
+    for kind in ("application/json", "multipart/form-data; boundary=x", "text/plain", ""):
+        assert await sent(http, "pause", [("token", its.encode()), ("queue", b"mail")], kind) == 415
+    for body, status in (
+        (b"\xff\xfe", 400),
+        (f"token={its}&queue=%".encode(), 303),
+        (b"token=", 403),
+        (b"&".join([b"a=b"] * 100), 400),
+    ):
+        answer = await http.post(
+            "/do/pause", content=body, headers={"Content-Type": "application/x-www-form-urlencoded"}
+        )
+        assert answer.status_code == status, body

@@ -1,0 +1,289 @@
+"""What each page shows, asked over HTTP."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+
+import httpx
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard.charts.timeline import strip
+from aioqless.contrib.dashboard.pages import VIEWS
+from aioqless.contrib.dashboard.pages.overview import problems
+from aioqless.contrib.dashboard.redaction import HIDDEN
+from aioqless.contrib.dashboard.sampler import Sampler, kept_by
+from aioqless.contrib.human_tasks import Desk
+from tests.conftest import Until
+from tests.contrib.dashboard.asking import do
+from tests.contrib.dashboard.conftest import worked
+from tests.contrib.dashboard.test_guard import asked
+from tests.contrib.dashboard.town import BROKEN, put_a_days_work
+
+WITH = {
+    "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError", "/worker": "?name=ann", "/tag": "?name=welcome",
+    "/recurring-job": "?jid=none", "/search": "?q=mail",
+}  # fmt: skip
+EVERY_PAGE = [path + WITH.get(path, "") for path in VIEWS]
+
+
+async def test_every_page_of_an_empty_namespace_says_what_to_do(http: httpx.AsyncClient) -> None:
+    for page in EVERY_PAGE:
+        answer = await http.get(page)
+        there = not page.startswith(("/job", "/recurring-job"))
+        assert answer.status_code == (200 if there else 404), page
+        assert page.startswith(("/config", "/redis")) or 'class="empty"' in answer.text, page
+
+
+TEMPLATES = (
+    "{payload[id]}",
+    "{when:>300000000}",
+    "{when.__class__.__mro__}",
+    "{",
+    "{}",
+    "{0}",
+    "{what!r:{what}}",
+    "%s %(x)s",
+    "${x}",
+    "\\1",
+)
+
+
+async def test_log_messages_are_shown_verbatim_and_never_evaluated(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    (job,) = await client.queue("mail").pop()
+    for text in (*TEMPLATES, "token=hunter2"):
+        await job.log(text, more="{payload[id]}", payload={"id": 7})
+    answer = await http.get(f"/job?jid={jid}")
+    assert answer.status_code == 200 and len(answer.text) < 100_000
+    shown = [html.unescape(each) for each in re.findall(r"<strong>(.*?)</strong>", answer.text)]
+    assert shown[::-1][2:-1] == list(TEMPLATES) and shown[0] == f"token={HIDDEN}"
+
+
+async def test_an_event_that_lacks_our_fields_is_shown_by_its_name(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    history = (
+        f"{client.namespace}:j:{jid}-history",
+        '[1, "popped", {"worker": {"x": 1}}]',
+        '[2, "failed", {}]',
+        '[3, ["put"], {}]',
+    )
+    await client.redis.rpush(*history)
+    answer = await http.get(f"/job?jid={jid}")
+    assert answer.status_code == 200 and "<strong>failed</strong>" in answer.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "offset=-1",
+        "offset=9e99",
+        "offset=99999999999999999999",
+        "tab=%ff%00&sort=x&day=-5&q=%00",
+        "name=",
+        "jid=",
+    ],
+)
+async def test_no_parameter_breaks_a_page(
+    http: httpx.AsyncClient, client: Client, query: str
+) -> None:
+    await client.queue("mail").put("Greet", {})
+    for page in EVERY_PAGE:
+        answer = await http.get(f"{page}{'&' if '?' in page else '?'}{query}")
+        assert answer.status_code in (200, 400, 404), page
+
+
+async def test_a_failing_job_is_found_understood_mended_and_completes(
+    http: httpx.AsyncClient, client: Client, until: Until
+) -> None:
+    async with worked(client):
+        await put_a_days_work(client)
+
+        async def failed() -> bool:
+            return (await client.jobs.failed()).get("mail-ValueError") == 3
+
+        await until(failed)
+        assert "mail-ValueError" in (await http.get("/failures")).text
+        group = (await http.get("/group?name=mail-ValueError")).text
+        assert "ValueError" in group and "Retry all 3" in group
+        jid = (await client.jobs.failed_jids("mail-ValueError"))[0]
+        page = (await http.get(f"/job?jid={jid}")).text
+        assert "is no address" in page and BROKEN in page and "Traceback" in page
+        said = await do(http, "put-again", jid=jid, how="same", data='{"to": "ada@example.com"}')
+        assert said.startswith("done:"), said
+        job = await client.jobs.wait(jid, 10)
+        assert job.state == "complete" and job.data == {"to": "ada@example.com"}
+        assert (await http.get("/trail")).text.count("put-again") == 1
+
+
+async def test_jobs_that_nobody_takes_are_told_of_with_what_to_do(redis_url: str) -> None:
+    begun = time.time() - 100
+    async with Client(redis_url, clock=lambda: begun) as earlier, Client(redis_url) as client:
+        await earlier.queue("mail").put("Greet", {})
+        await earlier.queue("held").put("Greet", {})
+        await client.queue("new").put("Greet", {})
+        await client.queue("held").pause()
+        await client.queue("other").put("Greet", {})
+        await client.queue("other").pop(worker="ann")
+        async with asked(create_app(client)) as http:
+            overview = (await http.get("/")).text
+            assert (
+                "no worker takes them: mail." in overview
+                and "Paused, with jobs waiting: held." in overview
+            )
+            told = [
+                each
+                for each in ("mail", "held", "new", "other")
+                if "nobody takes it" in (await http.get(f"/queue?name={each}")).text
+            ]
+            assert told == ["mail"]
+            assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
+
+
+async def test_a_queue_leads_to_what_failed_of_it(http: httpx.AsyncClient, client: Client) -> None:
+    await client.queue("mail").put("Greet", {})
+    for job in await client.queue("mail").pop():
+        await job.fail("mail-ValueError", "no")
+    assert re.search(
+        r'href="/failures\?q=mail">failed <span class="bad">1<',
+        (await http.get("/queue?name=mail")).text,
+    )
+
+
+async def test_statistics_of_a_queue_show_retries_and_their_parts(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet")
+    for _ in range(2):
+        (job,) = await mail.pop()
+        await job.retry()
+    page = (await http.get("/queue?name=mail&tab=statistics")).text
+    assert "<dt>Retries</dt><dd>2 <small>2 explicit, 0 locks lost</small></dd>" in page
+
+
+async def test_waits_and_runs_below_a_second_are_told_apart(
+    http: httpx.AsyncClient, client: Client, redis_url: str
+) -> None:
+    now = [int(time.time()) + 0.5]
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: now[0]) as timed:
+        jid = await timed.queue("mail").put("Greet", {})
+        now[0] += 0.3
+        (job,) = await timed.queue("mail").pop()
+        now[0] += 0.0042
+        await job.complete()
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert 'aria-label="waited 300 ms, ran 4.2 ms"' in page
+    widths = [
+        float(width)
+        for width in re.findall(
+            r'<rect class="(?:wait|run)" x="[0-9.]+" y="0" width="([0-9.]+)"', page
+        )
+    ]
+    assert widths[0] > 10 * widths[1]
+    page = (await http.get("/queue?name=mail&tab=statistics")).text
+    assert (
+        "from 200 ms: 1<" in page
+        and "from 2 ms: 1<" in page
+        and "Ran <strong>4.2 ms</strong>" in page
+    )
+    await client.redis.hincrby(
+        next(iter(await client.redis.keys(f"{client.namespace}:s:run:*"))), "s0", 5
+    )  # another client's
+    assert "from 0 s to 1 s: 5<" in (await http.get("/queue?name=mail&tab=statistics")).text
+
+
+async def test_a_job_held_back_by_a_rate_says_why_and_until_when(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    for jid in ("first", "second"):
+        await client.queue("mail").put("Greet", {}, jid=jid, limit_key="<api>", rate=(1, 60))
+    (running,) = await client.queue("mail").pop(count=2)
+    page = (
+        await http.get("/job", params={"jid": ({"first", "second"} - {running.jid}).pop()})
+    ).text
+    assert "rate limit of key &lt;api&gt;: 1 in 60 s" in page and "<dt>Until</dt><dd><time" in page
+
+
+async def test_a_jobs_page_says_what_people_did_with_it(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("review").put("Review", {})
+    desk = Desk(client, "review")
+    if mine := await desk.reserve("ada"):
+        await mine.hand_over("bob")
+    if his := await desk.reserve("bob"):
+        await his.skip()
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert "Handed over by ada to bob" in page and "Skipped by bob" in page
+    assert re.search(r'aria-label="waited [^",]*, ran [^",]*, waited [^",]*"', page)
+
+
+async def test_one_is_not_called_many(http: httpx.AsyncClient, client: Client) -> None:
+    await client.queue("mail").put("Greet", {}, tags=["vip"])
+    for job in await client.queue("mail").pop():
+        await job.fail("mail-ValueError", "no")
+    assert "1 job in 1 group<" in (await http.get("/failures")).text
+    assert "1 job<" in (await http.get("/tag?name=vip")).text
+
+
+async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that_stalls_is_called_so(
+    redis_url: str,
+) -> None:
+    begun = time.time() - 1000
+    async with (
+        Client(redis_url, clock=lambda: begun) as earlier,
+        Client(redis_url) as client,
+        asked(create_app(client)) as http,
+    ):
+        for jid in ("poison", "stuck"):
+            await earlier.queue(jid).put("Greet", {}, jid=jid, retries=0)
+            await earlier.queue(jid).pop(worker="ann")
+        await client.config.set("grace-period", 0)
+        for _ in range(2):  # its holder is told first, then it may be had by others
+            await client.queue("poison").pop(worker="bob")
+        page = (await http.get("/job?jid=poison")).text
+        assert (
+            "Job exhausted retries" in page
+            and "it may kill or block its workers" in page
+            and "<dd>0 of 0</dd>" in page
+        )
+        for path in ("/worker?name=ann", "/job?jid=stuck"):
+            assert 's-stalled">stalled' in (await http.get(path)).text, path
+        assert "in stuck, stalled, since" in (await http.get("/workers")).text
+        assert "Greet, stalled<" in (await http.get("/")).text
+        assert "Does one serve this queue?" in (await http.get("/queue?name=stuck")).text
+        await client.queue("stuck").pause()
+        assert "Unpause it, and the next pop" in (await http.get("/queue?name=stuck")).text
+        told = [what for what, _, _ in problems(await Sampler(client).fresh())]
+        assert any(what.startswith("Paused, with jobs waiting: stuck") for what in told)
+
+
+def test_what_keeps_jobs_is_said_of_what_was_written() -> None:
+    fresh = {
+        "aof_enabled": "0",
+        "rdb_last_save_time": "1793900000",
+        "rdb_last_bgsave_time_sec": "-1",
+    }
+    assert kept_by(fresh) == "nothing since it started"
+    assert kept_by({**fresh, "rdb_last_bgsave_time_sec": "0"}) == "snapshots"
+    assert kept_by({**fresh, "aof_enabled": "1"}) == "append-only file"
+
+
+def test_a_strip_gives_a_tenth_to_the_time_that_a_job_lay_failed_however_fast_it_was() -> None:
+    events = [
+        {"what": "put", "when": 1000.0},
+        {"what": "popped", "when": 1000.0},
+        {"what": "failed", "when": 1000.0},
+    ]
+    waited, ran, failed = map(
+        float, re.findall(r'width="([0-9.]+)" height="22"', strip(events, "failed", 2000.0))
+    )
+    assert failed < waited == ran and 50 < failed < 150

@@ -1,0 +1,73 @@
+"""`aioqless web` as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+
+
+def start(*options: str, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "aioqless", *options]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_it_serves_until_it_is_told_to_stop_and_ends_open_streams_in_good_order(
+    redis_url: str,
+) -> None:
+    process = start("web", "--port", "0", "--url", redis_url)
+    assert process.stdout
+    link = process.stdout.readline().removeprefix("Open ").strip()
+    with (
+        httpx.Client(base_url=link.partition("?")[0], trust_env=False) as http,
+        http.stream("GET", "/live?at=/") as closed,
+    ):
+        assert closed.status_code == 401
+        assert http.get(link).status_code == 303
+        stream = http.send(http.build_request("GET", "/live?at=/"), stream=True)
+        assert any(line.startswith("data: ") for line in stream.iter_lines())
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=20)
+    assert process.returncode == 0 and "Traceback" not in rest
+
+
+def test_another_address_than_this_machines_own_takes_users(redis_url: str, tmp_path: Path) -> None:
+    process = start("web", "--host", "0.0.0.0", "--url", redis_url)
+    assert (
+        "lets others in: give the dashboard users" in process.communicate(timeout=20)[1]
+        and process.returncode == 1
+    )
+    (tmp_path / "users").write_text("ada admin\n")
+    process = start("web", "--users", str(tmp_path / "users"), "--url", redis_url)
+    assert (
+        "line 1: must be: name role hash" in process.communicate(timeout=20)[1]
+        and process.returncode == 1
+    )
+
+
+def test_a_line_for_a_user_is_printed_and_read() -> None:
+    from aioqless.contrib.dashboard.access import Role, read_users
+    from aioqless.contrib.dashboard.passwords import is_right
+
+    line, told = start(
+        "web-user", "ada", "--role", "admin", AIOQLESS_WEB_PASSWORD="correct horse"
+    ).communicate(timeout=20)
+    assert told == ""
+    ada = read_users([line], "here")["ada"]
+    assert (
+        ada.role is Role.ADMIN
+        and is_right("correct horse", ada.password)
+        and not is_right("wrong one", ada.password)
+    )
+    refused = start("web-user", "ada", AIOQLESS_WEB_PASSWORD="short").communicate(timeout=20)[1]
+    assert "8 characters at least" in refused

@@ -1,0 +1,177 @@
+"""The dashboard behind a real reverse proxy, and connections that send half a request."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from aioqless import Client
+from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard.web_server import TimedProtocol, configured
+from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks.api import create_api
+from tests.contrib.dashboard.asking import token
+from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
+from tests.contrib.dashboard.test_guard import USERS, log_in
+from tests.servers.running import free_port
+
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
+DOCUMENTED = """proxy_set_header Host $http_host;
+proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+proxy_set_header X-Forwarded-Proto $scheme;
+proxy_buffering off;"""
+
+
+@contextmanager
+def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
+    """An nginx with `proxy_pass` to a site, and nothing else unless said; yields its address."""
+    if NGINX is None:
+        pytest.skip("nginx isn't there")
+    port = free_port()
+    temporary = " ".join(
+        f"{each}_temp_path {folder}/{each};"
+        for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(f"""
+        daemon off; master_process off; pid {folder}/pid; error_log stderr; events {{}}
+        http {{ access_log off; {temporary}
+            server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {site.replace("localhost", "127.0.0.1")}; {more} }} }} }}
+    """)
+    process = subprocess.Popen(
+        [NGINX, "-c", f"{folder}/nginx.conf", "-e", "stderr"], stderr=subprocess.PIPE
+    )
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@asynccontextmanager
+async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.AsyncHTTPTransport(retries=10)  # while it starts
+    async with httpx.AsyncClient(
+        base_url=address, transport=transport, trust_env=False, timeout=30
+    ) as http:
+        yield http
+
+
+async def test_behind_a_proxy_that_adds_no_headers_nobody_gets_in_without_the_token(
+    client: Client, tmp_path: Path
+) -> None:
+    async with served(create_app(client, access=OPEN)) as site:
+        with behind_nginx(site, tmp_path) as proxy:
+            async with visitor(proxy) as http:
+                for headers in (
+                    {},
+                    {"Host": "dashboard.example"},
+                    {"Origin": site.replace("localhost", "127.0.0.1")},
+                ):
+                    answer = await http.get("/queues", headers=headers)
+                    assert answer.status_code == 303 and "/login?to=" in answer.headers["location"]
+                    assert (await http.get("/live?at=/", headers=headers)).status_code == 401
+                form = {"token": await token(http, "/login"), "queue": "mail", "back": "/"}
+                forged = {"Origin": site.replace("localhost", "127.0.0.1")}
+                assert (await http.post("/do/pause", data=form, headers=forged)).status_code == 401
+                assert not (await client.queue("mail").counts())["paused"]
+
+
+async def test_a_desk_behind_a_proxy_that_adds_no_headers_takes_the_token(
+    client: Client, tmp_path: Path
+) -> None:
+    async with served(create_api({"review": Desk(client, "review")}, startup_token=TOKEN)) as site:
+        with behind_nginx(site, tmp_path) as proxy:
+            async with visitor(proxy) as http:
+                assert (await http.post("/session", json={"name": "Eve"})).status_code == 403
+                assert (await http.get("/desks/review")).status_code == 401
+
+
+async def test_with_the_documented_headers_and_a_trusted_proxy_people_log_in(
+    client: Client, tmp_path: Path
+) -> None:
+    access = Access(users=USERS, trusted_proxies=("127.0.0.1",))
+    async with served(create_app(client, access=access)) as site:
+        with behind_nginx(site, tmp_path, DOCUMENTED) as proxy:
+            async with visitor(proxy) as http:
+                http.headers.update({"Origin": proxy, "X-Forwarded-For": "10.9.8.7"})
+                assert (await log_in(http, "ada")).status_code == 303
+                assert (await http.get("/queues")).status_code == 200
+    (login,) = await client.scripts("trail", "logins")
+    assert login["about"] == {
+        "address": "10.9.8.7"
+    }  # nginx listens on loopback, which is trusted: as a proxy before it would say
+
+
+class Impatient(TimedProtocol):
+    REQUEST_TIMEOUT = 0.3
+
+
+HEAD = b"GET /login HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET", HEAD, HEAD + b"\r\n" + HEAD, HEAD + b"Content-Length: 9999\r\n\r\nx"],
+    ids=["nothing", "line", "half", "second", "body"],
+)
+async def test_a_connection_whose_request_stays_incomplete_is_closed(
+    client: Client, sent: bytes
+) -> None:
+    async with serving(client) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        dripping = asyncio.create_task(_drip(writer))
+        async with asyncio.timeout(20):
+            answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 200") if sent.count(b"\r\n\r\n") else answer == b""
+        dripping.cancel()
+        writer.close()
+
+
+async def _drip(writer: asyncio.StreamWriter) -> None:
+    """A byte now and then, of a header that never ends."""
+    for _ in range(1000):
+        await asyncio.sleep(0.05)
+        writer.write(b"x")
+
+
+async def test_a_stream_outlasts_the_timeout_of_requests(client: Client) -> None:
+    async with (
+        serving(client) as port,
+        httpx.AsyncClient(base_url=f"http://localhost:{port}", trust_env=False, timeout=30) as http,
+    ):
+        await http.get("/", params={"token": TOKEN})
+        async with http.stream("GET", "/live", params={"at": "/queue?name=mail"}) as stream:
+            lines = stream.aiter_lines()
+            while not (await anext(lines)).startswith("data: "):
+                pass
+            await asyncio.sleep(2 * Impatient.REQUEST_TIMEOUT)
+            await client.queue("mail").put("Greet", {}, jid="late")
+            while "late" not in await anext(lines):
+                pass
+
+
+@asynccontextmanager
+async def serving(client: Client) -> AsyncIterator[int]:
+    """The dashboard as the command line serves it, with less patience."""
+    config = configured(create_app(client, access=OPEN))
+    assert config.http is TimedProtocol
+    config.http, config.host, config.port = Impatient, "127.0.0.1", 0
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server._serve())
+    while not server.started:
+        await asyncio.sleep(0.005)
+        assert not running.done(), running.exception()
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await running

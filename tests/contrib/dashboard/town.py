@@ -1,0 +1,114 @@
+"""A shop with its queues as they are on a working day: for the browser's tests, and for the
+pictures in the docs."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from aioqless import Client
+from tests.contrib.dashboard import jobs
+
+BROKEN = "ada.lovelace.example.com"
+
+
+async def put_a_days_work(client: Client, scale: int = 1) -> None:
+    """Jobs that a worker with `jobs` completes, but for some that fail, wait, are scheduled or
+    held."""
+    billing, mail, pictures, stock = (
+        client.queue(name) for name in ("billing", "mail", "pictures", "stock")
+    )
+    dice = random.Random(7)
+    invoices = [
+        jobs.charge.data(
+            invoice=4000 + number,
+            amount=f"{dice.choice([12.5, 49, 99.9, 240, 1250 if number % 9 == 0 else 30]):.2f}",
+        )
+        for number in range(60 * scale)
+    ]
+    await billing.put_many(invoices)
+    await mail.put_many(
+        jobs.send_receipt.data(to=f"customer{number}@example.com") for number in range(300 * scale)
+    )
+    for number in range(3):
+        await mail.put(
+            jobs.send_receipt.data(to=BROKEN),
+            tags=["welcome"] if number else ["welcome", "vip"],
+            priority=-number,
+        )
+    for number in range(40 * scale):
+        await pictures.put(
+            jobs.resize.data(path=f"catalogue/{number:04}.jpg", width=480), tags=["catalogue"]
+        )
+    for number in range(12):
+        await mail.put(
+            jobs.send_receipt.data(to=f"later{number}@example.com"), delay=3600 + 60 * number
+        )
+    for shelf in "ABCD":
+        await stock.put(jobs.count.data(shelf=shelf))
+
+
+async def put_a_fortnight(url: str) -> None:
+    """What was done on the days before today, and failed in the hours before now."""
+    now, dice = time.time(), random.Random(5)
+    clock = [now]
+    async with Client(url, clock=lambda: clock[0]) as client:
+        for queue, usual in (("mail", 480), ("pictures", 240), ("billing", 90)):
+            for ago in range(13, 0, -1):
+                for _ in range(6):
+                    clock[0] = now - ago * 86400 + dice.random() * 3600
+                    count = round(
+                        usual / 6 * (0.5 + dice.random()) * (0.4 if ago % 7 in (1, 2) else 1)
+                    )
+                    await _done(client, queue, count, clock, dice)
+        for hour in range(23, 0, -1):
+            clock[0] = now - hour * 3600
+            bad = {
+                "mail": (
+                    "mail-SMTPError",
+                    "smtplib.SMTPServerDisconnected: Connection unexpectedly closed",
+                    9 if 4 < hour < 8 else dice.randint(0, 2),
+                )
+            }
+            bad["pictures"] = (
+                "pictures-timeout",
+                "it took longer than 120 s",
+                dice.randint(0, 3) if hour < 15 else 0,
+            )
+            bad["billing"] = (
+                "billing-CardRefused",
+                "CardRefused: the bank refused 1250.00, the card's limit is 500.00",
+                int(hour % 5 == 0),
+            )
+            for queue, (group, message, count) in bad.items():
+                await client.queue(queue).put_many(
+                    [KLASSES[queue].data(**DATA[queue]) for _ in range(count)]
+                )
+                for job in (
+                    await client.queue(queue).pop(count, worker="web-2.shop-6102") if count else ()
+                ):
+                    await job.fail(
+                        group,
+                        f'Traceback (most recent call last):\n  File "shop/{queue}.py", line 31, in work\n{message}',
+                    )
+        await client.workers.deregister("web-2.shop-6102")
+
+
+async def _done(
+    client: Client, queue: str, count: int, clock: list[float], dice: random.Random
+) -> None:
+    await client.queue(queue).put_many([KLASSES[queue].data(**DATA[queue]) for _ in range(count)])
+    clock[0] += dice.expovariate(0.4)
+    for job in await client.queue(queue).pop(count, worker="web-2.shop-6102"):
+        clock[0] += dice.expovariate(0.7)
+        if dice.random() < 0.03:
+            await job.fail("old", "long since mended")
+            await job.cancel()
+        else:
+            await job.complete()
+
+
+KLASSES = {"mail": jobs.send_receipt, "pictures": jobs.resize, "billing": jobs.charge}
+DATA: dict[str, dict[str, str | int]] = {
+    "mail": {"to": "customer@example.com"}, "pictures": {"path": "catalogue/0001.jpg"}, "billing": {"invoice": 4711, "amount": "12.50"},
+}  # fmt: skip

@@ -1,0 +1,351 @@
+"""Data that only those who have a key can read, or write."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioqless import BrokenSeal, Client, Job, NewJob, Seal, Settings, Worker, chain, group, job
+from tests.conftest import Until
+from tests.worker import in_processes
+
+KEY, OLD, OTHERS = Seal.new_key(), Seal.new_key(), Seal.new_key()
+SECRET = {"card": "4929 1234", "sum": 12.5, "text": "Grüße, \\ \u0000"}
+
+With = Callable[..., AbstractAsyncContextManager[Client]]
+
+seen: list[Any] = []
+
+
+@job(klass="Charge")
+async def charge(job: Job[Any], card: str, sum: float = 0) -> None:
+    seen.append((card, sum))
+    job.data["done"] = True
+
+
+@pytest.fixture
+def sealed(redis_url: str, namespace: str) -> With:
+    """`async with sealed(KEY, mode="sign") as client`: another client of the test's namespace, with
+    a seal."""
+
+    @asynccontextmanager
+    async def sealed(*keys: str, **options: Any) -> AsyncIterator[Client]:
+        async with Client(
+            redis_url, namespace=namespace, seal=Seal(*keys, **options) if keys else None
+        ) as client:
+            yield client
+
+    seen.clear()
+    return sealed
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_what_one_with_the_key_put_another_with_the_key_reads(
+    sealed: With, mode: str
+) -> None:
+    async with sealed(KEY, mode=mode) as client:
+        jid = await client.queue("mail").put("Charge", SECRET)
+    async with sealed(KEY, required=True) as client:
+        found = await client.jobs.get(jid)
+        assert found is not None and found.data == SECRET
+
+
+async def test_encrypted_data_are_nowhere_in_redis(sealed: With) -> None:
+    async with sealed(KEY) as client:
+        jid = await client.queue("mail").put("Charge", SECRET)
+        stored = json.dumps(
+            {
+                repr(name): repr(value)
+                for name, value in (
+                    await client.redis.hgetall(f"{client.namespace}:j:{jid}")
+                ).items()
+            }
+        )
+    assert "aioqless-sealed" in stored and "4929" not in stored and "card" not in stored
+
+
+async def test_signed_data_can_be_read_by_everybody(sealed: With, client: Client) -> None:
+    async with sealed(KEY, mode="sign") as signing:
+        jid = await signing.queue("mail").put("Charge", SECRET)
+    found = await client.jobs.get(jid)
+    assert found is not None and json.loads(found.raw_data)["data"] == SECRET
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_a_worker_runs_sealed_jobs_and_seals_what_it_changes(
+    sealed: With, mode: str, until: Until
+) -> None:
+    async with sealed(KEY, mode=mode, required=True) as client:
+        jid = await client.queue("mail").put(charge, {"card": "4929", "sum": 3})
+        async with Worker(client, charge, settings=Settings(queues=("mail",))):
+            done = await client.jobs.wait(jid, 10)
+        assert seen == [("4929", 3)] and done.data == {"card": "4929", "sum": 3, "done": True}
+        assert "aioqless-se" in done.raw_data or "aioqless-si" in done.raw_data
+
+
+async def test_a_handler_in_a_process_of_its_own_gets_opened_data_and_no_key(
+    sealed: With, until: Until
+) -> None:
+    async with sealed(KEY, required=True) as client:
+        jid = await client.queue("mail").put(in_processes.resize, {"path": "a.png"}, jid="a")
+        async with Worker(client, in_processes.resize, settings=Settings(queues=("mail",))):
+            await until(lambda: client.queue("billing").jobs("waiting"), 20)
+        moved = await client.jobs.get(jid)
+        assert moved is not None and moved.data["width"] == 100 and moved.data["jid"] == "a"
+        assert "aioqless-sealed" in moved.raw_data
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ((), "this client has no key"),
+        ((OTHERS,), "encrypted with a key that isn't here"),
+    ],
+)
+async def test_a_worker_without_the_key_fails_the_job_in_a_group_that_says_so(
+    sealed: With, keys: tuple[str, ...], why: str
+) -> None:
+    async with sealed(KEY) as client:
+        jid = await client.queue("mail").put(charge, {"card": "4929"})
+    async with sealed(*keys) as client, Worker(client, charge, settings=Settings(queues=("mail",))):
+        failed = await client.jobs.wait(jid, 10)
+    assert (
+        failed.failure is not None
+        and failed.failure.group == "mail-BrokenSeal"
+        and why in failed.failure.message
+    )
+    assert seen == []
+
+
+async def test_where_a_seal_is_required_what_others_put_is_not_run(
+    sealed: With, client: Client
+) -> None:
+    jid = await client.queue("mail").put(charge, {"card": "forged"})
+    async with (
+        sealed(KEY, required=True) as strict,
+        Worker(strict, charge, settings=Settings(queues=("mail",))),
+    ):
+        failed = await strict.jobs.wait(jid, 10)
+    assert failed.failure is not None and "not sealed" in failed.failure.message and seen == []
+
+
+async def test_where_it_is_not_required_they_are_read_as_they_are(
+    sealed: With, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Charge", {"card": "4929"})
+    async with sealed(KEY) as other:
+        found = await other.jobs.get(jid)
+        assert found is not None and found.data == {"card": "4929"}
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_data_of_one_klass_are_refused_under_another(sealed: With, mode: str) -> None:
+    async with sealed(KEY, mode=mode) as client:
+        jid = await client.queue("mail").put("Greet", SECRET)
+        await client.redis.hset(f"{client.namespace}:j:{jid}", "klass", "Charge")
+        found = await client.jobs.get(jid)
+        assert found is not None
+        with pytest.raises(BrokenSeal, match="another klass"):
+            _ = found.data
+
+
+async def test_signed_data_that_were_changed_are_refused(sealed: With) -> None:
+    async with sealed(KEY, mode="sign") as client:
+        jid = await client.queue("mail").put("Charge", {"sum": 1})
+        found = await client.jobs.get(jid)
+        assert found is not None
+        await client.redis.hset(
+            f"{client.namespace}:j:{jid}", "data", found.raw_data.replace('"sum":1', '"sum":9')
+        )
+        await found.refresh()
+        with pytest.raises(BrokenSeal, match="were changed"):
+            _ = found.data
+
+
+async def test_keys_are_rotated_by_giving_the_new_one_in_front(sealed: With) -> None:
+    async with sealed(OLD) as client:
+        jid = await client.queue("mail").put("Charge", SECRET)
+    async with sealed(KEY, OLD) as client:
+        found = await client.jobs.get(jid)
+        assert found is not None and found.data == SECRET
+        newer = await client.queue("mail").put("Charge", SECRET)
+    async with sealed(OLD) as client:
+        found = await client.jobs.get(newer)
+        assert found is not None
+        with pytest.raises(BrokenSeal):
+            _ = found.data
+
+
+async def test_flows_and_recurring_jobs_are_sealed_and_stay_readable_when_they_change(
+    sealed: With,
+) -> None:
+    async with sealed(KEY, required=True) as client:
+        queue = client.queue("mail")
+        flow = await queue.put_flow(chain(NewJob("Charge", {"n": 1}), NewJob("Charge", {"n": 2})))
+        assert [found.data for found in await client.jobs.multiget(*flow.jids)] == [
+            {"n": 1},
+            {"n": 2},
+        ]
+        template = await queue.recur("Charge", {"n": 3}, every=60)
+        await template.update(klass="Refund")
+        assert template.data == {"n": 3}
+        instance = await client.jobs.get(await template.run_now())
+        assert instance is not None and (instance.klass, instance.data) == ("Refund", {"n": 3})
+        await template.update(data={"n": 4})
+        assert template.data == {"n": 4} and "aioqless-sealed" in template.raw_data
+
+
+@job(klass="Weigh", keep_result=60)
+async def weigh(job: Job[Any], value: Any) -> Any:
+    return value
+
+
+@job(klass="Sum", keep_result=60)
+async def add(job: Job[Any]) -> Any:
+    return list((await job.results()).values())
+
+
+VALUES = [
+    None,
+    False,
+    "4929 1234",
+    1e300,
+    0.1,
+    12345678901234567890123,
+    {"": [{"Grüße": "\u2028\x00\\"}]},
+    {"aioqless-sealed": "no"},
+]
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_results_are_sealed_and_opened_for_who_waits_and_for_what_depends(
+    sealed: With, mode: str
+) -> None:
+    async with (
+        sealed(KEY, mode=mode, required=True) as client,
+        Worker(client, weigh, add, settings=Settings(queues=("mail",), poll=0.05)),
+    ):
+        flow = await client.queue("mail").put_flow(
+            chain(group(*(weigh.data(value=value) for value in VALUES)), add.data())
+        )
+        *weighed, last = flow.jids
+        assert sorted(map(repr, await (await got(client, last)).outcome(10))) == sorted(
+            map(repr, VALUES)
+        )
+        assert [await client.jobs.result(jid) for jid in weighed] == VALUES
+        kept = [await client.redis.get(f"{client.namespace}:x:result:{jid}") for jid in flow.jids]
+    assert all(
+        f"aioqless-{'sealed' if mode == 'encrypt' else 'signed'}".encode() in each for each in kept
+    )
+    assert any(b"4929" in each for each in kept) == (mode == "sign")
+
+
+@pytest.mark.parametrize("mode", ["encrypt", "sign"])
+async def test_a_result_that_is_another_jobs_or_that_was_changed_or_never_sealed_is_refused(
+    sealed: With, mode: str
+) -> None:
+    async with sealed(KEY, mode=mode, required=True) as client:
+        async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
+            mine, other = [
+                await client.queue("mail").put(weigh.data(value=number)) for number in (1, 2)
+            ]
+            for jid in (mine, other):
+                await (await got(client, jid)).wait(10)
+        redis, key = client.redis, f"{client.namespace}:x:result:"
+        fence, _, text = (await redis.get(key + mine)).partition(b" ")
+        for spoiled in (
+            (await redis.get(key + other)).partition(b" ")[2],
+            text.replace(b"A", b"B").replace(b'"1"', b'"7"'),
+            b"7",
+        ):
+            await redis.set(key + mine, fence + b" " + spoiled)
+            with pytest.raises(BrokenSeal, match=mine):
+                await client.jobs.result(mine)
+    async with sealed() as without:
+        with pytest.raises(BrokenSeal, match="no key"):
+            await without.jobs.result(other)
+
+
+async def test_a_result_is_nobodys_data(sealed: With) -> None:
+    async with sealed(KEY, required=True) as client:
+        async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
+            jid = await client.queue("mail").put(weigh.data(value={"card": "x"}))
+            await (await got(client, jid)).wait(10)
+        _, _, text = (await client.redis.get(f"{client.namespace}:x:result:{jid}")).partition(b" ")
+        other = await client.queue("mail").put("Charge", SECRET)
+        await client.redis.hset(f"{client.namespace}:j:{other}", "data", text)
+        with pytest.raises(BrokenSeal):
+            _ = (await got(client, other)).data
+
+
+async def got(client: Client, jid: str) -> Job[Any]:
+    found = await client.jobs.get(jid)
+    assert found
+    return found
+
+
+async def test_a_job_that_moves_stays_as_it_was_sealed(sealed: With) -> None:
+    async with sealed(KEY) as client:
+        jid = await client.queue("mail").put("Charge", SECRET)
+        found = await client.jobs.get(jid)
+        assert found is not None
+        await found.move("other")
+        await found.refresh()
+        assert found.queue == "other" and found.data == SECRET
+
+
+async def test_a_failed_job_that_is_revived_with_other_data_is_sealed_again(sealed: With) -> None:
+    async with sealed(KEY, required=True) as client:
+        jid = await client.queue("mail").put("Charge", {"n": 1})
+        (popped,) = await client.queue("mail").pop()
+        await popped.fail("broken", "why")
+        await client.jobs.revive(jid, data={"n": 2})
+        (popped,) = await client.queue("mail").pop()
+        assert popped.data == {"n": 2} and "aioqless-sealed" in popped.raw_data
+
+
+async def test_data_that_only_look_sealed_are_somebodys_data(client: Client) -> None:
+    given = {"aioqless-sealed": 1, "why": "not"}
+    found = await client.jobs.get(await client.queue("mail").put("Charge", given))
+    assert found is not None and found.data == given
+
+
+def test_a_key_that_is_none_is_refused_without_showing_it() -> None:
+    with pytest.raises(ValueError, match="key 2 of the seal is not 32 bytes") as refused:
+        Seal(KEY, "hunter2")
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_seal_does_not_show_its_keys() -> None:
+    assert (
+        KEY not in repr(Seal(KEY))
+        and repr(Seal(KEY)) == "<Seal mode='encrypt' keys=1 required=False>"
+    )
+
+
+def test_the_environment_says_it_for_command_lines() -> None:
+    assert Seal.of_environment({}) is None
+    seal = Seal.of_environment(
+        {
+            "AIOQLESS_SEAL_KEYS": f"{KEY}, {OLD}",
+            "AIOQLESS_SEAL": "sign",
+            "AIOQLESS_SEAL_REQUIRED": "1",
+        }
+    )
+    assert seal is not None and (seal.mode, seal.required, repr(seal)) == (
+        "sign",
+        True,
+        "<Seal mode='sign' keys=2 required=True>",
+    )
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
+    with pytest.raises(Exception, match=re.escape('pip install "aioqless[seal]"')):
+        Seal(KEY)

@@ -1,0 +1,198 @@
+"""Where other systems have their jobs, and what an operator hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless import Client, Settings
+from aioqless.contrib.foreign_queues import Source
+from aioqless.worker.importer import Intake
+from aioqless.worker.outage import Outage
+from tests.conftest import Until
+from tests.contrib.foreign_queues.conftest import got
+from tests.server import OwnServer
+from tests.worker.conftest import Lines
+
+# As exq 0.19 writes it.
+EXQ = (
+    '{"queue":"default","retry":true,"class":"MyApp.Worker","args":["arg1",1.0,{"a":[]}],'
+    '"jid":"f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5","enqueued_at":1700000000.5}'
+)
+RESQUE = '{"class":"Archive","args":[35,"compressed"]}'
+
+
+def _intake(client: Client, poll: float = 1.0, **source: Any) -> Intake:
+    return Intake(client.scripts, Source(**source), Outage(), poll)
+
+
+async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
+    await here.redis.sadd("exq:queues", "default")
+    await here.redis.lpush("exq:queue:default", EXQ)
+    await here.redis.zadd("exq:schedule", {EXQ.replace("f1a3", "aaaa"): 4e9})
+    await here.redis.zadd(
+        "exq:retry",
+        {
+            EXQ.replace("f1a3", "bbbb").replace(
+                '"retry"', '"retry_count":0,"error_message":"no","retry"'
+            ): 4e9
+        },
+    )
+    assert await _intake(here, format="exq", into="elixir-").once() == 3
+    job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
+    assert (job.klass, job.queue, job.retries, job.raw_data) == (
+        "MyApp.Worker",
+        "elixir-default",
+        25,
+        '["arg1",1.0,{"a":[]}]',
+    )
+    counts = await here.queue("elixir-default").counts()
+    assert (counts["waiting"], counts["scheduled"]) == (1, 2)
+
+
+async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:
+    failed = EXQ.replace(
+        '"retry":true',
+        '"retry":5,"retry_count":1,"error_message":"no route","failed_at":1700000001.5',
+    )
+    await here.redis.zadd("exq:retry", {failed: 4e9})
+    assert await _intake(here, format="exq").once() == 1
+    job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
+    assert (job.retries, job.remaining) == (5, 4)
+    assert job.failure and (job.failure.group, job.failure.message) == ("default-Error", "no route")
+
+
+async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> None:
+    await here.redis.sadd("exq:queues", "default")
+    await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": await here.scripts.now()})
+    jids = [f"{number:08}-8aeb-4ec2-a6bb-a7b7d2a4b4d5" for number in range(250)]
+    for jid in jids:
+        await here.redis.lpush(
+            "exq:queue:backup::dead::default",
+            EXQ.replace("f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5", jid),
+        )
+    await here.redis.lpush("exq:queue:backup::alive::default", EXQ)
+    assert await _intake(here, format="exq").once() == 250
+    assert await here.queue("default").jobs("waiting", count=300) == jids
+    assert await here.redis.llen("exq:queue:backup::alive::default") == 1
+
+
+async def test_resques_jobs_come_in_its_order_each_as_a_job_of_its_own(here: Client) -> None:
+    await here.redis.sadd("resque:queues", "low")
+    await here.redis.rpush("resque:queue:low", RESQUE, RESQUE.replace("35", "36"), RESQUE)
+    assert await _intake(here, format="resque").once() == 3
+    jobs = await here.queue("low").peek(9)
+    assert [(job.klass, job.data, job.retries) for job in jobs] == [
+        ("Archive", [n, "compressed"], 5) for n in (35, 36, 35)
+    ]
+
+
+async def test_a_prefix_may_be_given_with_or_without_its_colon(here: Client) -> None:
+    for prefix, jid in (("app", "a"), ("app:", "b")):
+        await here.redis.sadd("app:queues", "mail")
+        await here.redis.lpush("app:queue:mail", json.dumps({"class": "K", "args": [], "jid": jid}))
+        assert await _intake(here, format="sidekiq", prefix=prefix).once() == 1
+
+
+async def test_only_the_queues_that_are_named_are_taken_from(here: Client) -> None:
+    for queue in ("mail", "post"):
+        entry = json.dumps({"class": "K", "args": [], "queue": queue})
+        await here.redis.sadd("queues", queue)
+        await here.redis.lpush(f"queue:{queue}", entry)
+        await here.redis.zadd("schedule", {entry: 4e9})
+    assert await _intake(here, format="sidekiq", queues=("post",)).once() == 2
+    assert [await here.redis.llen(f"queue:{queue}") for queue in ("mail", "post")] == [1, 0]
+    assert b'"mail"' in (await here.redis.zrange("schedule", 0, -1))[0]
+
+
+async def test_a_long_walk_through_others_entries_goes_on_where_it_stopped(
+    here: Client, until: Until
+) -> None:
+    theirs = {
+        json.dumps({"class": "K", "args": [n], "queue": "theirs"}): float(n) for n in range(1200)
+    }
+    await here.redis.zadd(
+        "schedule",
+        {**theirs, json.dumps({"class": "K", "args": [], "queue": "ours", "jid": "a"}): 5000.0},
+    )
+    intake = _intake(here, format="sidekiq", queues=("ours",), poll=0.01)
+    running = asyncio.create_task(intake.run())
+    await until(lambda: here.jobs.get("a"))
+    intake.stop()
+    await running
+    assert await here.redis.zcard("schedule") == 1200
+
+
+async def test_what_cant_be_taken_is_told_once_and_holds_up_nobody(
+    here: Client, lines: Lines
+) -> None:
+    await here.redis.sadd("queues", "bad", "a\nb", "good")
+    await here.redis.set("queue:bad", "no list")
+    await here.redis.lpush("queue:a\nb", "{}")
+    await here.redis.lpush(
+        "queue:good", "broken", json.dumps({"class": "K", "args": [], "jid": "a"})
+    )
+    intake = _intake(here, format="sidekiq")
+    assert [await intake.once(), await intake.once()] == [1, 0]
+    assert {line["what"] for line in lines.of("intake.unreadable")} == {"bad", "a\nb"} and len(
+        lines.of("intake.unreadable")
+    ) == 2
+    (refused,) = lines.of("intake.refused")
+    assert refused == {
+        "event": "intake.refused", "key": "queue:good", "jid": None, "why": "entry is not a JSON object", "level": "error",
+    }  # fmt: skip
+    assert await here.redis.llen("ql:x:refused") == 1
+
+
+async def test_it_goes_on_when_redis_is_back(
+    here: Client, own_server: OwnServer, lines: Lines, until: Until
+) -> None:
+    intake = _intake(here, poll=0.01, format="sidekiq", queues=("mail",))
+    running = asyncio.create_task(intake.run())
+    own_server.kill()
+    await until(lambda: lines.of("worker.redis_lost"))
+    own_server.start()
+    async with Redis.from_url(own_server.url) as redis:
+        await redis.lpush("queue:mail", json.dumps({"class": "K", "args": [], "jid": "a"}))
+        await until(lambda: lines.of("intake.taken", jobs=1))
+    intake.stop()
+    await running
+
+
+async def test_at_the_memory_limit_it_waits(here: Client, lines: Lines, until: Until) -> None:
+    await here.redis.lpush("queue:mail", json.dumps({"class": "K", "args": [], "jid": "a"}))
+    await here.redis.config_set("maxmemory", 1)
+    intake = _intake(here, format="sidekiq", queues=("mail",))
+    running = asyncio.create_task(intake.run())
+    await until(lambda: lines.of("intake.held"))
+    intake.stop()
+    await running
+    await here.redis.config_set("maxmemory", 0)
+    assert await here.redis.llen("queue:mail") == 1
+    assert await intake.once() == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"format": "celery"}, "format must be one of sidekiq, exq, resque"),
+        ({"format": "exq", "queues": "mail"}, "queues must be a list"),
+        ({"format": "exq", "into": "a\n"}, "into"),
+        ({"format": "exq", "prefix": "a\n"}, "prefix"),
+    ],
+    ids=str,
+)
+def test_a_wrong_source_is_refused_with_the_reason(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=why):
+        Source(**wrong)
+
+
+def test_settings_take_a_list_of_sources() -> None:
+    with pytest.raises(TypeError, match="intake must be a list of Source"):
+        Settings(intake=Source(format="exq"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="intake must be a list of Source"):
+        Settings(intake=["exq"])  # type: ignore[list-item]

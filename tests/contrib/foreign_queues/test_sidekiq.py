@@ -1,0 +1,109 @@
+"""What sidekiq's own client pushes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from aioqless import Client, Job, Settings, Worker, job
+from aioqless.contrib.foreign_queues import Source
+from aioqless.worker.importer import Intake
+from aioqless.worker.outage import Outage
+from tests.conftest import Until
+from tests.contrib.foreign_queues.conftest import Push, got
+from tests.server import OwnServer
+
+ROOT = Path(__file__).parents[3]
+
+
+async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_were_sent(
+    here: Client, push: Push
+) -> None:
+    now, later, post, *plain = await push("some")
+    sent = [json.loads(entry) for entry in await here.redis.lrange("queue:mail", 0, -1)]
+    assert await Intake(here.scripts, Source(format="sidekiq"), Outage()).once() == 6
+
+    hard = await got(here, now)
+    assert (hard.klass, hard.queue, hard.state, hard.retries, hard.tags) == (
+        "HardWorker",
+        "mail",
+        "waiting",
+        7,
+        ["ruby", "hard"],
+    )
+    assert hard.raw_data == '[1,2.0,"é \\" \\\\ ]}",null,[],{},{"args":[3]},12345678901234567890]'
+    assert (await got(here, later)).state == "scheduled"
+    assert (
+        3500
+        < await here.redis.zscore("ql:q:mail-scheduled", later) - await here.scripts.now()
+        <= 3600
+    )
+    assert ((await got(here, post)).queue, (await got(here, post)).retries) == ("post", 0)
+    bulk = [await got(here, jid) for jid in plain]
+    assert [(each.klass, each.raw_data, each.retries) for each in bulk] == [
+        ("Plain", f'["{x}"]', 25) for x in "abc"
+    ]
+    assert {entry["jid"] for entry in sent} == {now, *plain}
+    assert [
+        await here.redis.exists(key)
+        for key in ("queue:mail", "queue:post", "schedule", "ql:x:refused")
+    ] == [0, 0, 0, 0]
+
+
+async def test_a_worker_takes_and_performs_them_in_the_order_they_were_pushed(
+    here: Client, push: Push, until: Until
+) -> None:
+    done: list[tuple[str, int]] = []
+
+    @job(klass="HardWorker")
+    async def hard(job: Job, number: int) -> None:
+        done.append((job.jid, number))
+
+    settings = Settings(
+        queues=("mail",), concurrency=1, poll=0.05, intake=[Source(format="sidekiq")]
+    )
+    async with Worker(here, hard, settings=settings):
+        jids = await push("many")
+        await until(lambda: len(done) == 1000, 30)
+    assert done == [(jid, number) for number, jid in enumerate(jids, 1)]
+
+
+async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(
+    here: Client, push: Push, until: Until, own_server: OwnServer
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "AIOQLESS_URL": own_server.url}
+
+    async def start() -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "aioqless",
+            "intake",
+            "--format",
+            "sidekiq",
+            "--poll",
+            "0.01",
+            "--log-level",
+            "error",
+            env=environment,
+        )
+
+    async def there(count: int) -> bool:
+        return (await here.queue("mail").counts())["waiting"] >= count
+
+    pushing = asyncio.create_task(push("many"))
+    for reached in (1, 300, 600):
+        process = await start()
+        await until(lambda reached=reached: there(reached), 30)
+        process.kill()
+        await process.wait()
+    jids = await pushing
+    process = await start()
+    await until(lambda: there(1000), 30)
+    process.terminate()
+    assert await process.wait() == 0
+    assert [each.jid for each in await here.queue("mail").peek(1001)] == jids
+    assert await here.redis.exists("queue:mail", "ql:x:refused") == 0

@@ -1,0 +1,76 @@
+"""People and what they do over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import ASGIApp
+
+from aioqless import Client
+from aioqless.contrib.human_tasks import Desk, Terms
+from aioqless.contrib.human_tasks.api import create_api
+
+HOST = "http://127.0.0.1"
+TOKEN = "what was printed at the start"
+
+
+class Browser:
+    """One person's browser, with tabs."""
+
+    def __init__(
+        self, app: ASGIApp, name: str, *, address: str = "127.0.0.1", host: str = HOST
+    ) -> None:
+        transport = httpx.ASGITransport(app, client=(address, 50_000), raise_app_exceptions=True)
+        self.http = httpx.AsyncClient(transport=transport, base_url=host)
+        self.name = name
+        self.token = ""
+        self.startup_token: str | None = TOKEN
+
+    async def sign_in(self) -> httpx.Response:
+        answer = await self.http.post(
+            "/session", json={"name": self.name, "startup_token": self.startup_token}
+        )
+        self.token = answer.json().get("token") or ""
+        return answer
+
+    async def ask(self, path: str, tab: str = "1", **query: str) -> httpx.Response:
+        return await self.http.get(
+            f"/desks/review/{path}".rstrip("/"), params=query, headers={"X-Tab": tab}
+        )
+
+    async def do(
+        self, verb: str, tab: str = "1", key: str | None = None, /, **body: Any
+    ) -> httpx.Response:
+        headers = {"X-Tab": tab, "X-Token": self.token} | ({"Idempotency-Key": key} if key else {})
+        return await self.http.post(f"/desks/review/{verb}", json=body, headers=headers)
+
+    async def reserve(self, tab: str = "1", **body: Any) -> Any:
+        answer = await self.do("reservation", tab, **body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["task"]
+
+
+@pytest.fixture
+def desk(client: Client) -> Desk:
+    return Desk(client, "review", Terms(limit=300, longest=600))
+
+
+@pytest.fixture
+def app(desk: Desk) -> ASGIApp:
+    return create_api({"review": desk}, startup_token=TOKEN)
+
+
+@pytest.fixture
+async def ada(app: ASGIApp) -> Browser:
+    browser = Browser(app, "Ada")
+    assert (await browser.sign_in()).status_code == 200
+    return browser
+
+
+@pytest.fixture
+async def bob(app: ASGIApp) -> Browser:
+    browser = Browser(app, "Bob")
+    await browser.sign_in()
+    return browser

@@ -1,0 +1,508 @@
+"""People's work over HTTP: what each may, and what nobody may."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+import structlog.testing
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
+from aioqless import Client
+from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api.guard import LARGEST
+from tests.conftest import Until
+from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
+
+VERBS: dict[str, dict[str, Any]] = {
+    "extend": {}, "skip": {}, "give-back": {}, "finish": {"answer": 1}, "reject": {"reason": "no"}, "hand-over": {"to": "Eve"},
+}  # fmt: skip
+
+
+async def put(client: Client, *jids: str) -> None:
+    for jid in jids:
+        await client.queue("review").put("Review", {"text": jid}, jid=jid)
+
+
+def held(task: dict[str, Any]) -> dict[str, Any]:
+    return {"jid": task["jid"], "fence": task["fence"]}
+
+
+# A day's work
+
+
+async def test_a_job_is_reserved_extended_and_finished(client: Client, ada: Browser) -> None:
+    await put(client, "a")
+    task = await ada.reserve(limit=60)
+    assert (task["jid"], task["klass"], task["data"], round(task["left"])) == (
+        "a",
+        "Review",
+        {"text": "a"},
+        60,
+    )
+    assert (await ada.ask("")).json() == {
+        "name": "review", "waiting": 0, "reserved": 1, "paused": False, "limit": 300, "longest": 600,
+    }  # fmt: skip
+    assert (
+        599
+        < (await ada.do("extend", "1", "click", limit=100_00, **held(task))).json()["left"]
+        <= 600
+    )
+    assert (await ada.do("finish", answer={"label": "cat"}, **held(task))).json() == {
+        "state": "complete"
+    }
+    assert await client.jobs.result("a") == {"label": "cat"}
+    job = await client.jobs.get("a")
+    assert job and job.history[0]["worker"].startswith("Ada@")
+
+
+async def test_each_verb_leaves_the_job_where_it_says(client: Client, ada: Browser) -> None:
+    for verb, state in (
+        ("skip", "waiting"),
+        ("give-back", "waiting"),
+        ("reject", "failed"),
+        ("hand-over", "running"),
+    ):
+        await put(client, verb)
+        task = await ada.reserve(verb)
+        assert (await ada.do(verb, verb, **held(task), **VERBS[verb])).json() == {"state": state}
+        job = await client.jobs.get(verb)
+        assert job and job.state == state
+        await job.cancel()
+
+
+async def test_a_reload_shows_what_the_tab_has_and_takes_nothing(
+    client: Client, ada: Browser
+) -> None:
+    await put(client, "a", "b")
+    assert (await ada.ask("reservation")).json() == {"task": None, "skipped": 0}
+    task = await ada.reserve()
+    again = (await ada.ask("reservation")).json()["task"]
+    assert held(again) == held(task) and 299 < again["left"] <= 300
+    assert (await client.queue("review").counts())["running"] == 1
+
+
+async def test_another_tab_gets_another_job(client: Client, ada: Browser) -> None:
+    await put(client, "a", "b")
+    first, second = await asyncio.gather(ada.reserve("1"), ada.reserve("2"))
+    assert {first["jid"], second["jid"]} == {"a", "b"}
+    assert await ada.reserve("3") is None
+    assert (await ada.do("finish", "2", answer=1, **held(first))).status_code == 409
+
+
+async def test_a_double_click_is_one(client: Client, ada: Browser) -> None:
+    await put(client, "a", "b")
+    clicks = await asyncio.gather(
+        *(ada.do("reservation", "1", "k1") for _ in range(2)),
+        *(ada.do("reservation") for _ in range(5)),
+    )
+    tasks = [click.json()["task"] for click in clicks]
+    assert len({(task["jid"], task["fence"]) for task in tasks}) == 1
+    done = await asyncio.gather(
+        *(ada.do("finish", "1", "k2", answer=n, **held(tasks[0])) for n in range(5))
+    )
+    assert [each.json() for each in done] == [{"state": "complete"}] * 5
+    late = await ada.do("finish", "1", "k3", answer=9, **held(tasks[0]))
+    assert (late.status_code, late.json()["code"]) == (409, "state")
+
+
+async def test_what_was_skipped_is_counted_and_comes_again_only_if_asked_for(
+    client: Client, ada: Browser
+) -> None:
+    await put(client, "a")
+    await ada.do("skip", **held(await ada.reserve()))
+    assert (await ada.do("reservation")).json() == {"task": None, "skipped": 1}
+    assert (await ada.reserve(again=True))["jid"] == "a"
+
+
+async def test_who_was_too_late_is_told_who_has_the_job(
+    client: Client, ada: Browser, bob: Browser, until: Until
+) -> None:
+    await put(client, "a")
+    task = await ada.reserve(limit=0.05)
+
+    async def over() -> bool:
+        return bool((await ada.ask("fate", jid="a")).json()["what"] == "over")
+
+    await until(over)
+    taken = await bob.reserve()
+    late = await ada.do("finish", answer="late", **held(task))
+    assert (late.status_code, late.json()["code"], late.json()["by"]) == (409, "lost", "Bob")
+    assert (await ada.ask("fate", jid="a")).json() == {"what": "taken", "by": "Bob"}
+    await bob.do("finish", answer="cat", **held(taken))
+    assert (await ada.ask("fate", jid="a")).json() == {"what": "finished", "by": "Bob"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ('"\\ud800"', '"\\ud800"'),
+        ("nope", "nope"),
+        ("[" * 2000 + "]" * 2000, "[" * 2000 + "]" * 2000),
+        ("12345678901234567", 12345678901234567),
+    ],
+    ids=["half a pair", "no JSON", "deep", "a long number"],
+)
+async def test_whatever_data_a_peer_put_can_be_shown(
+    client: Client, ada: Browser, stored: str, shown: Any
+) -> None:
+    await put(client, "a")
+    await client.redis.hset(f"{client.namespace}:j:a", mapping={"data": stored, "tags": '["x"]'})
+    assert (await ada.reserve())["data"] == shown
+
+
+# What nobody may
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_nobody_does_anything_with_what_another_has(
+    client: Client, app: ASGIApp, ada: Browser, bob: Browser, verb: str
+) -> None:
+    await put(client, "a")
+    task = await ada.reserve()
+    namesake = Browser(app, "Ada")  # signed in under the same name, but another session
+    await namesake.sign_in()
+    for thief, tab in ((bob, "1"), (namesake, "1"), (ada, "2")):
+        answer = await thief.do(verb, tab, **held(task), **VERBS[verb])
+        assert (answer.status_code, answer.json()["code"], answer.json()["by"]) == (
+            409,
+            "lost",
+            "Ada",
+        )
+        assert (await thief.ask("fate", tab, jid="a")).status_code == 404
+    assert (await ada.ask("reservation")).json()["task"]["fence"] == task["fence"]
+
+
+@pytest.mark.parametrize("verb", ["reservation", *VERBS])
+async def test_a_change_needs_a_session_and_its_token(
+    client: Client, app: ASGIApp, ada: Browser, bob: Browser, verb: str
+) -> None:
+    await put(client, "a")
+    task = await ada.reserve()
+    body = {} if verb == "reservation" else held(task) | VERBS[verb]
+    stranger = Browser(app, "Eve")
+    assert (await stranger.do(verb, **body)).status_code == 401
+    right, ada.token = ada.token, bob.token
+    refused = await ada.do(verb, **body)
+    assert (refused.status_code, refused.json()["code"]) == (403, "token")
+    ada.token = right
+    assert (await ada.do(verb, **body)).status_code == 200
+
+
+async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browser) -> None:
+    (cookie,) = ada.http.cookies.jar
+    value = cookie.value or ""
+    for forged in (
+        value[:-9] + ("0" if value[-9] != "0" else "1") + value[-8:],
+        "x" + value,
+        value.partition(".")[0],
+        ".",
+        "é.é",
+        "",
+    ):
+        answer = await httpx.AsyncClient(
+            transport=httpx.ASGITransport(app, client=("::1", 1)), base_url=HOST
+        ).get("/session", headers={"Cookie": f"{cookie.name}={forged}".encode()})
+        assert answer.json() == {"person": None, "token": None}
+
+
+async def test_a_cookie_of_another_server_is_none(desk: Desk, ada: Browser) -> None:
+    for secret, known in ((None, False), ("0123456789abcdef", True)):
+        first, second = (
+            Browser(create_api({"review": desk}, startup_token=TOKEN, secret=secret), "Ada")
+            for _ in range(2)
+        )
+        await first.sign_in()
+        second.http.cookies = first.http.cookies
+        assert ((await second.http.get("/session")).json()["person"] == "Ada") is known
+
+
+async def test_who_signed_out_is_out_even_with_the_old_cookie(ada: Browser) -> None:
+    kept = httpx.Cookies(ada.http.cookies)
+    headers = {"X-Token": ada.token, "Content-Type": "application/json"}
+    assert (
+        await ada.http.request("DELETE", "/session", headers={"Content-Type": "application/json"})
+    ).status_code == 403
+    assert (await ada.http.request("DELETE", "/session", headers=headers)).json() == {
+        "person": None,
+        "token": None,
+    }
+    assert not ada.http.cookies
+    ada.http.cookies = kept
+    assert (await ada.ask("")).status_code == 401
+
+
+async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart(
+    desk: Desk,
+) -> None:
+    first, second, restarted = (
+        Browser(create_api({"review": desk}, startup_token=TOKEN, secret="0123456789abcdef"), "Ada")
+        for _ in "123"
+    )
+    await first.sign_in()
+    second.http.cookies = httpx.Cookies(first.http.cookies)
+    restarted.http.cookies = httpx.Cookies(first.http.cookies)
+    assert (await second.ask("")).status_code == 200
+    headers = {"X-Token": first.token, "Content-Type": "application/json"}
+    assert (await first.http.request("DELETE", "/session", headers=headers)).status_code == 200
+    for browser in (second, restarted):
+        assert (await browser.ask("")).status_code == 401
+
+
+async def test_after_a_rotation_of_secrets_the_old_one_verifies_until_it_is_dropped(
+    desk: Desk,
+) -> None:
+    secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
+    before, rotated, after = (
+        Browser(create_api({"review": desk}, startup_token=TOKEN, secret=each), "Ada")
+        for each in secrets
+    )
+    await before.sign_in()
+    rotated.http.cookies = httpx.Cookies(before.http.cookies)
+    after.http.cookies = httpx.Cookies(before.http.cookies)
+    rotated.token = before.token
+    assert (await rotated.do("reservation")).status_code == 200
+    assert (await after.ask("")).status_code == 401
+    new = await rotated.sign_in()
+    after.http.cookies = httpx.Cookies(rotated.http.cookies)
+    assert new.status_code == 200 and (await after.ask("")).status_code == 200
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong one", "\u00e9" * 30])
+async def test_without_identify_nobody_signs_in_without_the_startup_token(
+    app: ASGIApp, token: str | None
+) -> None:
+    """From loopback and under a loopback name, as behind a reverse proxy that says nothing of whom
+    it forwards."""
+    browser = Browser(app, "Ada")
+    browser.startup_token = token
+    answer = await browser.sign_in()
+    assert (answer.status_code, answer.json()["code"]) == (
+        403,
+        "start",
+    ) and not browser.http.cookies
+
+
+def test_a_startup_token_is_made_where_none_is_given(desk: Desk) -> None:
+    with structlog.testing.capture_logs() as logs:
+        create_api({"review": desk})
+    (made,) = logs
+    assert made["event"] == "people.token_created" and len(made["startup_token"]) >= 32
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"startup_token": "short"}, {"startup_token": TOKEN, "identify": lambda request: "ada"}],
+    ids=["short", "identify"],
+)
+def test_a_startup_token_that_makes_no_sense_is_refused(desk: Desk, given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="startup_token must"):
+        create_api({"review": desk}, **given)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)
+async def test_a_page_of_elsewhere_changes_nothing(
+    client: Client, ada: Browser, headers: dict[str, str]
+) -> None:
+    await put(client, "a")
+    headers |= {"X-Token": ada.token}
+    for path in ("/session", "/desks/review/reservation"):
+        answer = await ada.http.post(path, json={}, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (403, "origin")
+    assert (await client.queue("review").counts())["running"] == 0
+
+
+async def test_a_form_of_elsewhere_is_no_request(ada: Browser) -> None:
+    headers = {"X-Token": ada.token}
+    for sent in (
+        {"content": b"{}"},
+        {"data": {"limit": "1"}},
+        {"content": b"{}", "headers": {"Content-Type": "text/plain"}},
+    ):
+        given = {**sent, "headers": headers | dict(sent.get("headers", {}))}  # type: ignore[call-overload]
+        assert (await ada.http.post("/desks/review/reservation", **given)).status_code == 415
+
+
+async def test_the_same_origin_is_let_in(client: Client, ada: Browser) -> None:
+    await put(client, "a")
+    headers = {"X-Token": ada.token, "Origin": HOST, "Sec-Fetch-Site": "same-origin"}
+    assert (
+        await ada.http.post("/desks/review/reservation", json={}, headers=headers)
+    ).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "let_in"),
+    [
+        ("127.0.0.1", "http://localhost:8000", True), ("::1", "http://[::1]", True), ("127.8.8.8", "http://desk.localhost", True),
+        ("10.0.0.7", HOST, False), ("127.0.0.1", "http://evil.example", False), ("127.0.0.1", "http://127.evil.example", False),
+        ("127.0.0.1", "http://10.0.0.1", False),
+    ],
+)  # fmt: skip
+async def test_where_anybody_may_say_any_name_only_this_machine_is_served(
+    app: ASGIApp, address: str, host: str, let_in: bool
+) -> None:
+    answer = await Browser(app, "Ada", address=address, host=host).sign_in()
+    assert (answer.status_code == 200) is let_in
+    assert let_in or answer.json()["code"] == "address"
+
+
+async def test_what_a_proxy_passes_on_is_not_from_this_machine(app: ASGIApp) -> None:
+    browser = Browser(app, "Ada")
+    browser.http.headers["X-Forwarded-For"] = "10.0.0.7"
+    assert (await browser.sign_in()).status_code == 403
+
+
+async def test_an_application_says_who_its_people_are(client: Client, desk: Desk) -> None:
+    await put(client, "a")
+    names: dict[str, str] = {"7": "Ada"}
+
+    async def identify(request: Request) -> str | None:
+        return names.get(request.headers.get("x-user", ""))
+
+    app = Starlette(
+        routes=[
+            Mount(
+                "/people",
+                create_api({"review": desk}, identify=identify, secret="0123456789abcdef"),
+            )
+        ]
+    )
+    browser = Browser(app, "Bob", address="10.0.0.7", host="https://desk.example/people")
+    assert (await browser.sign_in()).status_code == 401
+    browser.http.headers["x-user"] = "7"
+    answer = await browser.sign_in()
+    assert answer.json()["person"] == "Ada"  # whatever name was said
+    assert (
+        "Secure" in answer.headers["set-cookie"] and "Path=/people" in answer.headers["set-cookie"]
+    )
+    assert (await browser.reserve())["jid"] == "a"
+    names["7"] = "Eve"  # somebody else uses the browser now
+    assert (await browser.ask("")).status_code == 401
+    assert (await browser.http.get("/session")).json()["person"] is None
+
+
+async def test_every_answer_keeps_others_out(app: ASGIApp, ada: Browser) -> None:
+    for answer in (
+        await ada.ask(""),
+        await ada.ask("none"),
+        await ada.http.get("/openapi.json"),
+        await ada.http.put("/session"),
+    ):
+        assert (
+            answer.headers["content-security-policy"]
+            == "default-src 'none'; frame-ancestors 'none'"
+        )
+        assert (answer.headers["x-content-type-options"], answer.headers["cache-control"]) == (
+            "nosniff",
+            "no-store",
+        )
+        assert (
+            answer.headers["content-type"] == "application/json"
+            and "access-control-allow-origin" not in answer.headers
+        )
+    cookie = (await Browser(app, "Eve").sign_in()).headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie and "secure" not in cookie
+
+
+# What can't be understood
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        ("reservation", {"limit": 0}), ("reservation", {"limit": 86_401}), ("reservation", {"limit": "long"}),
+        ("reservation", {"colour": 1}), ("reservation", []), ("finish", {}), ("finish", {"jid": "a", "fence": 1}),
+        ("finish", {"jid": "", "fence": 1, "answer": 1}),
+        ("finish", {"jid": "a\nb", "fence": 1, "answer": 1}), ("finish", {"jid": "a", "fence": 0, "answer": 1}),
+        ("hand-over", {"jid": "a", "fence": 1, "to": "x@y"}), ("reject", {"jid": "a", "fence": 1, "reason": ""}),
+        ("reject", {"jid": "a", "fence": 1, "reason": "x" * 4001}),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_a_body_that_makes_no_sense_is_refused(
+    client: Client, ada: Browser, verb: str, body: Any
+) -> None:
+    await put(client, "a")
+    await ada.reserve()
+    answer = await ada.http.post(
+        f"/desks/review/{verb}", json=body, headers={"X-Token": ada.token, "X-Tab": "1"}
+    )
+    assert (answer.status_code, answer.json()["code"]) == (400, "request") and answer.json()[
+        "message"
+    ]
+
+
+async def test_what_is_no_json_too_large_or_too_deep_is_refused(
+    client: Client, ada: Browser
+) -> None:
+    await put(client, "a")
+    task = json.dumps(held(await ada.reserve()))[:-1]
+    headers = {"X-Token": ada.token, "X-Tab": "1", "Content-Type": "application/json"}
+    for content, status in (
+        (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (b'{"limit":NaN}', 400), (b" " * (LARGEST + 1), 413),
+        (f'{task},"answer":"{"x" * (1 << 20)}"}}'.encode(), 422), (f'{task},"answer":{"[" * 2000}{"]" * 2000}}}'.encode(), 400),
+    ):  # fmt: skip
+        path = "finish" if b"answer" in content else "reservation"
+        assert (
+            await ada.http.post(f"/desks/review/{path}", content=content, headers=headers)
+        ).status_code == status, content[:50]
+    assert (await ada.ask("reservation")).json()["task"]
+
+
+async def test_a_tab_or_a_key_that_makes_no_sense_is_refused(ada: Browser) -> None:
+    assert (await ada.do("reservation", "a b")).status_code == 400
+    assert (await ada.do("reservation", "1", "x" * 65)).status_code == 400
+
+
+async def test_names_that_people_cannot_have_are_refused(app: ASGIApp) -> None:
+    for name in ("", "a@b", " ", "x" * 65, "a\tb", None):
+        answer = await Browser(app, name).sign_in()  # type: ignore[arg-type]
+        assert answer.status_code == 400, name
+
+
+async def test_what_is_not_there_is_said_in_json(ada: Browser, client: Client) -> None:
+    for path in ("/nothing", "/desks/none", "/desks/review/none"):
+        answer = await ada.http.get(path)
+        assert answer.status_code == 404 and answer.json()["message"]
+    assert (await ada.ask("fate", jid="none")).json() == {"what": "gone", "by": None}
+    assert (await ada.do("finish", jid="none", fence=1, answer=1)).status_code == 404
+    assert (await ada.http.put("/session")).status_code == 405
+
+
+async def test_without_redis_it_says_so(redis_url: str, own_server: Any) -> None:
+    async with Client(own_server.url, timeout=1) as client:
+        browser = Browser(
+            create_api({"review": Desk(client, "review")}, startup_token=TOKEN), "Ada"
+        )
+        await browser.sign_in()
+        own_server.kill()
+        answer = await browser.do("reservation")
+        assert (answer.status_code, answer.json()["code"]) == (503, "redis")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "é"])
+def test_a_desk_needs_a_name_for_its_path(desk: Desk, name: str) -> None:
+    with pytest.raises(ValueError, match="part of a path"):
+        create_api({name: desk})
+
+
+def test_a_secret_that_can_be_guessed_is_refused(desk: Desk) -> None:
+    with pytest.raises(ValueError, match="at least 16"):
+        create_api({"review": desk}, secret="secret")

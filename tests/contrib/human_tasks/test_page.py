@@ -1,0 +1,54 @@
+"""What docs/human-tasks.md shows runs as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from aioqless import Client
+from aioqless.contrib.human_tasks import Desk
+from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
+
+PAGE = (Path(__file__).parents[3] / "docs" / "human-tasks.md").read_text("utf-8")
+FIRST, MOUNTED, IDENTIFIED = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_first_program_runs_as_it_stands(redis_url: str) -> None:
+    environment = os.environ | {"AIOQLESS_URL": redis_url}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("Is this spam? 300 s left\nada\n", "")
+
+
+async def test_an_api_is_mounted_as_shown(client: Client) -> None:
+    namespace: dict[str, Any] = {}
+    exec("import aioqless\nfrom aioqless.contrib.human_tasks import Desk\n" + MOUNTED, namespace)
+    await client.queue("review").put("Review", jid="a")
+    ada = Browser(namespace["application"](client, TOKEN), "ada", host=f"{HOST}/people")
+    await ada.sign_in()
+    answer = await ada.http.post("/desks/spam/reservation", json={}, headers={"X-Token": ada.token})
+    assert answer.json()["task"]["jid"] == "a"
+
+
+async def test_people_are_identified_as_shown(client: Client) -> None:
+    class App:
+        async def user_name(self, request: Any) -> str:
+            return "ada"
+
+    namespace: dict[str, Any] = {
+        "my_app": App(),
+        "desks": {"spam": Desk(client, "review")},
+        "SECRET": "0123456789abcdef",
+    }
+    exec(
+        "from starlette.requests import Request\nfrom aioqless.contrib.human_tasks.api import create_api\napp = None\n",
+        namespace,
+    )
+    exec(IDENTIFIED.replace("create_api(", "app = create_api("), namespace)
+    ada = Browser(namespace["app"], "anybody", address="10.0.0.7", host="http://desk.example")
+    assert (await ada.sign_in()).json()["person"] == "ada"

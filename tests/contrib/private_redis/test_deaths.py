@@ -1,0 +1,123 @@
+"""The private server is kept up, and never loses what was acknowledged."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client
+from aioqless.contrib.private_redis import ensure, find_program, running, stop
+from aioqless.contrib.private_redis.data_dir import Home, is_free, take
+from aioqless.contrib.private_redis.server_binary import note_writer
+from tests.contrib.private_redis.users import (
+    BRIEF,
+    Writer,
+    connect,
+    fill,
+    has_gone,
+    parent_of,
+    process_of,
+    until,
+)
+
+
+@pytest.mark.parametrize("victim", ["server", "watcher"])
+def test_a_killed_part_comes_back_under_its_users_and_nothing_acknowledged_is_lost(
+    place: Path, either_program: str, victim: str
+) -> None:
+    server = ensure(place)
+    with Writer(server) as writer:
+        for _ in range(2):
+            process = process_of(server)
+            outages = writer.reconnected
+            os.kill(process if victim == "server" else parent_of(process), signal.SIGKILL)
+            writer.wait_for_outage(outages)
+            writer.wait_for_more()
+            assert process_of(server) != process
+    assert writer.lost == 0
+
+
+def test_every_part_killed_at_once_loses_nothing(place: Path, either_program: str) -> None:
+    server = ensure(place)
+    with Writer(server) as writer:
+        process = process_of(server)
+        watcher = parent_of(process)
+        for victim in (parent_of(watcher), watcher, process):
+            os.kill(victim, signal.SIGKILL)
+        until(lambda: has_gone(place))
+    assert ensure(place) == server
+    with connect(server) as redis:
+        assert int(redis.get("written") or 0) in (writer.acknowledged, writer.acknowledged + 1)
+
+
+def test_a_server_that_died_of_a_full_disk_is_started_again_until_there_is_space(
+    small_disk: Path,
+) -> None:
+    server = ensure(small_disk / "data")
+    with Writer(server) as writer:
+        filled, deaths = fill(small_disk), writer.reconnected
+        until(lambda: writer.reconnected > deaths + 20)
+        assert not is_free(Home(server.data_dir).watching), "its watcher tries again"
+        filled.unlink()
+        writer.wait_for_more()
+    assert writer.lost == 0
+
+
+def test_a_server_that_can_not_start_again_at_once_is_tried_again(place: Path) -> None:
+    server = ensure(place)
+    marker = Home(place).marker
+    with Writer(server) as writer:
+        signed = marker.read_text()
+        marker.unlink()
+        os.kill(process_of(server), signal.SIGKILL)
+        until(lambda: "did not start again" in Home(place).log.read_text())
+        marker.write_text(signed)
+        writer.wait_for_more()
+    assert writer.lost == 0
+
+
+async def test_a_private_server_that_can_not_be_started_is_an_outage_for_those_who_use_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_DATA", str(place))
+    for name in ("AIOQLESS_URL", "REDIS_URL", "AIOQLESS_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    async with Client() as client:
+        await client.queue("mail").put("Greet", jid="a")
+        marker = Home(place).marker
+        signed = marker.read_text()
+        assert await asyncio.to_thread(stop, place, force=True)
+        marker.unlink()
+        with pytest.raises(exceptions.ConnectionError, match=r"server\.json"):
+            await client.jobs.get("a")
+        marker.write_text(signed)
+        assert await client.jobs.get("a")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+def test_a_server_without_guard_and_watcher_ends_by_itself_and_in_order(place: Path) -> None:
+    process = process_of(ensure(place))
+    watcher = parent_of(process)
+    for victim in (parent_of(watcher), watcher):
+        os.kill(victim, signal.SIGKILL)
+    until(lambda: has_gone(place))
+    assert "ready to exit" in Home(place).log.read_text()
+
+
+def test_a_server_that_nobody_watches_is_taken_over_by_whoever_opens_it(place: Path) -> None:
+    place.mkdir(mode=0o700)
+    lock = take(Home(place).serving)
+    assert lock is not None
+    note_writer(Home(place), find_program())
+    command = [str(find_program().path), *BRIEF.options()]
+    orphan = subprocess.Popen(command, cwd=place, pass_fds=(lock,), stdout=subprocess.DEVNULL)
+    os.close(lock)
+    until(lambda: running(place))
+    assert process_of(ensure(place, BRIEF)) == orphan.pid
+    orphan.wait(timeout=10)
+    until(lambda: has_gone(place))

@@ -1,0 +1,81 @@
+"""The private server goes after its last user, or when it is told to."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aioqless.contrib.private_redis import NoServer, Settings, ensure, running, stop
+from tests.contrib.private_redis.users import connect, has_gone, until, user
+
+
+def test_it_goes_with_its_last_user_though_killed(place: Path, either_program: str) -> None:
+    users = [user(place, 0.5), user(place, 0.5)]
+    for process in users:
+        assert process.stdout and process.stdout.readline()
+    users[0].kill()
+    users[0].communicate()
+    server = ensure(place)
+    with connect(server) as redis:
+        until(lambda: redis.info("server")["uptime_in_seconds"] >= 2)
+        redis.set("kept", "yes")
+    users[1].kill()
+    users[1].communicate()
+    until(lambda: has_gone(place), patience=5)
+    assert running(place) is None
+    with connect(ensure(place)) as redis:
+        assert redis.get("kept") == "yes"
+
+
+def test_whoever_opens_it_while_it_is_stopped_gets_a_server_that_stays(place: Path) -> None:
+    tiny = Settings(grace=0.3)
+    started = set()
+    for step in range(7):
+        server = ensure(place, tiny)
+        with connect(server) as redis:
+            started.add(redis.info("server")["process_id"])
+        # About as long as the watcher waits: now a little shorter, now a little longer.
+        time.sleep(0.3 + step * 0.02)
+    assert len(started) > 1
+
+
+def test_stop_refuses_while_somebody_uses_it(place: Path) -> None:
+    assert stop(place) is False
+    server = ensure(place)
+    with connect(server) as redis:
+        redis.set("kept", "yes")
+        with pytest.raises(NoServer, match="1 connected"):
+            stop(place)
+        assert redis.get("kept") == "yes"
+        assert stop(place, force=True) is True
+    assert has_gone(place)
+    assert stop(place) is False
+    with connect(ensure(place)) as redis:
+        assert redis.get("kept") == "yes"
+
+
+def test_the_command_line_tells_and_stops(place: Path) -> None:
+    def ask(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "aioqless.contrib.private_redis", *words, "--data", str(place)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    asleep = ask("status")
+    assert (asleep.returncode, asleep.stdout) == (1, "not running\n")
+    server = ensure(place)
+    with connect(server) as redis:
+        redis.ping()
+        assert (
+            ask("status").stdout
+            == f"{server.program} at {server.url}, 1 connected, data in {place}\n"
+        )
+        refused = ask("stop")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "force" in refused.stderr
+    assert ask("stop", "--force").stdout == "stopped\n"
+    assert has_gone(place)

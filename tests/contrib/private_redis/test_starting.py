@@ -1,0 +1,83 @@
+"""The private server is started by the first who needs it, and shared by all."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from aioqless.contrib.private_redis import ensure, stop
+from aioqless.contrib.private_redis.data_dir import Home
+from tests.contrib.private_redis.users import PACKAGE, connect, process_of, user
+
+
+def test_the_second_process_joins_the_server_of_the_first(place: Path, either_program: str) -> None:
+    server = ensure(place)
+    assert server.data_dir == place
+    assert server.program.startswith(either_program)
+    first = process_of(server)
+    assert ensure(place) == server
+    assert process_of(server) == first
+
+
+def test_eight_processes_at_once_end_with_one_server(place: Path, either_program: str) -> None:
+    users = [user(place, 20) for _ in range(8)]
+    try:
+        answers = {process.stdout.readline() for process in users if process.stdout}
+    finally:
+        for process in users:
+            process.communicate()
+    assert answers == {b"%d\n" % process_of(ensure(place))}
+    assert Home(place).log.read_text().lower().count("ready to accept connections") == 1
+
+
+def test_joining_is_quick_and_imports_no_client() -> None:
+    asked = (
+        f"import sys; sys.path.append({str(PACKAGE)!r}); import private_redis; print(*sys.modules)"
+    )
+    imported = subprocess.run(
+        [sys.executable, "-I", "-c", asked], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "private_redis" in imported
+    assert not {"redis", "valkey", "asyncio", "ctypes", "structlog"} & set(imported)
+
+
+def test_the_server_is_set_up_to_keep_everything(place: Path, either_program: str) -> None:
+    with connect(ensure(place)) as redis:
+        assert redis.config_get(
+            "appendonly", "appendfsync", "save", "port", "maxmemory-policy", "aof-use-rdb-preamble"
+        ) == {
+            "appendonly": "yes",
+            "appendfsync": "always",
+            "aof-use-rdb-preamble": "no",
+            "save": "",
+            "port": "0",
+            "maxmemory-policy": "noeviction",
+        }
+
+
+def test_nobody_else_can_read_what_it_keeps(place: Path) -> None:
+    with connect(ensure(place)) as redis:
+        redis.set("secret", "1")
+    for path in [place, *place.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) in (0o600, 0o700), path
+
+
+def test_a_directory_with_a_long_and_odd_name_works(place: Path) -> None:
+    long = place / ("50% a?b#c " * 12) / ("x" * 100)
+    try:
+        server = ensure(long)
+        assert len(server.url) < 100
+        with connect(server) as redis:
+            assert redis.ping()
+        assert ensure(long) == server
+        assert ensure(place).url != server.url
+    finally:
+        stop(long, force=True)
+        Home(long).address().parent.unlink()
+
+
+def test_a_log_that_has_grown_is_emptied_before_a_start(place: Path) -> None:
+    place.mkdir(mode=0o700)
+    Home(place).log.write_bytes(b"old\n" * (1 << 19))
+    ensure(place)
+    assert Home(place).log.stat().st_size < 100_000

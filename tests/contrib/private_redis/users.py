@@ -1,0 +1,167 @@
+"""Processes that use the private server, programs that pretend to be one, and what is asked of
+it."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as NotConnected
+from redis.retry import Retry
+
+from aioqless.contrib.private_redis import Server, Settings
+from aioqless.contrib.private_redis.data_dir import Home, is_free
+
+BRIEF = Settings(grace=0.5)
+PACKAGE = Path(__file__).parents[3] / "aioqless" / "contrib"
+USER = """
+import sys
+from pathlib import Path
+sys.path.append(sys.argv.pop(1))  # without the rest of the package and its clients: quicker
+from private_redis import Settings, ensure
+from private_redis.resp_client import call
+server = ensure(Path(sys.argv[1]), Settings(grace=float(sys.argv[2])))
+line = call(server.data_dir / "redis.sock")
+print(line.ask("INFO server").partition("process_id:")[2].split()[0], flush=True)
+sys.stdin.read()
+"""
+SLOW_READER = """
+import os, socketserver, time
+began = time.monotonic()
+os.mkdir("appendonlydir")
+class Talk(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            if line.startswith(b"SHUTDOWN"):
+                os._exit(0)
+            elif line.startswith(b"INFO"):
+                told = b"connected_clients:1\\r\\ntotal_connections_received:1\\r\\n"
+                self.wfile.write(b"$%d\\r\\n%s\\r\\n" % (len(told), told))
+            elif time.monotonic() - began < 3.0:
+                self.wfile.write(b"-LOADING Redis is loading the dataset in memory\\r\\n")
+            else:
+                self.wfile.write(b"+PONG\\r\\n")
+socketserver.ThreadingUnixStreamServer("redis.sock", Talk).serve_forever()
+"""
+
+
+def until(condition: Callable[[], object], patience: float = 15.0) -> None:
+    """Return as soon as `condition` holds; fail when that takes longer than `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def connect(server: Server) -> "Redis":
+    """A client that tries once."""
+    return Redis.from_url(server.url, retry=Retry(NoBackoff(), 0), decode_responses=True)
+
+
+def user(place: Path, grace: float) -> "subprocess.Popen[bytes]":
+    """A process that stays connected; it prints the server's process id once it is."""
+    command = [sys.executable, "-c", USER, str(PACKAGE), str(place), str(grace)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def process_of(server: Server) -> int:
+    with connect(server) as redis:
+        return int(redis.info("server")["process_id"])
+
+
+def parent_of(process: int) -> int:
+    stat = Path(f"/proc/{process}/stat")
+    if stat.exists():  # on Linux, where small containers have no ps
+        return int(stat.read_text().rpartition(")")[2].split()[1])
+    return int(
+        subprocess.run(
+            ["/bin/ps", "-o", "ppid=", "-p", str(process)], capture_output=True, check=True
+        ).stdout
+    )
+
+
+def has_gone(place: Path) -> bool:
+    home = Home(place)
+    return is_free(home.serving) and is_free(home.watching)
+
+
+def pretend(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:
+    """Put a program on PATH that claims to be a server."""
+    program = folder / name
+    program.write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{says}"; exit; fi\n{does}\n'
+    )
+    program.chmod(0o700)
+    return program
+
+
+@contextmanager
+def unprivileged(path: Path) -> Iterator[None]:
+    """Obey the permissions of what is at `path`, which root doesn't: as another user, to whom it
+    belongs meanwhile."""
+    if os.geteuid() != 0:
+        yield
+        return
+    path.parent.chmod(0o755)
+    os.chown(path, 54321, -1)
+    os.seteuid(54321)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.chown(path, 0, -1)
+
+
+def fill(disk: Path) -> Path:
+    """Use up all space; returns the file that has it."""
+    with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return disk / "fill"
+
+
+class Writer:
+    """Counts in Redis, one step at a time, reconnecting when it must; `lost` are the acknowledged
+    steps that vanished."""
+
+    def __init__(self, server: Server) -> None:
+        self.acknowledged = 0
+        self.lost = 0
+        self.reconnected = 0
+        self._server = server
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        redis = connect(self._server)
+        while not self._stopped.is_set():
+            try:
+                written = redis.incr("written")
+                self.lost += max(0, self.acknowledged + 1 - written)
+                self.acknowledged = written
+            except NotConnected:
+                self.reconnected += 1
+                self._stopped.wait(0.02)
+        redis.close()
+
+    def __enter__(self) -> "Writer":
+        self._thread.start()
+        self.wait_for_more()
+        return self
+
+    def wait_for_outage(self, known: int) -> None:
+        until(lambda: self.reconnected > known)
+
+    def wait_for_more(self) -> None:
+        enough = self.acknowledged + 200
+        until(lambda: self.acknowledged >= enough)
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()

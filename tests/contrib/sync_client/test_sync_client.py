@@ -1,0 +1,178 @@
+"""Putting from code that has no event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import flask
+import pytest
+from redis import exceptions
+
+from aioqless import Client as AsyncClient
+from aioqless import HasDependents, InvalidData, Job, NewJob, job
+from aioqless.contrib.sync_client import Client
+from tests.server import OwnServer
+
+ROOT = Path(__file__).parents[3]
+
+
+@job(klass="Greet")
+async def greet(job: Job, name: str) -> None: ...
+
+
+@pytest.fixture
+def blocking(redis_url: str, namespace: str) -> Iterator[Client]:
+    with Client(redis_url, namespace=namespace) as client:
+        yield client
+
+
+def test_a_job_is_put_seen_and_cancelled_without_a_loop(blocking: Client) -> None:
+    jid = blocking.put("mail", greet, {"name": "Ann"}, priority=-1)
+    found = blocking.get(jid)
+    assert found
+    assert (found.klass, found.data, found.queue, found.priority) == (
+        "Greet",
+        {"name": "Ann"},
+        "mail",
+        -1,
+    )
+    assert blocking.cancel(jid) == [jid]
+    assert blocking.get(jid) is None
+
+
+def test_many_jobs_are_put_in_order(blocking: Client) -> None:
+    jids = blocking.put_many("mail", [NewJob("K", n) for n in range(250)])
+    waiting = blocking.call(lambda client: client.queue("mail").peek(300))
+    assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
+
+
+def test_a_queue_is_cleared_without_a_loop(blocking: Client) -> None:
+    blocking.put_many("mail", [NewJob("K", n) for n in range(3)])
+    assert blocking.clear("mail", dry_run=True).canceled == 3
+    assert blocking.clear("mail", ["waiting"]).canceled == 3
+
+
+def test_it_raises_what_the_async_client_raises(blocking: Client) -> None:
+    with pytest.raises(InvalidData, match="Greet can't take these data"):
+        blocking.put("mail", greet, {"name": 3})
+    a = blocking.put("mail", "K")
+    blocking.put("mail", "K", depends=[a])
+    with pytest.raises(HasDependents):
+        blocking.cancel(a)
+    with pytest.raises(TypeError):
+        Client(colour="red")
+    with pytest.raises(ValueError, match="timeout"):
+        Client(timeout=-1)
+
+
+def test_threads_share_it(blocking: Client) -> None:
+    before = threading.active_count()
+    with ThreadPoolExecutor(8) as threads:
+        jids = list(threads.map(lambda n: blocking.put("mail", "K", n), range(200)))
+        assert threading.active_count() <= before + 9
+    assert len(set(jids)) == 200
+    assert blocking.call(lambda client: client.queue("mail").length()) == 200
+
+
+async def test_on_an_event_loop_it_refuses_to_block(blocking: Client) -> None:
+    with pytest.raises(RuntimeError, match="event loop"):
+        blocking.put("mail", "K")
+
+
+def test_when_it_was_closed_a_later_call_connects_again(blocking: Client) -> None:
+    blocking.put("mail", "K")
+    blocking.close()
+    assert "aioqless" not in [thread.name for thread in threading.enumerate()]
+    blocking.close()
+    blocking.put("mail", "K")
+    assert blocking.call(lambda client: client.queue("mail").length()) == 2
+
+
+def test_it_says_that_redis_is_away_and_goes_on_when_it_is_back(own_server: OwnServer) -> None:
+    with Client(own_server.url) as client:
+        client.put("mail", "K")
+        own_server.kill()
+        with pytest.raises(exceptions.ConnectionError):
+            client.put("mail", "K")
+        own_server.start()
+        client.put("mail", "K")
+        assert client.call(lambda client: client.queue("mail").length()) == 2
+
+
+FORKING = """
+import os, sys
+from aioqless.contrib.sync_client import Client
+client = Client(sys.argv[1], namespace=sys.argv[2])
+client.put("mail", "Parent")
+for _ in range(3):
+    if os.fork() == 0:
+        client.put("mail", "Child")
+        os._exit(0)
+for _ in range(3):
+    assert os.wait()[1] == 0
+client.put("mail", "Parent")
+"""
+
+
+async def test_processes_that_were_forked_have_a_connection_each_and_end_without_closing_it(
+    client: AsyncClient, redis_url: str
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        FORKING,
+        redis_url,
+        client.namespace,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    async with asyncio.timeout(20):
+        assert await process.wait() == 0
+    assert (
+        sorted(each.klass for each in await client.queue("mail").peek())
+        == ["Child"] * 3 + ["Parent"] * 2
+    )
+
+
+def test_an_interrupt_reaches_who_waits(redis_url: str, namespace: str) -> None:
+    waiting = f"""
+import asyncio
+from aioqless.contrib.sync_client import Client
+client = Client({redis_url!r}, namespace={namespace!r})
+client.put("mail", "K")
+print("waiting", flush=True)
+client.call(lambda client: asyncio.Event().wait())
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", waiting],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode != 0
+    assert b"KeyboardInterrupt" in err
+
+
+def test_a_view_of_flask_puts(blocking: Client) -> None:
+    app = flask.Flask(__name__)
+
+    @app.post("/greet/<name>")
+    def view(name: str) -> str:
+        return blocking.put("mail", greet, {"name": name})
+
+    jid = app.test_client().post("/greet/Ann").text
+    found = blocking.get(jid)
+    assert found and found.data == {"name": "Ann"}

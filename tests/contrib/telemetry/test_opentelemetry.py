@@ -1,0 +1,80 @@
+"""Traces go from put to finish, through several jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from aioqless import GIVEN, Client, Job, job
+from aioqless.contrib.telemetry import opentelemetry
+from tests.conftest import Until
+from tests.worker.conftest import Work
+
+EXPORTER = InMemorySpanExporter()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def provider() -> None:
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(EXPORTER))
+    trace.set_tracer_provider(provider)
+
+
+@pytest.fixture(autouse=True)
+def spans() -> Iterator[InMemorySpanExporter]:
+    EXPORTER.clear()
+    yield EXPORTER
+
+
+@job(klass="Second")
+async def second(job: Job[Any]) -> None:
+    raise ValueError("it broke")
+
+
+@job(klass="First")
+async def first(job: Job[Any], client: Client = GIVEN) -> None:
+    await client.queue("mail").put(second)
+
+
+async def test_one_trace_holds_the_request_its_job_and_what_that_put(
+    client: Client, work: Work, until: Until
+) -> None:
+    client.context = opentelemetry.carried
+    async with work(first, second, opentelemetry.tracing, opentelemetry.span):
+        with trace.get_tracer("web").start_as_current_span("request"):
+            await client.queue("mail").put(first)
+        by_name: dict[str, ReadableSpan] = await until(
+            lambda: named() if len(named()) == 5 else None
+        )
+    assert set(by_name) == {"request", "put First", "run First", "put Second", "run Second"}
+    assert len({span.context.trace_id for span in by_name.values() if span.context}) == 1
+    for name, above in (
+        ("put First", "request"),
+        ("run First", "put First"),
+        ("put Second", "run First"),
+        ("run Second", "put Second"),
+    ):
+        parent, span = by_name[name].parent, by_name[above].context
+        assert parent and span and parent.span_id == span.span_id
+    run = by_name["run Second"]
+    assert run.attributes and run.attributes["messaging.destination.name"] == "mail"
+    assert not run.status.is_ok and [event.name for event in run.events] == ["exception"]
+
+
+async def test_a_job_that_was_put_without_a_trace_begins_one(
+    client: Client, work: Work, until: Until
+) -> None:
+    await client.queue("mail").put(second)
+    async with work(second, opentelemetry.tracing, opentelemetry.span):
+        spans = await until(lambda: named() or None)
+    assert set(spans) == {"run Second"} and spans["run Second"].parent is None
+
+
+def named() -> dict[str, ReadableSpan]:
+    return {span.name: span for span in EXPORTER.get_finished_spans()}

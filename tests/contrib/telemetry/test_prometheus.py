@@ -1,0 +1,95 @@
+"""What Prometheus can ask: how runs ended, how long they took, how deep queues are and how late."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+from prometheus_client import REGISTRY
+
+from aioqless import Client, Fail, Job, job
+from aioqless.contrib.telemetry import prometheus
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+
+@job(klass="Measured")
+async def measured(job: Job[Any], fail: bool = False) -> None:
+    if fail:
+        raise Fail("broken")
+
+
+def value(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0
+
+
+async def test_runs_are_counted_by_how_they_ended_and_timed(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    def counted(end: str) -> float:
+        return value("aioqless_runs_total", queue="mail", klass="Measured", end=end)
+
+    async with work(measured, prometheus.timed, prometheus.count):
+        before = (
+            counted("completed"),
+            counted("failed"),
+            value("aioqless_run_seconds_count", queue="mail", klass="Measured"),
+        )
+        for fail in (False, False, True):
+            await client.queue("mail").put(measured.data(fail=fail))
+        await until(
+            lambda: counted("completed") == before[0] + 2 and counted("failed") == before[1] + 1
+        )
+    assert value("aioqless_run_seconds_count", queue="mail", klass="Measured") == before[2] + 3
+    assert value("aioqless_running", queue="mail", klass="Measured") == 0
+
+
+async def test_queues_and_failure_groups_are_read_as_they_are_now(client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.put(measured, delay=600)
+    await mail.put(measured)
+    await mail.put(measured)
+    (popped,) = await mail.pop()
+    await popped.fail("broken", "it broke")
+    await prometheus.read(client)
+    assert value("aioqless_queue_jobs", queue="mail", state="waiting") == 1
+    assert value("aioqless_queue_jobs", queue="mail", state="scheduled") == 1
+    assert value("aioqless_queue_lag_seconds", queue="mail") > 0
+    assert value("aioqless_failed_jobs", group="broken") == 1
+    await client.jobs.cancel(*await mail.jobs("waiting"), popped.jid)
+    await prometheus.read(client)
+    assert (
+        value("aioqless_queue_lag_seconds", queue="mail")
+        == value("aioqless_failed_jobs", group="broken")
+        == 0
+    )
+
+
+async def test_a_worker_serves_its_metrics_while_it_works(
+    client: Client, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("AIOQLESS_METRICS_PORT", str(port))
+    await client.queue("elsewhere").put(measured)
+    opened = build_opener(ProxyHandler({})).open
+
+    def page() -> str:
+        with opened(f"http://127.0.0.1:{port}/metrics") as answer:
+            return str(answer.read().decode())
+
+    async def told() -> bool:
+        return (
+            'aioqless_queue_jobs{queue="elsewhere",state="waiting"} 1.0'
+            in await asyncio.to_thread(page)
+        )
+
+    async with work(measured, prometheus.metrics):
+        await until(lambda: value("aioqless_queue_jobs", queue="elsewhere", state="waiting") == 1)
+        assert await told()
+    with pytest.raises(OSError):
+        await asyncio.to_thread(page)

@@ -1,0 +1,193 @@
+"""Sentry gets the exceptions that handlers raise, and nothing of a job's data."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+import sentry_sdk
+from sentry_sdk.envelope import Envelope
+from sentry_sdk.integrations.asyncio import AsyncioIntegration
+from sentry_sdk.integrations.logging import LoggingIntegration
+from sentry_sdk.integrations.threading import ThreadingIntegration
+from sentry_sdk.transport import Transport
+
+from aioqless import Client, Fail, Job, Retry, job
+from aioqless.contrib.telemetry import sentry
+from aioqless.handlers import Handler
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
+
+
+class Kept(Transport):
+    """What would be sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[dict[str, Any]] = []
+        self.sent = b""
+
+    def capture_envelope(self, envelope: Envelope) -> None:
+        self.sent += envelope.serialize()
+        if (event := envelope.get_event()) is not None:
+            self.events.append(dict(event))
+
+
+@pytest.fixture
+def sent() -> Iterator[list[dict[str, Any]]]:
+    transport = Kept()
+    sentry_sdk.init(dsn="http://key@127.0.0.1:1/1", transport=transport, default_integrations=False)
+    yield transport.events
+    sentry_sdk.init(
+        default_integrations=False
+    )  # the default ones would stay in all tests that follow
+
+
+@pytest.fixture
+def sentry_of() -> Iterator[Callable[..., Kept]]:
+    """Sentry as applications set it up; the integrations are those that the SDK enables by itself
+    where no others are named."""
+
+    def start(**options: Any) -> Kept:
+        transport = Kept()
+        integrations = [
+            LoggingIntegration(level=logging.DEBUG, event_level=logging.ERROR),
+            AsyncioIntegration(),
+            ThreadingIntegration(),
+        ]
+        given = {
+            "default_integrations": False,
+            "integrations": integrations,
+            "attach_stacktrace": True,
+        }
+        sentry_sdk.init(dsn="http://key@127.0.0.1:1/1", transport=transport, **given | options)
+        return transport
+
+    yield start
+    sentry_sdk.init(default_integrations=False)
+
+
+@job(klass="Charge")
+def charge(job: Job[Any], error: str) -> None:
+    raise {"bug": ValueError("wrong"), "retry": Retry(600), "fail": Fail("refused", "no money")}[
+        error
+    ]
+
+
+async def test_an_error_is_reported_with_the_job_but_without_its_data(
+    client: Client, work: Work, until: Until, sent: list[dict[str, Any]]
+) -> None:
+    async with work(charge, sentry.reported):
+        await client.queue("mail").put(charge.data(error="bug"), jid="a")
+        await until(lambda: sent)
+    (event,) = sent
+    assert event["transaction"] == "Charge" and event["tags"]["aioqless.client.queue"] == "mail"
+    assert event["contexts"]["job"]["jid"] == "a" and "data" not in event["contexts"]["job"]
+    assert event["exception"]["values"][0]["type"] == "ValueError"
+
+
+async def test_what_a_handler_decides_is_not_reported(
+    client: Client, work: Work, until: Until, lines: Lines, sent: list[dict[str, Any]]
+) -> None:
+    async with work(charge, sentry.reported):
+        for error in ("retry", "fail"):
+            await client.queue("mail").put(charge.data(error=error))
+        await until(lambda: lines.of("job.retried") and lines.of("job.failed"))
+    assert sent == []
+
+
+CARD, NAME, AMOUNT = "4111-1111-1111-1111", 'Zoë "Z" Quartz', 987_654_321
+
+
+class Purchase(msgspec.Struct):
+    card: str
+    name: str
+
+
+def _log_and_raise(job: Job[Any], card: str, name: str, amount: int) -> None:
+    sentry_sdk.add_breadcrumb(
+        category="bank",
+        message=f"charging {name}",
+        data={"card": card, "amount": amount, "job": [card, {"of": name}]},
+    )
+    logging.getLogger("shop").info(
+        "charging %s of %r", amount, name, extra={"purchase": Purchase(card, name)}
+    )
+    logging.getLogger("shop").error("the bank refused %s", card)
+    try:
+        raise KeyError(card)
+    except KeyError as error:
+        raise ValueError(f"wrong card {card} of {job.data}") from error
+
+
+@job(klass="OnTheLoop")
+async def on_the_loop(job: Job[Any], card: str, name: str, amount: int) -> None:
+    _log_and_raise(job, card, name, amount)
+
+
+@job(klass="InAThread")
+def in_a_thread(job: Job[Any], card: str, name: str, amount: int) -> None:
+    _log_and_raise(job, card, name, amount)
+
+
+@pytest.mark.parametrize("handler", [on_the_loop, in_a_thread])
+async def test_nothing_of_a_jobs_data_is_sent(
+    handler: Handler,
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., Kept],
+    until: Until,
+) -> None:
+    transport = sentry_of(traces_sample_rate=1.0)
+    async with work(handler, sentry.reported):
+        await client.queue("mail").put(handler.data(card=CARD, name=NAME, amount=AMOUNT), jid="a")
+        await until(lambda: lines.of("job.failed"))
+    logged, raised = (event for event in transport.events if event.get("type") != "transaction")
+    assert (
+        logged["threads"]["values"][0]["stacktrace"]["frames"]
+        and logged["logentry"]["message"] == "the bank refused %s"
+    )
+    assert [each["type"] for each in raised["exception"]["values"]] == ["KeyError", "ValueError"]
+    assert (
+        raised["exception"]["values"][1]["stacktrace"]["frames"][-1]["function"] == "_log_and_raise"
+    )
+    assert "charging [Filtered]" in [each["message"] for each in raised["breadcrumbs"]["values"]]
+    for secret in (CARD, NAME, "Quartz", str(AMOUNT)):
+        assert secret.encode() not in transport.sent
+    assert b'"vars"' not in transport.sent
+
+
+async def test_data_that_a_handler_refuses_are_not_sent(
+    client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
+) -> None:
+    transport = sentry_of()
+    async with work(on_the_loop, sentry.reported):
+        await client.queue("mail").put("OnTheLoop", {"card": [CARD], "name": NAME, "amount": CARD})
+        await until(lambda: lines.of("job.failed"))
+    assert [each["type"] for event in transport.events for each in event["exception"]["values"]][
+        -1
+    ] == "InvalidData"
+    assert CARD.encode() not in transport.sent and b"Quartz" not in transport.sent
+
+
+async def test_an_event_that_cannot_be_filtered_is_not_sent(
+    client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
+) -> None:
+    class Hostile:
+        def __repr__(self) -> str:
+            raise RuntimeError(CARD)
+
+    @job(klass="Hostile")
+    async def hostile(job: Job[Any], card: str) -> None:
+        sentry_sdk.add_breadcrumb(message=card, data={"what": Hostile()})
+        raise ValueError("wrong")
+
+    transport = sentry_of()
+    async with work(hostile, sentry.reported):
+        await client.queue("mail").put(hostile.data(card=CARD))
+        await until(lambda: lines.of("job.failed"))
+    assert transport.events == []

@@ -1,0 +1,256 @@
+"""Whatever one puts, the other sees, works and ends; the words differ, the jobs don't."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Fail, Job, NewJob, Settings, Worker, WrongState, job
+from tests.conftest import Until
+from tests.interop.peer import at
+
+DATA: list[Any] = [
+    {},
+    [],
+    {"a": [], "b": {}},
+    {"n": 12345678901234567},
+    {"text": 'Grüße "\\" \u2028'},
+    0,
+    "",
+    None,
+    {"deep": [[[[1]]]]},
+]
+
+
+async def found(client: Client, jid: str) -> Job[Any]:
+    job = await client.jobs.get(jid)
+    assert job is not None
+    return job
+
+
+@pytest.mark.parametrize("data", DATA)
+async def test_data_that_the_peer_put_are_read(ours: Client, peer: Any, data: Any) -> None:
+    peer.queues["mail"].put("Greet", data, jid="a")
+    assert (await found(ours, "a")).data == data
+
+
+@pytest.mark.parametrize("data", DATA)
+async def test_data_that_we_put_are_read_by_the_peer(ours: Client, peer: Any, data: Any) -> None:
+    await ours.queue("mail").put("Greet", data, jid="a")
+    assert peer.queues["mail"].pop().data == data
+
+
+async def test_both_hand_out_the_same_jobs_in_the_same_order(ours: Client, peer: Any) -> None:
+    for jid, priority in (("late", 5), ("first", -5), ("usual", 0)):
+        await ours.queue("mail").put("Greet", jid=f"our-{jid}", priority=priority)
+        peer.queues["mail"].put(
+            "Greet", {}, jid=f"peer-{jid}", priority=-priority
+        )  # higher is sooner there
+    order = ["our-first", "peer-first", "our-usual", "peer-usual", "our-late", "peer-late"]
+    assert [each.jid for each in await ours.queue("mail").peek(10)] == order
+    assert [each.jid for each in peer.queues["mail"].peek(10)] == order
+
+
+async def test_a_job_goes_to_and_fro_until_it_is_done(ours: Client, peer: Any) -> None:
+    jid = peer.queues["one"].put("Greet", {"n": 1}, tags=["x"], retries=3)
+    (mine,) = await ours.queue("one").pop()
+    mine.data["n"] += 1
+    assert await mine.complete("two") == "waiting"
+    theirs = peer.queues["two"].pop()
+    assert (theirs.data, theirs.tags, theirs.original_retries) == ({"n": 2}, ["x"], 3)
+    theirs["n"] = 3
+    assert theirs.complete("three") == "waiting"
+    (mine,) = await ours.queue("three").pop()
+    assert await mine.complete() == "complete" and mine.data == {"n": 3}
+    done = await found(ours, jid)
+    assert [stage["q"] for stage in done.history] == ["one", "two", "three"]
+    assert [event["what"] for event in peer.jobs[jid].history] == ["put", "popped", "done"] * 3
+    assert peer.jobs.complete() == [jid]
+
+
+async def test_a_failure_of_either_is_in_the_others_groups_and_leaves_them(
+    ours: Client, peer: Any
+) -> None:
+    peer.queues["mail"].put("Greet", {}, jid="a")
+    await ours.queue("mail").put("Greet", jid="b")
+    (mine,) = await ours.queue("mail").pop()
+    await mine.fail("disk", "full")
+    theirs = peer.queues["mail"].pop()
+    theirs.fail("disk", "slow")
+    assert peer.jobs.failed() == {"disk": 2} and await ours.jobs.failed() == {"disk": 2}
+    assert {each.failure["message"] for each in peer.jobs.failed("disk")["jobs"]} == {
+        "full",
+        "slow",
+    }
+    assert peer.unfail("disk", "mail", 1) == 1
+    assert await ours.queue("mail").unfail("disk") == 1
+    assert peer.jobs.failed() in ({}, []) and len(peer.queues["mail"]) == 2
+
+
+async def test_retries_are_counted_together(ours: Client, peer: Any) -> None:
+    await ours.queue("mail").put("Greet", jid="a", retries=2)
+    (mine,) = await ours.queue("mail").pop()
+    assert await mine.retry() == 1
+    theirs = peer.queues["mail"].pop()
+    assert theirs.retry() == 0
+    (mine,) = await ours.queue("mail").pop()
+    assert await mine.retry(group="tired", message="no more") == -1
+    assert peer.jobs["a"].failure["group"] == "tired"
+
+
+async def test_a_delay_of_either_is_waited_for_by_both(ours: Client, peer: Any) -> None:
+    peer.queues["mail"].put("Greet", {}, jid="theirs", delay=60)
+    await ours.queue("mail").put("Greet", jid="ours", delay=60)
+    assert (
+        sorted(peer.queues["mail"].jobs.scheduled())
+        == sorted(await ours.queue("mail").jobs("scheduled"))
+        == ["ours", "theirs"]
+    )
+    assert await ours.queue("mail").pop(5) == [] and peer.queues["mail"].pop() is None
+    assert (
+        len(ours_due := at(peer, 61, "pop", "mail", "peer", 5))
+        and "ours" in ours_due
+        and "theirs" in ours_due
+    )
+    for jid in ("ours", "theirs"):
+        await ours.jobs.cancel(jid)
+
+
+async def test_who_waits_for_the_others_job_is_set_free_by_its_end(ours: Client, peer: Any) -> None:
+    await ours.queue("mail").put("Greet", jid="our-first")
+    peer.queues["mail"].put("Greet", {}, jid="peer-first")
+    peer.queues["mail"].put("Greet", {}, jid="peer-second", depends=["our-first"])
+    await ours.queue("mail").put("Greet", jid="our-second", depends=["peer-first"])
+    assert sorted(peer.queues["mail"].jobs.depends()) == ["our-second", "peer-second"]
+    (mine,) = await ours.queue("mail").pop()
+    theirs = peer.queues["mail"].pop()
+    assert (mine.jid, theirs.jid) == ("our-first", "peer-first")
+    await mine.complete()
+    theirs.complete()
+    assert {(await found(ours, jid)).state for jid in ("our-second", "peer-second")} == {"waiting"}
+
+
+async def test_a_lock_of_either_keeps_the_other_out_until_it_expires(
+    ours: Client, peer: Any
+) -> None:
+    ours_queue = ours.queue("mail")
+    await ours_queue.put("Greet", jid="a")
+    theirs = peer.queues["mail"].pop()
+    assert await ours_queue.pop() == []
+    await ours.jobs.timeout("a")
+    (mine,) = await ours_queue.pop()
+    with pytest.raises(Exception, match=r"[Ll]ock|owner|worker"):
+        theirs.complete()
+    peer("timeout", "a")
+    with pytest.raises(WrongState, match="not running"):
+        await mine.complete()
+    peer.queues["mail"].pop().complete()
+
+
+async def test_the_peers_worker_hears_that_its_lock_was_taken(ours: Client, peer: Any) -> None:
+    await ours.queue("mail").put("Greet", jid="a")
+    heard = peer.redis.pubsub(ignore_subscribe_messages=True)
+    heard.subscribe("ql:w:peer")
+    heard.get_message(timeout=5)
+    peer.queues["mail"].pop()
+    await ours.jobs.timeout("a")
+    assert '"lock_lost"' in heard.get_message(timeout=5)["data"]
+    peer.queues["mail"].pop()
+    await ours.jobs.cancel("a")
+    assert '"canceled"' in heard.get_message(timeout=5)["data"]
+    heard.close()
+
+
+async def test_our_worker_stops_a_job_that_the_peer_takes_or_cancels(
+    ours: Client, peer: Any, until: Until
+) -> None:
+    ends: dict[str, str] = {}
+
+    @job(klass="Long")
+    async def long(job: Job[Any]) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ends[job.jid] = str(job.stopped)
+
+    for jid in ("taken", "cancelled"):
+        peer.queues["mail"].put("Long", {}, jid=jid)
+    async with Worker(ours, long, settings=Settings(queues=("mail",), poll=30)) as worker:
+        await until(lambda: len(worker.running) == 2)
+        peer.queues["mail"].pause()
+        peer("timeout", "taken")
+        peer("cancel", "cancelled")
+        await until(lambda: len(ends) == 2)
+        await until(lambda: not worker.running)
+    assert set(ends.values()) == {"lost"} and (await found(ours, "taken")).state in (
+        "stalled",
+        "waiting",
+        "running",
+    )
+
+
+async def test_our_worker_runs_at_once_what_the_peer_puts_and_fails_it_in_its_sight(
+    ours: Client, peer: Any, until: Until
+) -> None:
+    @job(klass="Break")
+    async def breaks(job: Job[Any]) -> None:
+        raise Fail("broken", "on purpose")
+
+    async with Worker(ours, breaks, settings=Settings(queues=("mail",), poll=30)) as worker:
+        await until(worker._poller.idle.is_set)
+        began = time.monotonic()
+        peer.queues["mail"].put("Break", {}, jid="a")
+        await until(lambda: peer.jobs.failed() == {"broken": 1})
+        assert time.monotonic() - began < 5
+
+
+async def test_tags_tracks_priorities_and_config_are_shared(ours: Client, peer: Any) -> None:
+    await ours.queue("mail").put("Greet", jid="a", tags=["red"])
+    peer.jobs["a"].tag("blue")
+    assert (await found(ours, "a")).tags == ["red", "blue"]
+    assert peer.jobs.tagged("red")["jobs"] == ["a"]
+    await (await found(ours, "a")).untag("red")
+    assert peer.jobs.tagged("red")["jobs"] in ([], {})
+    peer.jobs["a"].track()
+    assert (await found(ours, "a")).tracked
+    peer.jobs["a"].priority = 7
+    assert (await found(ours, "a")).priority == -7
+    peer.config["mail-heartbeat"] = 7
+    assert await ours.config.get("mail-heartbeat") in (7, "7")
+    await ours.config.set("heartbeat", 33)
+    assert int(peer.config["heartbeat"]) == 33
+
+
+async def test_recurring_jobs_of_either_are_made_by_whoever_pops(ours: Client, peer: Any) -> None:
+    peer.queues["mail"].recur("Greet", {"of": "peer"}, 3600, jid="theirs")
+    await ours.queue("mail").recur("Greet", {"of": "us"}, every=3600, jid="ours")
+    mine = {each.jid: each.data for each in await ours.queue("mail").pop(10)}
+    assert mine == {"theirs-1": {"of": "peer"}, "ours-1": {"of": "us"}}
+    assert sorted(peer.queues["mail"].jobs.recurring()) == ["ours", "theirs"]
+    later = at(peer, 3601, "pop", "mail", "peer", 10)
+    assert '"theirs-2"' in later and '"ours-2"' in later
+    for jid in ("theirs-1", "theirs-2", "ours-1", "ours-2"):
+        await ours.jobs.cancel(jid)
+
+
+async def test_statistics_are_one_account(ours: Client, peer: Any) -> None:
+    await ours.queue("mail").put_many(NewJob("Greet", jid=jid) for jid in "abcd")
+    for _ in range(2):
+        peer.queues["mail"].pop().complete()
+        (mine,) = await ours.queue("mail").pop()
+        await mine.complete()
+    theirs, mine_ = peer.queues["mail"].stats(), await ours.queue("mail").stats()
+    assert theirs["run"]["count"] == mine_["run"]["count"] == 4
+    assert theirs["run"]["histogram"] == mine_["run"]["histogram"]
+
+
+async def test_the_peer_lists_our_queues_and_workers(ours: Client, peer: Any) -> None:
+    await ours.queue("mail").put("Greet", jid="a")
+    await ours.queue("mail").pop(worker="ann")
+    (counts,) = peer.queues.counts
+    assert (counts["name"], counts["running"], counts["waiting"]) == ("mail", 1, 0)
+    assert {each["name"]: each["jobs"] for each in peer.workers.counts} == {"ann": 1}
+    assert peer.workers["ann"]["jobs"] == ["a"]

@@ -1,0 +1,202 @@
+"""What a live client needs of everybody who shares its Redis."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from aioqless import Client, Job
+from aioqless.client import worker_name
+from tests.interop.peer import at
+
+Step: TypeAlias = Callable[[Client], Awaitable[object]]
+NEEDED = {
+    "jid",
+    "klass",
+    "state",
+    "queue",
+    "worker",
+    "priority",
+    "expires",
+    "retries",
+    "remaining",
+    "data",
+    "tags",
+    "time",
+}
+
+
+async def popped(client: Client) -> Job[Any]:
+    (job,) = await client.queue("mail").pop()
+    return job
+
+
+async def _moved(client: Client) -> None:
+    await (await popped(client)).move("other")
+
+
+async def _completed(client: Client) -> None:
+    await (await popped(client)).complete()
+
+
+async def _advanced(client: Client) -> None:
+    await (await popped(client)).complete("other", delay=5)
+
+
+async def _failed(client: Client) -> None:
+    await (await popped(client)).fail("broken", "why")
+
+
+async def _unfailed(client: Client) -> None:
+    await _failed(client)
+    await client.queue("mail").unfail("broken")
+
+
+async def _retried(client: Client) -> None:
+    await (await popped(client)).retry(10)
+
+
+async def _exhausted(client: Client) -> None:
+    for _ in range(3):
+        await (await popped(client)).retry()
+
+
+async def _released(client: Client) -> None:
+    await (await popped(client)).release()
+
+
+async def _timed_out(client: Client) -> None:
+    await (await popped(client)).timeout()
+
+
+async def _kept(client: Client) -> None:
+    job = await popped(client)
+    job.data["more"] = []
+    await job.heartbeat()
+
+
+STEPS: list[Step] = [
+    _moved,
+    _completed,
+    _advanced,
+    _failed,
+    _unfailed,
+    _retried,
+    _exhausted,
+    _released,
+    _timed_out,
+    _kept,
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_job_has_all_that_the_peer_reads_whatever_we_did_with_it(
+    ours: Client, peer: Any, step: Step
+) -> None:
+    """Rules 2 and 4: the fields that it can't do without; `failure` is no empty text, `history`
+    isn't in the hash."""
+    await ours.queue("mail").put("Greet", {"n": 1}, jid="a", retries=2)
+    await step(ours)
+    fields: dict[str, str] = peer.redis.hgetall("ql:j:a")
+    assert fields.keys() >= NEEDED and "history" not in fields and fields.get("failure") != ""
+    (
+        float(fields["remaining"]),
+        float(fields["time"]),
+        json.loads(fields["tags"]),
+        json.loads(fields["data"]),
+    )
+    assert peer.jobs["a"].jid == "a"
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_each_jid_in_a_set_of_a_queue_has_a_job(ours: Client, peer: Any, step: Step) -> None:
+    """Rule 3: its pop fails on a jid without one."""
+    await ours.queue("mail").put("Greet", {}, jid="a", retries=2)
+    await step(ours)
+    await ours.jobs.cancel("a")
+    left = [jid for key in peer.redis.keys("ql:q:*") for jid in peer.redis.zrange(key, 0, -1)]
+    assert [jid for jid in left if not peer.redis.exists(f"ql:j:{jid}")] == []
+    assert peer.queues["mail"].pop() is None and peer.queues["other"].pop() is None
+
+
+async def test_the_place_of_a_waiting_job_is_counted_as_the_peer_does(
+    ours: Client, peer: Any
+) -> None:
+    """Rule 1: priority less a ten thousand millionth of the time, highest first."""
+    before = time.time()
+    await ours.queue("mail").put("Greet", jid="a", priority=-3)
+    score = peer.redis.zscore("ql:q:mail-work", "a")
+    assert 3 - time.time() / 1e10 <= score <= 3 - before / 1e10
+
+
+async def test_events_are_those_that_the_peer_writes(ours: Client, peer: Any) -> None:
+    """Rule 1: `history` is a list of `[time, what, more]`."""
+    for jid, put in (("ours", ours.queue("mail").put), ("theirs", None)):
+        if put:
+            await put("Greet", jid=jid)
+            await (await popped(ours)).complete()
+        else:
+            peer.queues["mail"].put("Greet", {}, jid=jid)
+            peer.queues["mail"].pop().complete()
+    shapes = [
+        [
+            (type(event[0]), event[1], sorted(event[2]) if len(event) > 2 else [])
+            for event in map(json.loads, items)
+        ]
+        for items in (peer.redis.lrange(f"ql:j:{jid}-history", 0, -1) for jid in ("ours", "theirs"))
+    ]
+    assert shapes[0] == shapes[1]
+
+
+async def test_what_happens_is_told_on_the_same_channels_in_the_same_words(
+    ours: Client, peer: Any
+) -> None:
+    """Rule 5: a listener of the peer's makes no difference between us."""
+    heard = peer.redis.pubsub(ignore_subscribe_messages=True)
+    channels = "ql:log", "ql:completed", "ql:failed", "ql:popped"
+    heard.subscribe(*channels)
+    for _ in channels:
+        heard.get_message(timeout=5)
+
+    def told() -> list[tuple[str, Any]]:
+        messages = []
+        while message := heard.get_message(timeout=0.3):
+            data = message["data"]
+            messages.append(
+                (message["channel"], sorted(json.loads(data)) if data.startswith("{") else "jid")
+            )
+        return messages
+
+    await ours.queue("mail").put("Greet", jid="a")
+    peer.jobs["a"].track()
+    told()
+    await (await popped(ours)).complete()
+    by_us = told()
+    peer.queues["mail"].put("Greet", {}, jid="a")
+    told()
+    peer.queues["mail"].pop().complete()
+    assert by_us == told()
+    heard.close()
+
+
+async def test_a_clock_that_runs_ahead_takes_locks_early_and_the_first_holder_is_kept_out(
+    ours: Client, peer: Any
+) -> None:
+    """Rule 6: what then happens. Nothing is stored by who has lost the lock."""
+    await ours.queue("mail").put("Greet", jid="a")
+    mine = await popped(ours)
+    at(peer, 65, "pop", "mail", "peer", 1)  # its courtesy of ten seconds begins
+    assert '"a"' in at(peer, 80, "pop", "mail", "peer", 1)
+    with pytest.raises(Exception, match="lock"):
+        await mine.complete()
+    assert peer.jobs["a"].worker_name == "peer"
+
+
+def test_our_workers_have_names_that_no_peer_has() -> None:
+    """Rule 8: its own are the host's name, or that and a number."""
+    assert len({worker_name() for _ in range(100)}) == 100 and worker_name() != socket.gethostname()

@@ -1,0 +1,80 @@
+"""Jobs that nobody of ours put: whatever is in their fields, workers live on and work what is
+behind them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, Settings, Worker, job
+from tests.conftest import Until
+from tests.security.nasty import text
+
+FIELDS = [
+    "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
+    "history", "grace", "scheduled", "spawned_from_jid", "x-fence", "x-put", "x-context", "x-start-by", "x-after", "x-on-failed",
+    "x-progress", "x-lost", "x-terms",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_worker_lives_through_jobs_with_anything_in_their_fields(
+    client: Client, until: Until, seed: int
+) -> None:
+    chance, ran = random.Random(seed), []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any], name: str = "") -> None:
+        ran.append(job.jid)
+
+    redis, ns = client.redis, client.namespace
+    for number in range(12):
+        good = {"jid": f"bad-{number}", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "waiting", "worker": "",
+                "expires": "0", "queue": "mail", "retries": "5", "remaining": "5", "time": "1.5"}  # fmt: skip
+        bad = {field: text(chance) for field in chance.sample(FIELDS, chance.randint(1, 4))}
+        await redis.hset(f"{ns}:j:bad-{number}", mapping={**good, **bad})
+        await redis.zadd(f"{ns}:q:mail-work", {f"bad-{number}": 0})
+        if chance.random() < 0.3:
+            await redis.rpush(f"{ns}:j:bad-{number}-history", text(chance))
+    await client.queue("mail").put(greet, jid="good", priority=5)
+    async with Worker(client, greet, settings=Settings(queues=("mail",), poll=0.02)) as worker:
+        await until(lambda: "good" in ran, 15)
+        assert worker.healthy
+    await client.check(resolve=True)
+    for number in range(12):
+        await client.jobs.get(f"bad-{number}")
+
+
+@pytest.mark.parametrize(
+    "jid", ["a-history", "a-dependents", "-dependencies", "", "x" * 600, "a\nb", "a\x00b"]
+)
+async def test_a_jid_that_would_be_another_key_is_refused_by_name(client: Client, jid: str) -> None:
+    with pytest.raises(ValueError, match="jid"):
+        await client.queue("mail").put("Greet", jid=jid)
+    assert await client.redis.keys(f"{client.namespace}:*") == []
+
+
+@pytest.mark.parametrize(
+    "queue", ["{mail}", "mail-work", "a b", "ql:q:mail", "*", "Grüße", "x:fence", "mail-locks"]
+)
+async def test_a_queue_may_be_called_what_other_keys_are(client: Client, queue: str) -> None:
+    jid = await client.queue(queue).put("Greet", {"n": 1})
+    (mine,) = await client.queue(queue).pop()
+    assert mine.jid == jid and await mine.complete() == "complete"
+    assert await client.check() == []
+
+
+async def test_ten_megabytes_are_refused_before_they_are_sent(client: Client) -> None:
+    with pytest.raises(Exception, match="max_data"):
+        await client.queue("mail").put("Greet", "x" * 10_000_000)
+    assert await client.redis.keys(f"{client.namespace}:*") == []
+
+
+@pytest.mark.parametrize(
+    "data", [float("nan"), float("inf"), {"a": float("-inf")}, {"a": object()}, "\ud800"]
+)
+async def test_what_json_cannot_say_is_refused_by_name(client: Client, data: Any) -> None:
+    with pytest.raises(Exception, match=r"data|JSON"):
+        await client.queue("mail").put("Greet", data)

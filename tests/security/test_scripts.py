@@ -1,0 +1,41 @@
+"""Scripts called with anything at all."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+
+import pytest
+from redis.exceptions import ResponseError
+
+from aioqless import Client, NewJob
+from aioqless.store.composer import compose
+from aioqless.store.header import command_names
+from tests.security.nasty import text
+
+CALLS = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "60"))  # of each command
+
+
+@pytest.mark.parametrize("name", command_names())
+async def test_a_script_called_with_anything_answers_or_refuses_in_its_own_words(
+    client: Client, name: str
+) -> None:
+    await client.queue("mail").put_many([NewJob("Greet", jid=jid, tags=["x"]) for jid in "abc"])
+    await client.queue("mail").pop(worker="worker")
+    script, chance = compose(name, client.namespace), random.Random(name)
+    for _ in range(CALLS):
+        keys = (
+            [client.namespace.encode() + b":q:" + text(chance)]
+            if chance.random() < 0.8
+            else [text(chance) for _ in range(chance.randrange(3))]
+        )
+        arguments = [text(chance) for _ in range(chance.randrange(14))]
+        try:
+            await client.scripts.connection.execute(
+                "EVAL", script.text, len(keys), *keys, *arguments
+            )
+        except ResponseError as refused:
+            assert re.match(r"[A-Z]+ \{", str(refused)), (name, keys, arguments, str(refused))
+    assert await client.check(resolve=True) is not None
+    assert await client.check() == []

@@ -1,0 +1,74 @@
+"""What nobody is to see, and what nothing of ours does."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import aioqless
+from aioqless import Client
+
+HERE = Path(aioqless.__file__).parent
+FILES = sorted(HERE.rglob("*.py"))
+FORBIDDEN = {"eval", "exec", "compile", "__import__"}
+PICKLES = {
+    f"worker/executors/{name}.py" for name in ("parcels", "child", "inside", "variables")
+}  # between a worker and its own processes
+
+
+def called(tree: ast.AST) -> set[str]:
+    return {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+
+
+def imported(tree: ast.AST) -> set[str]:
+    names = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    return names | {
+        node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+    }
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HERE)))
+def test_no_file_runs_text_or_unpickles_what_came_from_elsewhere(file: Path) -> None:
+    tree = ast.parse(file.read_text())
+    assert not called(tree) & FORBIDDEN
+    assert not imported(tree) & {"marshal", "shelve", "dill", "cloudpickle"}
+    if str(file.relative_to(HERE)) not in PICKLES:
+        assert "pickle" not in imported(tree)
+
+
+async def test_a_password_is_in_no_error_and_no_repr(tmp_path: Path) -> None:
+    client = Client("redis://ann:hunter2@127.0.0.1:1/0", timeout=1)
+    with pytest.raises(Exception, match="can't connect") as refused:
+        async with client:
+            await client.queues()
+    told = f"{refused.value!r} {refused.value} {client!r} {client.where}"
+    assert "hunter2" not in told
+
+
+def test_a_password_is_in_no_line_of_a_workers_log() -> None:
+    command = (
+        "-m",
+        "aioqless",
+        "worker",
+        "tests.security.nothing",
+        "--url",
+        "redis://ann:hunter2@127.0.0.1:1/0",
+        "--burst",
+    )
+    ran = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "hunter2" not in ran.stdout + ran.stderr and ran.returncode != 0

@@ -1,0 +1,51 @@
+"""Rules about the source that neither ruff nor import-linter can check."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.unit.source import FILES, LUA, name_of, tree_of
+
+LUA_COMMAND, LUA_LIBRARY = 80, 120  # lines beside comments
+PROCESS_CONTROL = (
+    *("sys.argv", "sys.exit", "os._exit"),
+    *("loop.add_signal_handler", "signal.signal"),
+)
+
+
+def test_only_the_command_line_and_own_processes_use_argv_signals_and_exit() -> None:
+    using = {
+        name_of(file)
+        for file in FILES
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in PROCESS_CONTROL
+    }
+    own_processes = {"worker.executors.child_main", "signals"}
+    allowed = ("__main__", "cli.", "contrib.commands.", "contrib.private_redis")
+    assert not [name for name in using - own_processes if not name.startswith(allowed)]
+
+
+def test_python_spells_no_key_of_a_queue_or_of_the_namespace() -> None:
+    sets = (
+        *("-work", "-scheduled", "-locks", "-depends", "-recur"),
+        *(":queues", ":workers", ":completed", ":failures"),
+    )
+    for file in FILES:
+        texts = [
+            node.value
+            for node in ast.walk(tree_of(file))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        assert not [text for text in texts if text.endswith(sets) and " " not in text], name_of(
+            file
+        )
+
+
+@pytest.mark.parametrize("file", LUA, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_lua_files_are_short(file: Path) -> None:
+    lines = file.read_text("utf-8").splitlines()
+    code = [line for line in lines if line.strip() and not line.strip().startswith("--")]
+    assert len(code) <= (LUA_LIBRARY if "lib" in file.parts else LUA_COMMAND)

@@ -1,0 +1,117 @@
+"""Jobs that depend on each other, put in one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioqless import Chain, Client, InvalidArgument, Job, NewJob, NoSuchJob, at, chain, group, job
+from tests.worker.conftest import Work
+
+
+@job(klass="Add", keep_result=60)
+async def add(job: Job[Any], number: int = 0) -> int:
+    return number + sum((await job.results()).values())
+
+
+def new(jid: str, **options: Any) -> NewJob:
+    return NewJob("Add", {}, jid=jid, **options)
+
+
+async def waits_for(client: Client, *jids: str) -> dict[str, set[str]]:
+    return {job.jid: set(job.dependencies) for job in await client.jobs.multiget(*jids)}
+
+
+async def test_the_results_of_a_step_reach_the_next(client: Client, work: Work) -> None:
+    flow = chain(
+        add.data(number=1), group(add.data(number=10), add.data(number=20)), add.data(number=100)
+    )
+    put = await client.queue("mail").put_flow(flow)
+    async with work(add):
+        done = await client.jobs.wait(*put.last, timeout=10)
+    assert await done.result() == 100 + (10 + 1) + (20 + 1)
+
+
+async def test_each_step_waits_for_what_the_one_before_ends_with(client: Client) -> None:
+    flow = chain(new("a"), group(new("b"), chain(new("c"), new("d"))), new("e"))
+    put = await client.queue("mail").put_flow(flow)
+    assert put.jids == ("a", "b", "c", "d", "e")
+    assert put.last == ("e",)
+    assert await waits_for(client, *put.jids) == {
+        "a": set(),
+        "b": {"a"},
+        "c": {"a"},
+        "d": {"c"},
+        "e": {"b", "d"},
+    }
+
+
+async def test_a_group_ends_with_all_of_it(client: Client) -> None:
+    put = await client.queue("mail").put_flow(group(new("a"), chain(new("b"), new("c"))))
+    assert put.last == ("a", "c")
+
+
+async def test_a_step_may_have_a_queue_and_options_of_its_own(client: Client) -> None:
+    await client.queue("mail").put_flow(
+        chain(new("a", priority=3), at("slow", new("b"), tags=["x"], delay=60))
+    )
+    a, b = await client.jobs.multiget("a", "b")
+    assert (a.queue, a.priority, b.queue, b.tags) == ("mail", 3, "slow", ["x"])
+
+
+async def test_a_flow_may_wait_for_jobs_that_are_there_already(client: Client) -> None:
+    await client.queue("mail").put("Add", jid="before")
+    await client.queue("mail").put_flow(
+        chain(new("a", depends=["before"]), new("b", depends=["before"]))
+    )
+    assert await waits_for(client, "a", "b") == {"a": {"before"}, "b": {"before", "a"}}
+
+
+async def test_of_a_flow_with_a_refused_job_none_is_put(client: Client) -> None:
+    batch = [
+        {"queue": "mail", "jid": jid, "klass": "Add", "data": data}
+        for jid, data in [("a", "{}"), ("b", "{")]
+    ]
+    with pytest.raises(InvalidArgument):
+        await client.scripts("put_flow", batch=batch)
+    assert await client.jobs.multiget("a", "b") == []
+
+
+async def test_a_whole_flow_can_be_cancelled(client: Client) -> None:
+    put = await client.queue("mail").put_flow(chain(new("a"), group(new("b"), new("c")), new("d")))
+    assert set(await client.jobs.cancel(*put.jids)) == set(put.jids)
+    with pytest.raises(NoSuchJob):
+        await client.jobs.wait("d", timeout=5)
+    assert await client.check() == []
+
+
+@pytest.mark.parametrize(
+    ("flow", "why"),
+    [
+        (chain(new("a"), new("a")), "'a' is in this flow twice"),
+        (
+            chain(new("a", depends=["b"]), new("b")),
+            "'a' depends on 'b', which this flow has only behind it",
+        ),
+        (group(*(new(f"{number}") for number in range(1001))), "1,001 jobs"),
+        (
+            chain(*(group(*(NewJob("Add") for _ in range(101))) for _ in range(2))),
+            "10,201 dependencies",
+        ),
+        (chain(new("a", on_failed="explode")), "on_failed must be one of hold, fail, cancel"),
+    ],
+)
+async def test_a_flow_that_cannot_be_is_refused_before_anything_is_put(
+    client: Client, flow: Chain, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        await client.queue("mail").put_flow(flow)
+    assert await client.queues() == []
+
+
+def test_a_flow_is_made_of_new_jobs() -> None:
+    with pytest.raises(TypeError, match="not of 'a'"):
+        chain(new("a"), "a")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least one"):
+        group()

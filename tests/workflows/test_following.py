@@ -1,0 +1,149 @@
+"""Who follows a job sees what becomes of it, as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client, Job, NoSuchJob, Retry, job
+from tests.conftest import Until
+from tests.server import OwnServer
+from tests.worker.conftest import Work
+from tests.workflows.test_waiting import listeners
+
+
+async def follow(client: Client, jid: str, seen: list[Any]) -> None:
+    found = await client.jobs.get(jid)
+    assert found
+    async for each in found.follow():
+        assert each is found
+        seen.append((each.state, each.progressed.share if each.progressed else None))
+
+
+async def test_states_and_progress_are_seen_one_by_one_to_the_end(
+    client: Client, work: Work, until: Until
+) -> None:
+    seen: list[Any] = []
+
+    @job(klass="Read")
+    async def read(job: Job[Any]) -> None:
+        for share in (0.25, 0.5):
+            await job.progress(share)
+            await until(lambda share=share: ("running", share) in seen)
+
+    jid = await client.queue("mail").put(read)
+    following = asyncio.create_task(follow(client, jid, seen))
+    await until(lambda: seen)
+    async with work(read):
+        await asyncio.wait_for(following, 10)
+    assert list(dict.fromkeys(seen)) == [
+        ("waiting", None),
+        ("running", 0.25),
+        ("running", 0.5),
+        ("complete", 0.5),
+    ]
+    assert seen[-1] != seen[-2]
+
+
+async def test_a_job_that_runs_again_is_followed_on(client: Client, work: Work) -> None:
+    seen: list[Any] = []
+    runs: list[str] = []
+
+    @job(klass="Twice", retries=1)
+    async def twice(job: Job[Any]) -> None:
+        runs.append(job.jid)
+        raise Retry()
+
+    jid = await client.queue("mail").put(twice)
+    async with work(twice):
+        await asyncio.wait_for(follow(client, jid, seen), 10)
+    assert len(runs) == 2 and seen[-1] == ("failed", None)
+
+
+async def test_a_job_that_is_through_is_seen_once(client: Client, work: Work) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        await client.jobs.wait(jid, timeout=10)
+    seen: list[Any] = []
+    await asyncio.wait_for(follow(client, jid, seen), 10)
+    assert seen == [("complete", None)]
+
+
+async def test_who_follows_a_job_that_is_cancelled_is_told_that_it_is_gone(
+    client: Client, until: Until
+) -> None:
+    seen: list[Any] = []
+    jid = await client.queue("mail").put("Greet")
+    following = asyncio.create_task(follow(client, jid, seen))
+    await until(lambda: seen)
+    await client.jobs.cancel(jid)
+    with pytest.raises(NoSuchJob):
+        await following
+
+
+async def test_many_follow_and_wait_by_one_subscription_which_goes_with_the_last(
+    client: Client, until: Until
+) -> None:
+    jids = [await client.queue("mail").put("Greet") for _ in range(20)]
+    seen: list[Any] = []
+    tasks = [asyncio.create_task(follow(client, jid, seen)) for jid in jids]
+    tasks.append(asyncio.create_task(client.jobs.wait(jids[0])))
+    await until(lambda: len(seen) == 20)
+    assert await listeners(client) == 1
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+    async def gone() -> bool:
+        return await listeners(client) == 0
+
+    await until(gone)
+
+
+async def test_who_leaves_the_loop_early_leaves_nothing_behind(
+    client: Client, until: Until
+) -> None:
+    found = await client.jobs.get(await client.queue("mail").put("Greet"))
+    assert found
+    async with aclosing(found.follow()) as changes:
+        async for _ in changes:
+            break
+    assert client.scripts.followers._waiting == {} and client.scripts.followers._closely == 0
+
+
+async def test_what_happened_while_redis_was_away_is_seen(
+    own_server: OwnServer, until: Until
+) -> None:
+    async with Client(own_server.url) as client:
+        seen: list[Any] = []
+        jid = await client.queue("mail").put("Greet", delay=600)
+        following = asyncio.create_task(follow(client, jid, seen))
+        await until(lambda: seen == [("scheduled", None)])
+        own_server.kill()
+        await until(lambda: not client.scripts.followers._stands)
+        own_server.start()
+        found = await client.jobs.get(jid)
+        assert found
+        await found.move("mail")
+        await until(lambda: seen[-1] == ("waiting", None))
+        following.cancel()
+
+
+async def test_closing_the_client_ends_the_following(
+    redis_url: str, namespace: str, until: Until
+) -> None:
+    seen: list[Any] = []
+    async with Client(redis_url, namespace=namespace) as client:
+        following = asyncio.create_task(
+            follow(client, await client.queue("mail").put("Greet"), seen)
+        )
+        await until(lambda: seen)
+    with pytest.raises(exceptions.ConnectionError):
+        await following

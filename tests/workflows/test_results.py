@@ -1,0 +1,153 @@
+"""What a handler returned, kept for who asks and for the jobs that depend on it."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import pytest
+
+from aioqless import Client, Job, Next, NoResult, job
+from tests.worker import in_processes
+from tests.worker.conftest import Work
+
+
+@job(klass="Count", keep_result=60)
+async def count(job: Job[Any], text: str) -> dict[str, int]:
+    return {"letters": len(text)}
+
+
+@pytest.mark.parametrize("value", [None, False, 0, [], {}, "ü\ud7ff", {"pages": [1, 2.5]}])
+async def test_what_a_handler_returns_is_what_who_asks_gets(
+    client: Client, work: Work, value: Any
+) -> None:
+    @job(klass="Give", keep_result=60)
+    async def give(job: Job[Any]) -> Any:
+        return value
+
+    jid = await client.queue("mail").put(give)
+    async with work(give):
+        done = await client.jobs.wait(jid, timeout=10)
+    assert await done.result() == value
+    assert await client.jobs.result(jid) == value
+
+
+async def test_a_result_goes_when_its_time_is_over(client: Client, work: Work) -> None:
+    jid = await client.queue("mail").put(count.data(text="abc"))
+    async with work(count):
+        await client.jobs.wait(jid, timeout=10)
+    assert 50 < await client.redis.ttl(f"{client.namespace}:x:result:{jid}") <= 60
+
+
+async def test_nothing_is_kept_of_handlers_that_do_not_ask_for_it(
+    client: Client, work: Work
+) -> None:
+    @job(klass="Give")
+    async def give(job: Job[Any]) -> int:
+        return 1
+
+    jid = await client.queue("mail").put(give)
+    async with work(give):
+        done = await client.jobs.wait(jid, timeout=10)
+    with pytest.raises(NoResult, match="no result is kept"):
+        await done.result()
+
+
+async def test_a_job_that_is_not_complete_has_no_result_yet_not_even_that_of_a_former_run(
+    client: Client, work: Work
+) -> None:
+    jid = await client.queue("mail").put(count.data(text="abc"))
+    async with work(count):
+        done = await client.jobs.wait(jid, timeout=10)
+    await done.move("mail")
+    with pytest.raises(NoResult, match="not complete"):
+        await done.result()
+    async with work(job(klass="Count")(lambda job: None)):
+        await done.wait(timeout=10)
+    with pytest.raises(NoResult, match="latest run"):
+        await done.result()
+
+
+async def test_an_unknown_job_has_no_result(client: Client) -> None:
+    with pytest.raises(NoResult, match="neither"):
+        await client.jobs.result("unknown")
+
+
+@pytest.mark.parametrize("value", [math.nan, object(), "x" * 200])
+async def test_a_result_that_cannot_be_kept_fails_the_job_and_says_so(
+    redis_url: str, namespace: str, work: Work, value: Any
+) -> None:
+    @job(klass="Give", keep_result=60)
+    async def give(job: Job[Any]) -> Any:
+        return value
+
+    async with Client(redis_url, namespace=namespace, max_data=100) as client:
+        jid = await client.queue("mail").put(give)
+        async with work(give, using=client):
+            failed = await client.jobs.wait(jid, timeout=10)
+    assert failed.failure and failed.failure.group == "mail-InvalidData"
+    assert failed.failure.message.startswith("what the handler returned can't be kept: ")
+
+
+async def test_of_a_job_that_goes_on_the_last_stage_says_the_result(
+    client: Client, work: Work
+) -> None:
+    @job(klass="Staged", keep_result=60)
+    async def staged(job: Job[Any]) -> Any:
+        return Next("billing") if job.queue == "mail" else job.queue
+
+    jid = await client.queue("mail").put(staged)
+    async with work(staged, queues=("mail", "billing")):
+        done = await client.jobs.wait(jid, timeout=10)
+    assert await done.result() == "billing"
+
+
+async def test_what_a_handler_in_a_process_of_its_own_returns_is_kept_too(
+    client: Client, work: Work
+) -> None:
+    jid = await client.queue("mail").put("Measure")
+    async with work(in_processes.measure):
+        done = await client.jobs.wait(jid, timeout=30)
+    assert (await done.result())["pid"] != os.getpid()
+
+
+async def test_a_job_reads_the_results_of_those_it_waited_for(client: Client, work: Work) -> None:
+    seen = {}
+
+    @job(klass="Sum")
+    async def total(job: Job[Any]) -> None:
+        seen.update(await job.results())
+
+    @job(klass="Silent")
+    async def silent(job: Job[Any]) -> int:
+        return 1
+
+    queue = client.queue("mail")
+    texts = ["a", "bc"]
+    jids = [await queue.put(count.data(text=text)) for text in texts]
+    last = await queue.put(total, depends=[*jids, await queue.put(silent), "unknown"])
+    async with work(count, total, silent):
+        await client.jobs.wait(last, timeout=10)
+    assert seen == dict(zip(jids, [{"letters": 1}, {"letters": 2}], strict=True))
+
+
+async def test_results_that_are_more_than_one_answer_takes_all_arrive(
+    client: Client, work: Work
+) -> None:
+    seen = {}
+
+    @job(klass="Big", keep_result=60)
+    async def big(job: Job[Any]) -> str:
+        return "x" * 1_000_000
+
+    @job(klass="Sum")
+    async def total(job: Job[Any]) -> None:
+        seen.update(await job.results())
+
+    queue = client.queue("mail")
+    jids = [await queue.put(big) for _ in range(6)]
+    last = await queue.put(total, depends=jids)
+    async with work(big, total):
+        await client.jobs.wait(last, timeout=20)
+    assert {jid: len(text) for jid, text in seen.items()} == dict.fromkeys(jids, 1_000_000)

@@ -1,0 +1,167 @@
+"""Who waits for a job hears of its end, whatever it is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from redis import exceptions
+
+from aioqless import Client, Fail, Job, JobFailed, NoSuchJob, Retry, job
+from tests.conftest import Until
+from tests.server import OwnServer
+from tests.worker.conftest import Work
+
+
+@job(klass="Greet", keep_result=60)
+async def greet(job: Job[Any]) -> str:
+    return f"hello {job.jid}"
+
+
+@job(klass="Bad")
+async def bad(job: Job[Any]) -> None:
+    raise Fail("no-postcode", "there is none")
+
+
+async def listeners(client: Client) -> int:
+    ((_, number),) = await client.redis.pubsub_numsub(f"{client.namespace}:log")
+    return int(number)
+
+
+async def test_waiting_returns_the_job_when_it_is_complete(client: Client, work: Work) -> None:
+    jid = await client.queue("mail").put(greet)
+    found = await client.jobs.get(jid)
+    assert found
+    async with work(greet):
+        done = await found.wait(timeout=10)
+    assert done is found
+    assert done.state == "complete"
+
+
+async def test_it_is_told_by_events_and_does_not_ask_meanwhile(
+    client: Client, work: Work, until: Until
+) -> None:
+    jid = await client.queue("mail").put(greet)
+    waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
+    await until(lambda: client.scripts.followers._stands)
+    await client.redis.config_resetstat()
+    await asyncio.sleep(0.3)
+    stats = await client.redis.info("commandstats")
+    assert "cmdstat_evalsha" not in stats
+    async with work(greet):
+        assert (await waiting).state == "complete"
+
+
+async def test_a_job_that_is_through_already_is_not_waited_for(client: Client, work: Work) -> None:
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        await client.jobs.wait(jid, timeout=10)
+    assert (await client.jobs.wait(jid, timeout=10)).state == "complete"
+
+
+async def test_an_outcome_is_the_result_or_the_failure(client: Client, work: Work) -> None:
+    good, wrong = [
+        await client.jobs.get(await client.queue("mail").put(each)) for each in (greet, bad)
+    ]
+    assert good and wrong
+    async with work(greet, bad):
+        assert await good.outcome(timeout=10) == f"hello {good.jid}"
+        with pytest.raises(JobFailed, match="no-postcode: there is none") as caught:
+            await wrong.outcome(timeout=10)
+    assert (caught.value.jid, caught.value.group, caught.value.message) == (
+        wrong.jid,
+        "no-postcode",
+        "there is none",
+    )
+
+
+async def test_a_job_that_is_retried_is_not_through(client: Client, work: Work) -> None:
+    runs = []
+
+    @job(klass="Twice", keep_result=60)
+    async def twice(job: Job[Any]) -> int:
+        runs.append(job.jid)
+        if len(runs) == 1:
+            raise Retry()
+        return len(runs)
+
+    found = await client.jobs.get(await client.queue("mail").put(twice))
+    assert found
+    async with work(twice):
+        assert await found.outcome(timeout=10) == 2
+
+
+async def test_who_waits_for_a_job_without_retries_left_hears_that_it_failed(
+    client: Client, work: Work
+) -> None:
+    @job(klass="Again", retries=0)
+    async def again(job: Job[Any]) -> None:
+        raise Retry()
+
+    jid = await client.queue("mail").put(again)
+    async with work(again):
+        assert (await client.jobs.wait(jid, timeout=10)).state == "failed"
+
+
+async def test_who_waits_for_a_job_that_is_cancelled_is_told_that_it_is_gone(
+    client: Client, until: Until
+) -> None:
+    jid = await client.queue("mail").put("Greet")
+    waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
+    await until(lambda: client.scripts.followers._stands)
+    await client.jobs.cancel(jid)
+    with pytest.raises(NoSuchJob):
+        await waiting
+    with pytest.raises(NoSuchJob):
+        await client.jobs.wait(jid, timeout=10)
+
+
+async def test_waiting_has_its_time(client: Client) -> None:
+    jid = await client.queue("mail").put("Greet")
+    with pytest.raises(
+        TimeoutError, match=f"job {jid} is neither complete nor failed after 0.05 s"
+    ):
+        await client.jobs.wait(jid, timeout=0.05)
+
+
+async def test_a_thousand_wait_by_one_subscription_which_goes_with_the_last_of_them(
+    client: Client, work: Work, until: Until
+) -> None:
+    queue = client.queue("mail")
+    jids = [await queue.put(greet) for _ in range(1_000)]
+    waiting = [asyncio.create_task(client.jobs.wait(jid, timeout=30)) for jid in jids]
+    await until(lambda: client.scripts.followers._stands)
+    assert await listeners(client) == 1
+    async with work(greet, concurrency=100):
+        assert {job.state for job in await asyncio.gather(*waiting)} == {"complete"}
+
+    async def gone() -> bool:
+        return await listeners(client) == 0
+
+    await until(gone)
+
+
+async def test_what_happened_while_redis_was_away_is_not_missed(
+    own_server: OwnServer, until: Until
+) -> None:
+    async with Client(own_server.url) as client:
+        jid = await client.queue("mail").put("Greet")
+        waiting = asyncio.create_task(client.jobs.wait(jid, timeout=30))
+        await until(lambda: client.scripts.followers._stands)
+        own_server.kill()
+        await until(lambda: not client.scripts.followers._stands)
+        own_server.start()
+        await client.jobs.cancel(jid)
+        with pytest.raises(NoSuchJob):
+            await waiting
+
+
+async def test_closing_the_client_ends_the_waiting(
+    redis_url: str, namespace: str, until: Until
+) -> None:
+    async with Client(redis_url, namespace=namespace) as client:
+        waiting = asyncio.create_task(client.jobs.wait(await client.queue("mail").put("Greet")))
+        await until(lambda: client.scripts.followers._stands)
+    with pytest.raises(exceptions.ConnectionError):
+        await waiting
