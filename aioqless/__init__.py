@@ -28,7 +28,7 @@ if typing.TYPE_CHECKING:
     from aioqless.client.put import NewJob
     from aioqless.client.queue import Queue
     from aioqless.client.recurring import RecurringJob
-    from aioqless.client.workflows import Chain, Flow, Group, Placed, at, chain, group
+    from aioqless.client.workflows import Chain, Flow, Group, Placed, chain, group, in_queue
     from aioqless.contrib.encryption import Seal
     from aioqless.errors import (
         AioqlessError,
@@ -104,9 +104,9 @@ __all__ = [
     "Worker",
     "WrongState",
     "around",
-    "at",
     "chain",
     "group",
+    "in_queue",
     "job",
     "on",
     "on_lag",
@@ -125,7 +125,7 @@ _HOMES = {
     "client.put": "NewJob",
     "client.queue": "Queue",
     "client.recurring": "RecurringJob",
-    "client.workflows": "Chain Flow Group Placed at chain group",
+    "client.workflows": "Chain Flow Group Placed chain group in_queue",
     "contrib.encryption": "Seal",
     "handlers": "GIVEN Handler around job on on_lag resource",
     "redis.durability": "Durability",

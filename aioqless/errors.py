@@ -117,7 +117,7 @@ class NoSuchWorker(ScriptError):
 
 
 class NoResult(ScriptError):
-    """The job isn't complete, or its handler doesn't keep results (`@job(keep_result=seconds)`), or
+    """The job isn't complete, or its handler doesn't keep results (`@job(result_ttl=seconds)`), or
     no longer this one."""
 
 

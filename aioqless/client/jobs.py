@@ -110,7 +110,7 @@ class Jobs:
         """Failure groups at a glance; at most 100 a call."""
         return [FailureGroup.of(record) for record in await self._scripts("failures", names=groups)]
 
-    async def revive(
+    async def retry(
         self, jid: str, *, data: Any = json_data.Unread, was: Job | None = None
     ) -> None:
         """Let a failed job run again in the queue that it failed in, with other data if they are
@@ -121,7 +121,7 @@ class Jobs:
             text = self._scripts.seal.close(text, job.klass)
         await self._scripts("revive", "job", jid=jid, data=text, was=was.raw_data if was else None)
 
-    async def revive_group(self, group: str, count: int = 25) -> int:
+    async def retry_group(self, group: str, count: int = 25) -> int:
         """Let failed jobs of a group run again, each in the queue that it failed in, the oldest
         first; at most 1,000 a call. Returns how many."""
         revived: int = await self._scripts("revive", "group", group=group, count=count)

@@ -87,7 +87,7 @@ class Queue:
     async def put_flow(
         self, flow: Step, *, on_failed: OnFailed | None = None, wait: float = 0
     ) -> Flow:
-        """Put jobs that depend on each other in one step: all of them, or none. Those that `at`
+        """Put jobs that depend on each other in one step: all of them, or none. Those that `in_queue`
         doesn't place elsewhere come here; `on_failed` is the choice of those that have none of
         their own.
 

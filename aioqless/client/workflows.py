@@ -1,6 +1,6 @@
 """Flows: jobs that depend on each other, composed of chains and groups, and put in one step.
 
-chain(fetch.data(url=url), group(shrink.data(width=100), shrink.data(width=500)), at("mail",
+chain(fetch.data(url=url), group(shrink.data(width=100), shrink.data(width=500)), in_queue("mail",
 tell.data()))"""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Flow:
     last: tuple[str, ...]
 
 
-def at(queue: str, job: NewJob, **options: Unpack[PutOptions]) -> Placed:
+def in_queue(queue: str, job: NewJob, **options: Unpack[PutOptions]) -> Placed:
     """A step in a queue of its own, with options of put."""
     return Placed(validation.checked("queue", queue), replace(job, **options))
 

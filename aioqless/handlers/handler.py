@@ -35,7 +35,7 @@ class Handler(Generic[P]):
     timeout: float | None = None  # seconds that a run may take
     executor: Literal["process"] | None = None  # None: by its nature, the loop or a thread
     recurs: Recurs | None = None  # None: it comes only when it is put
-    keep_result: float | None = None  # seconds that what it returns is kept
+    result_ttl: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
     terms: Terms | None = None  # on which its jobs are put
 

@@ -28,7 +28,7 @@ class JobOptions(TermOptions, total=False):
     backoff: Backoff  # how long to wait before such a retry, by default a growing time
     # for how many seconds what it returns is kept, as JSON, for who waits for it and for the jobs
     # that depend on it
-    keep_result: float
+    result_ttl: float
     timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`
     executor: Literal[
         "process"
@@ -63,11 +63,11 @@ def checked(options: JobOptions) -> JobOptions:
             f"executor is 'process' or left out, not {options['executor']!r}: coroutines run on the loop, others in threads"
         )
     if (
-        "keep_result" in options
-        and not 1 <= validation.checked_number("keep_result", options["keep_result"]) < 1e10
+        "result_ttl" in options
+        and not 1 <= validation.checked_number("result_ttl", options["result_ttl"]) < 1e10
     ):
         raise ValueError(
-            f"keep_result {options['keep_result']!r} must be a number of seconds, 1 or more"
+            f"result_ttl {options['result_ttl']!r} must be a number of seconds, 1 or more"
         )
     if "backoff" in options and "retry_on" not in options:
         raise ValueError(

@@ -158,13 +158,13 @@ def returned(run: Run, result: Any) -> None:
     """Take down what the handler returned, and what of it and of the job's data is to be stored.
     Raises InvalidData."""
     run.result, run.data = result, run.job.changed_data()
-    if run.handler is None or not run.handler.keep_result or isinstance(result, Next):
+    if run.handler is None or not run.handler.result_ttl or isinstance(result, Next):
         return
     try:
         text = b"false" if result is False else json_data.encoded(result, run.job.max_data)
     except InvalidData as wrong:
         raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
-    run.kept = b"%d %s" % (run.handler.keep_result, run.job.sealed_result(text))
+    run.kept = b"%d %s" % (run.handler.result_ttl, run.job.sealed_result(text))
 
 
 def group_of(run: Run, error: BaseException) -> str:

@@ -79,7 +79,7 @@ class Producer:
             jid=f"{os.getpid()}-{self._made}-{how}",
             delay=delay,
         )
-        return replace(job, limit_key="narrow", limit=5) if how == "limited" else job
+        return replace(job, concurrency_key="narrow", max_concurrent=5) if how == "limited" else job
 
     async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:
         jids = [job.jid for job in jobs]

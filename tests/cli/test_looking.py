@@ -94,7 +94,7 @@ async def test_a_job_held_back_by_a_limit_says_why_and_until_when(
     client: Client, here: Aioqless
 ) -> None:
     for jid in ("first", "second"):
-        await client.queue("mail").put("Greet", jid=jid, limit_key="api", limit=1)
+        await client.queue("mail").put("Greet", jid=jid, concurrency_key="api", max_concurrent=1)
     (running,) = await client.queue("mail").pop(count=2)
     held = ({"first", "second"} - {running.jid}).pop()
     out = (await here("get", held)).out

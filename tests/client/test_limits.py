@@ -11,15 +11,15 @@ from aioqless import AlreadyThere, Client, InvalidData, Job, NewJob, job
 from aioqless.client.put.constraints import Terms
 
 
-@job(klass="Sync", unique=("customer",), limit_key=("customer",), limit=1)
+@job(klass="Sync", unique=("customer",), concurrency_key=("customer",), max_concurrent=1)
 async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
 
 
-@job(klass="Call", limit_key="api", rate=(2, 3600))
+@job(klass="Call", concurrency_key="api", rate_limit=(2, 3600))
 async def call(job: Job[Any], path: str) -> None: ...
 
 
-@job(klass="Digest", unique=(), limit=3)
+@job(klass="Digest", unique=(), max_concurrent=3)
 async def digest(job: Job[Any]) -> None: ...
 
 
@@ -59,7 +59,7 @@ async def test_what_put_says_goes_before_what_the_handler_says(client: Client) -
     mail = client.queue("mail")
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique="else") != first
-    assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60, limit=5).arguments(1000)["terms"]) == {
+    assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60, max_concurrent=5).arguments(1000)["terms"]) == {
         "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
     }  # fmt: skip
 
@@ -102,12 +102,16 @@ async def test_a_recurring_job_leaves_out_instances_whose_key_is_had(client: Cli
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [
-        ({"limit": 0}, ValueError, "limit must be a whole number from 1 to 1,000, not 0"),
-        ({"limit": 1.5}, ValueError, "limit"),
-        ({"limit_key": "k"}, ValueError, "limit_key says what is limited"),
-        ({"rate": 5}, TypeError, "rate must be a tuple"),
-        ({"rate": (0, 60)}, ValueError, "rate must be a whole number from 1 to 10,000"),
-        ({"rate": (5, 0)}, ValueError, "rate's period must be more than 0 seconds"),
+        (
+            {"max_concurrent": 0},
+            ValueError,
+            "max_concurrent must be a whole number from 1 to 1,000, not 0",
+        ),
+        ({"max_concurrent": 1.5}, ValueError, "max_concurrent"),
+        ({"concurrency_key": "k"}, ValueError, "concurrency_key says what is limited"),
+        ({"rate_limit": 5}, TypeError, "rate_limit must be a tuple"),
+        ({"rate_limit": (0, 60)}, ValueError, "rate_limit must be a whole number from 1 to 10,000"),
+        ({"rate_limit": (5, 0)}, ValueError, "rate_limit's period must be more than 0 seconds"),
         ({"unique": 7}, TypeError, "unique must be a text, or a tuple"),
         ({"unique": ""}, ValueError, "unique must not be empty"),
         ({"unique": "k", "unique_for": 0}, ValueError, "unique_for must be more than 0"),

@@ -27,7 +27,7 @@ async def unpack(job: Job[Any]) -> None:
         await asyncio.Event().wait()
 
 
-@job(klass="Tell", executor="process", keep_result=60)
+@job(klass="Tell", executor="process", result_ttl=60)
 def tell(job: Job[Any]) -> str:
     return f"{TENANT.get()} {os.getpid()}"
 

@@ -75,7 +75,9 @@ async def test_a_thread_that_heeds_its_stop_is_handed_back_and_its_key_is_free(
             job.raise_if_stopped()
             threading.Event().wait(0.005)
 
-    await client.queue("mail").put(pages, jid="a", limit_key="k", limit=1, unique="k")
+    await client.queue("mail").put(
+        pages, jid="a", concurrency_key="k", max_concurrent=1, unique="k"
+    )
     async with work(pages, grace=0):
         await until(lambda: lines.of("job.started"))
     (again,) = await client.queue("mail").pop()
@@ -168,7 +170,7 @@ async def test_a_hook_that_puts_the_job_that_failed_elsewhere_ends_with_a_sound_
     async def set_aside(job: Job[Any], end: str, **fields: Any) -> None:
         await job.move("later")
 
-    @job(klass="Fails", unique="k", limit_key="k", limit=1)
+    @job(klass="Fails", unique="k", concurrency_key="k", max_concurrent=1)
     async def fails(job: Job[Any]) -> None:
         raise Fail("by-itself")
 
@@ -186,7 +188,7 @@ async def test_a_failed_dependency_outlives_its_rule_until_nobody_waits_for_it(
     mail = client.queue("mail")
     await mail.put("Fails", jid="a")
     await mail.put("Good", jid="b", depends=["a"])
-    await mail.put("Fails", jid="c", unique="k", limit_key="k", limit=1)
+    await mail.put("Fails", jid="c", unique="k", concurrency_key="k", max_concurrent=1)
     for failing in await mail.pop(2):
         await failing.fail("broken", "it is")
     assert await states(client, "a", "b", "c") == ["failed", "depends", None]
@@ -221,8 +223,8 @@ def _stopped(worker: Worker) -> bool:
 async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> None:
     for options, why in (
         ({"unique_until": "started"}, "say which, by unique"),
-        ({"limit": 0}, "limit must be a whole number from 1"),
-        ({"limit_key": "k"}, "say how, by limit or rate"),
+        ({"max_concurrent": 0}, "max_concurrent must be a whole number from 1"),
+        ({"concurrency_key": "k"}, "say how, by max_concurrent or rate_limit"),
         ({"unique": "k", "unique_for": 5, "unique_until": "done"}, "exclude each other"),
         ({"every": 60, "cron": "* * * * *"}, "cron"),
         ({"cron": "0 0 31 2 *"}, "31"),
@@ -246,9 +248,9 @@ async def test_many_jobs_of_every_kind_leave_a_sound_namespace(
         retry_on=(OSError,),
         backoff=lambda used: 0,
         unique=("n",),
-        limit_key="all",
-        limit=3,
-        keep_result=60,
+        concurrency_key="all",
+        max_concurrent=3,
+        result_ttl=60,
     )
     async def coroutine(job: Job[Any], n: int) -> int:
         await asyncio.sleep(0)
@@ -256,7 +258,7 @@ async def test_many_jobs_of_every_kind_leave_a_sound_namespace(
             raise OSError
         return n
 
-    @job(klass="Thread", limit_key="all", limit=3)
+    @job(klass="Thread", concurrency_key="all", max_concurrent=3)
     def thread(job: Job[Any], n: int) -> None:
         if n % 5 == 0:
             raise ValueError

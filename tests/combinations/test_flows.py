@@ -19,9 +19,9 @@ from aioqless import (
     Next,
     NoSuchJob,
     Retry,
-    at,
     chain,
     group,
+    in_queue,
     job,
 )
 from aioqless.testing import Clock, drain
@@ -31,14 +31,14 @@ from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
 
-@job(klass="Flaky", keep_result=60)
+@job(klass="Flaky", result_ttl=60)
 async def flaky(job: Job[Any], name: str = "", delay: float = 0) -> str:
     if job.remaining == job.retries:
         raise Retry(delay)
     return name
 
 
-@job(klass="Sum", keep_result=60)
+@job(klass="Sum", result_ttl=60)
 async def total(job: Job[Any]) -> list[str]:
     return sorted((await job.results()).values())
 
@@ -98,7 +98,7 @@ async def test_what_a_failure_took_along_runs_again_when_it_is_unfailed(client: 
         if fails:
             raise ValueError
 
-    steps = chain(shaky.data(), at("default", total.data()), total.data())
+    steps = chain(shaky.data(), in_queue("default", total.data()), total.data())
     put = await client.queue("default").put_flow(steps, on_failed="fail")
     await drain(client, shaky, total)
     assert await states(client, *put.jids) == ["failed"] * 3
@@ -141,7 +141,7 @@ async def test_a_dependency_that_runs_is_cancelled_with_those_behind_it_or_not_a
 async def test_a_job_that_is_retried_and_goes_on_keeps_the_result_of_its_last_stage(
     client: Client, work: Work
 ) -> None:
-    @job(klass="Stages", keep_result=60)
+    @job(klass="Stages", result_ttl=60)
     async def stages(job: Job[Any]) -> Any:
         if job.remaining == job.retries:
             raise Retry
@@ -154,7 +154,7 @@ async def test_a_job_that_is_retried_and_goes_on_keeps_the_result_of_its_last_st
 
 
 async def test_results_outlive_jobs_that_are_not_kept(client: Client) -> None:
-    @job(klass="Brief", keep_result=60)
+    @job(klass="Brief", result_ttl=60)
     async def brief(job: Job[Any]) -> str:
         return "brief"
 
@@ -174,13 +174,16 @@ async def test_context_and_terms_travel_with_each_job_of_a_batch_or_flow(client:
     step = flaky.data(name="a")
     first, second = await queue.put_many([step, total.data()])
     await queue.put_flow(
-        chain(at("mail", flaky.data(), jid="x", context={"trace": "1"}, unique="k"), total.data())
+        chain(
+            in_queue("mail", flaky.data(), jid="x", context={"trace": "1"}, unique="k"),
+            total.data(),
+        )
     )
     x = await got(client, "x")
     assert x.context == {"trace": "1"} and await queue.put("Sum", unique="k") == "x"
     with pytest.raises(AlreadyThere):
         await queue.put_flow(
-            chain(at("mail", flaky.data(), context={"trace": "2"}, unique="k"), total.data())
+            chain(in_queue("mail", flaky.data(), context={"trace": "2"}, unique="k"), total.data())
         )
     assert (await queue.counts())["depends"] == 1
     await client.jobs.cancel(first, second)

@@ -18,7 +18,7 @@ from tests.combinations.conftest import got, lapse, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
-ONE: dict[str, Any] = {"limit_key": "k", "limit": 1}
+ONE: dict[str, Any] = {"concurrency_key": "k", "max_concurrent": 1}
 
 
 async def test_jobs_of_a_limited_key_run_by_priority_and_then_as_they_were_put(
@@ -51,7 +51,7 @@ async def test_the_narrower_of_a_queues_limit_and_a_keys_holds(
 
     await client.config.set("mail-max-concurrency", 3)
     await client.queue("mail").put_many(
-        NewJob(visit, jid=f"k{n}", limit_key="k", limit=2) for n in range(8)
+        NewJob(visit, jid=f"k{n}", concurrency_key="k", max_concurrent=2) for n in range(8)
     )
     await client.queue("mail").put_many(NewJob(visit, jid=f"free{n}") for n in range(8))
     async with (
@@ -70,7 +70,7 @@ async def _all_complete(client: Client, number: int) -> bool:
 async def test_several_workers_keep_to_one_rate(client: Client, work: Work, until: Until) -> None:
     began: list[float] = []
 
-    @job(klass="Ask", limit_key="api", rate=(2, 0.3))
+    @job(klass="Ask", concurrency_key="api", rate_limit=(2, 0.3))
     async def ask(job: Job[Any]) -> None:
         began.append(time.monotonic())
 
@@ -87,7 +87,7 @@ async def test_several_workers_keep_to_one_rate(client: Client, work: Work, unti
 async def test_a_rate_goes_by_the_tests_clock(timed: Client, clock: Clock) -> None:
     ran: list[str] = []
 
-    @job(klass="Ask", limit_key="api", rate=(2, 3600))
+    @job(klass="Ask", concurrency_key="api", rate_limit=(2, 3600))
     async def ask(job: Job[Any]) -> None:
         ran.append(job.jid)
 
@@ -120,7 +120,7 @@ async def test_a_job_held_back_for_too_long_fails_as_too_late_and_frees_its_key(
 
     queue = timed.queue("default")
     await queue.put(visit, jid="holder", **ONE)
-    await queue.put(visit, jid="late", start_within=60, **ONE)
+    await queue.put(visit, jid="late", expires_in=60, **ONE)
     await queue.put(visit, jid="next", **ONE)
     (holder,) = await queue.pop(worker="other")
     assert await queue.pop(10, worker="another") == []
@@ -143,7 +143,7 @@ async def test_each_run_is_held_to_its_deadline_until_it_is_unfailed(
             raise Retry(delay=120)
 
     queue = timed.queue("default")
-    await queue.put(flaky, jid="a", start_within=60)
+    await queue.put(flaky, jid="a", expires_in=60)
     await drain(timed, flaky)
     clock.move(120)
     await drain(timed, flaky)
@@ -160,7 +160,7 @@ async def test_a_job_that_is_handed_back_in_time_runs_elsewhere_and_later_not_at
     async def visit(job: Job[Any]) -> None: ...
 
     for jid in ("soon", "late"):
-        await timed.queue("default").put(visit, jid=jid, start_within=60)
+        await timed.queue("default").put(visit, jid=jid, expires_in=60)
     soon, late = await timed.queue("default").pop(2, worker="other")
     await soon.release()
     await drain(timed, visit)
@@ -206,7 +206,7 @@ async def test_a_limited_job_whose_locks_ran_out_too_often_leaves_its_place(
 async def test_a_burst_ends_though_jobs_are_handed_back_or_held_back(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Visit", limit_key="api", rate=(1, 3600))
+    @job(klass="Visit", concurrency_key="api", rate_limit=(1, 3600))
     async def visit(job: Job[Any]) -> None: ...
 
     await client.queue("mail").put_many(NewJob(visit) for _ in range(3))

@@ -48,11 +48,11 @@ async def test_a_limit_holds_across_processes_one_of_which_is_killed(
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)
     await client.queue("mail").put_many(
-        NewJob("Once", jid=jid, limit_key="k", limit=1) for jid in "a"
+        NewJob("Once", jid=jid, concurrency_key="k", max_concurrent=1) for jid in "a"
     )
     async with start("-w", "2", "-c", "2", begun="process.ready") as worker:
         await until(lambda: worker.logged("job.started"))
-        await client.queue("mail").put("Slow", jid="b", limit_key="k", limit=1)
+        await client.queue("mail").put("Slow", jid="b", concurrency_key="k", max_concurrent=1)
         await client.queue("mail").put("Slow", jid="free")
         await until(lambda: any(line["jid"] == "free" for line in worker.logged("job.completed")))
         assert await states(client, "a", "b") == ["running", "scheduled"]

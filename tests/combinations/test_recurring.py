@@ -117,7 +117,7 @@ async def test_instances_keep_to_the_limit_their_handler_declares(
 ) -> None:
     going = most = 0
 
-    @job(klass="Sweep", limit=1)
+    @job(klass="Sweep", max_concurrent=1)
     async def sweep(job: Job[Any]) -> None:
         nonlocal going, most
         going += 1

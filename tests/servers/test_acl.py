@@ -131,8 +131,8 @@ async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(
             delay=0,
             retries=2,
             unique="one",
-            limit_key="k",
-            limit=3,
+            concurrency_key="k",
+            max_concurrent=3,
         )
         assert await mail.put("Greet", jid="again", unique="one") == "a"
         await mail.put_many(
@@ -165,7 +165,7 @@ async def test_a_worker_can_do_all_that_workers_do(
 ) -> None:
     ended: list[str] = []
 
-    @job(klass="Through", keep_result=60)
+    @job(klass="Through", result_ttl=60)
     async def through(job: Job[Any]) -> int:
         await job.heartbeat()
         await job.progress(0.5, "half")
@@ -203,7 +203,11 @@ async def test_a_worker_can_do_all_that_workers_do(
             mail = root.queue("mail")
             for number in range(5):
                 await mail.put(
-                    "Through", jid=f"t{number}", limit_key="t", limit=2, unique=f"u{number}"
+                    "Through",
+                    jid=f"t{number}",
+                    concurrency_key="t",
+                    max_concurrent=2,
+                    unique=f"u{number}",
                 )
             for klass in ("Onward", "Again", "Wrong"):
                 await mail.put(klass, jid=klass, retries=3)

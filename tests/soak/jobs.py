@@ -7,7 +7,7 @@ from typing import Any
 import aioqless
 
 
-@aioqless.job(klass="soak.act", keep_result=2, retries=2)
+@aioqless.job(klass="soak.act", result_ttl=2, retries=2)
 async def act(job: aioqless.Job[Any], how: str) -> Any:
     if how == "fail":
         raise aioqless.Fail("soak", "as it was put")

@@ -32,8 +32,8 @@ async def load(client: Client, seconds: float, chance: random.Random) -> int:
             "soak.act",
             {"how": "plain"},
             unique=f"key-{chance.randrange(50)}",
-            limit_key="narrow",
-            limit=3,
+            concurrency_key="narrow",
+            max_concurrent=3,
         )
         flow = await queue.put_flow(
             chain(_job(chance, "plain"), group(_job(chance, "after"), _job(chance, "after")))

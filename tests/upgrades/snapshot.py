@@ -40,8 +40,15 @@ async def everything(client: Client) -> None:
     await mail.put("Greet", jid="delayed", delay=60)
     await mail.put("Greet", jid="dependent", depends=["waiting"], on_failed="cancel")
     await mail.put("Greet", {"user": 7}, jid="alone", unique="user", unique_for=1e9)
-    await mail.put("Greet", {"user": 7}, jid="few", limit_key="user", limit=1, rate=(1, 3600))
-    await mail.put("Greet", jid="late", start_within=1e10, context={"trace": "abc"})
+    await mail.put(
+        "Greet",
+        {"user": 7},
+        jid="few",
+        concurrency_key="user",
+        max_concurrent=1,
+        rate_limit=(1, 3600),
+    )
+    await mail.put("Greet", jid="late", expires_in=1e10, context={"trace": "abc"})
     await mail.put_flow(chain(NewJob("Greet", jid="flow-1"), NewJob("Greet", jid="flow-2")))
     await mail.recur("Greet", {"of": "interval"}, every=3600, jid="interval")
     await mail.recur("Greet", {"of": "cron"}, cron="0 * * * *", jid="cron")
@@ -87,7 +94,7 @@ async def of_many(client: Client) -> None:
     """What jobs have with each other, and what they leave."""
     shared = client.queue("shared")
     await shared.put_many(
-        NewJob("Greet", jid=jid, limit_key="shared", limit=1, rate=(9, 3600))
+        NewJob("Greet", jid=jid, concurrency_key="shared", max_concurrent=1, rate_limit=(9, 3600))
         for jid in ("holding", "held-back")
     )
     await shared.pop(2, worker="worker-shared")

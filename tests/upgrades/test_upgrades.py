@@ -131,7 +131,7 @@ async def test_every_job_is_worked_to_its_end(left: Client, until: Until) -> Non
     jobs = await jobs_of(left)
     for jid, found in jobs.items():
         if found.state == "failed":
-            await left.jobs.revive(jid)
+            await left.jobs.retry(jid)
     for jid in ("interval", "cron"):
         recurring = await left.jobs.recurring(jid)
         assert recurring is not None and not recurring.paused

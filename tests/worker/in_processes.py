@@ -39,7 +39,7 @@ def resize(job: Job[Any], path: str, width: int = 100) -> Next:
     return Next("billing")
 
 
-@job(klass="Measure", executor="process", keep_result=60)
+@job(klass="Measure", executor="process", result_ttl=60)
 def measure(job: Job[Any]) -> dict[str, int]:
     return {"pid": os.getpid()}
 

@@ -42,7 +42,7 @@ async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pau
 ) -> None:
     jids = [f"a{n:02}" for n in range(20)]
     await client.queue("mail").put_many(
-        NewJob(visit, jid=jid, limit_key="k", limit=1) for jid in jids
+        NewJob(visit, jid=jid, concurrency_key="k", max_concurrent=1) for jid in jids
     )
     await client.queue("mail").put(visit, jid="free")
     async with (
@@ -60,7 +60,9 @@ async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pau
 async def test_two_workers_run_so_many_of_a_key_at_once(
     client: Client, work: Work, until: Until
 ) -> None:
-    await client.queue("mail").put_many(NewJob(visit, limit_key="k", limit=3) for _ in range(30))
+    await client.queue("mail").put_many(
+        NewJob(visit, concurrency_key="k", max_concurrent=3) for _ in range(30)
+    )
     async with (
         Client(client.url, namespace=client.namespace) as other,
         work(visit),
@@ -78,7 +80,9 @@ async def test_what_a_rate_holds_back_starts_when_it_may(
         await client.config.set("mail-rate-limit", "2/0.5")
     async with work(visit) as worker:
         await idle(worker)
-        rate: dict[str, Any] = {"limit_key": "k", "rate": (2, 0.5)} if of == "key" else {}
+        rate: dict[str, Any] = (
+            {"concurrency_key": "k", "rate_limit": (2, 0.5)} if of == "key" else {}
+        )
         await client.queue("mail").put_many(NewJob(visit, **rate) for _ in range(6))
         await until(lambda: len(runs) == 6, 5)
     began = sorted(run[1] for run in runs)

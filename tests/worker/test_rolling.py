@@ -33,8 +33,8 @@ async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(
 ) -> None:
     ran.clear()
     mail = client.queue("mail")
-    await mail.put(known, jid="late", start_within=0)
-    await mail.put(known, jid="timely", start_within=600)
+    await mail.put(known, jid="late", expires_in=0)
+    await mail.put(known, jid="timely", expires_in=600)
     await mail.put_many([known.data()])
     async with work(known):
         await until(lambda: lines.of("job.failed", jid="late", group="mail-too-late"))
@@ -49,7 +49,7 @@ async def test_a_job_that_is_put_again_may_begin_at_any_time(
 ) -> None:
     ran.clear()
     mail = client.queue("mail")
-    await mail.put(known, jid="a", start_within=0)
+    await mail.put(known, jid="a", expires_in=0)
     await mail.put(known, jid="a")
     async with work(known):
         await until(lambda: ran == ["a"])

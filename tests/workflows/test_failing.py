@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Fail, Job, JobFailed, NewJob, NoSuchJob, Retry, at, chain, group, job
+from aioqless import (
+    Client,
+    Fail,
+    Job,
+    JobFailed,
+    NewJob,
+    NoSuchJob,
+    Retry,
+    chain,
+    group,
+    in_queue,
+    job,
+)
 from tests.conftest import Until
 from tests.worker.conftest import Work
 
@@ -50,7 +62,7 @@ async def test_by_default_they_are_held_until_the_failed_one_has_run_again(
 
 async def test_they_can_fail_with_it_and_say_why(client: Client, work: Work) -> None:
     await client.queue("mail").put_flow(
-        chain(ROOT, at("slow", new("a")), new("b")), on_failed="fail"
+        chain(ROOT, in_queue("slow", new("a")), new("b")), on_failed="fail"
     )
     async with work(bad, good):
         last = await client.jobs.get("b")

@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
-from aioqless import Chain, Client, InvalidArgument, Job, NewJob, NoSuchJob, at, chain, group, job
+from aioqless import (
+    Chain,
+    Client,
+    InvalidArgument,
+    Job,
+    NewJob,
+    NoSuchJob,
+    chain,
+    group,
+    in_queue,
+    job,
+)
 from tests.worker.conftest import Work
 
 
-@job(klass="Add", keep_result=60)
+@job(klass="Add", result_ttl=60)
 async def add(job: Job[Any], number: int = 0) -> int:
     return number + sum((await job.results()).values())
 
@@ -54,7 +65,7 @@ async def test_a_group_ends_with_all_of_it(client: Client) -> None:
 
 async def test_a_step_may_have_a_queue_and_options_of_its_own(client: Client) -> None:
     await client.queue("mail").put_flow(
-        chain(new("a", priority=3), at("slow", new("b"), tags=["x"], delay=60))
+        chain(new("a", priority=3), in_queue("slow", new("b"), tags=["x"], delay=60))
     )
     a, b = await client.jobs.multiget("a", "b")
     assert (a.queue, a.priority, b.queue, b.tags) == ("mail", 3, "slow", ["x"])

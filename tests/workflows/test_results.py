@@ -13,7 +13,7 @@ from tests.worker import in_processes
 from tests.worker.conftest import Work
 
 
-@job(klass="Count", keep_result=60)
+@job(klass="Count", result_ttl=60)
 async def count(job: Job[Any], text: str) -> dict[str, int]:
     return {"letters": len(text)}
 
@@ -22,7 +22,7 @@ async def count(job: Job[Any], text: str) -> dict[str, int]:
 async def test_what_a_handler_returns_is_what_who_asks_gets(
     client: Client, work: Work, value: Any
 ) -> None:
-    @job(klass="Give", keep_result=60)
+    @job(klass="Give", result_ttl=60)
     async def give(job: Job[Any]) -> Any:
         return value
 
@@ -78,7 +78,7 @@ async def test_an_unknown_job_has_no_result(client: Client) -> None:
 async def test_a_result_that_cannot_be_kept_fails_the_job_and_says_so(
     redis_url: str, namespace: str, work: Work, value: Any
 ) -> None:
-    @job(klass="Give", keep_result=60)
+    @job(klass="Give", result_ttl=60)
     async def give(job: Job[Any]) -> Any:
         return value
 
@@ -93,7 +93,7 @@ async def test_a_result_that_cannot_be_kept_fails_the_job_and_says_so(
 async def test_of_a_job_that_goes_on_the_last_stage_says_the_result(
     client: Client, work: Work
 ) -> None:
-    @job(klass="Staged", keep_result=60)
+    @job(klass="Staged", result_ttl=60)
     async def staged(job: Job[Any]) -> Any:
         return Next("billing") if job.queue == "mail" else job.queue
 
@@ -137,7 +137,7 @@ async def test_results_that_are_more_than_one_answer_takes_all_arrive(
 ) -> None:
     seen = {}
 
-    @job(klass="Big", keep_result=60)
+    @job(klass="Big", result_ttl=60)
     async def big(job: Job[Any]) -> str:
         return "x" * 1_000_000
 

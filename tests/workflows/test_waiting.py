@@ -14,7 +14,7 @@ from tests.server import OwnServer
 from tests.worker.conftest import Work
 
 
-@job(klass="Greet", keep_result=60)
+@job(klass="Greet", result_ttl=60)
 async def greet(job: Job[Any]) -> str:
     return f"hello {job.jid}"
 
@@ -79,7 +79,7 @@ async def test_an_outcome_is_the_result_or_the_failure(client: Client, work: Wor
 async def test_a_job_that_is_retried_is_not_through(client: Client, work: Work) -> None:
     runs = []
 
-    @job(klass="Twice", keep_result=60)
+    @job(klass="Twice", result_ttl=60)
     async def twice(job: Job[Any]) -> int:
         runs.append(job.jid)
         if len(runs) == 1:

@@ -94,7 +94,7 @@ def edit(
             )
         sent = checked(text)
         async with watched(client, [job.jid], wait=wait):
-            await client.jobs.revive(job.jid, data=sent, was=job)
+            await client.jobs.retry(job.jid, data=sent, was=job)
             say(f"{plain(job.jid)} runs again in {plain(job.queue)}, with the new data")
         if not wait:
             hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
@@ -128,7 +128,7 @@ def _failed(job: Job) -> Job:
 async def _again(client: Client, jobs: Sequence[Job], queue: str | None, dry_run: bool) -> None:
     for job in jobs:
         if not dry_run:
-            await (client.jobs.revive(job.jid) if queue is None else job.move(queue))
+            await (client.jobs.retry(job.jid) if queue is None else job.move(queue))
         say(
             f"{plain(job.jid)} {'would run' if dry_run else 'runs'} again in {plain(queue or job.queue)}"
         )
@@ -147,7 +147,7 @@ async def _group(
         )
         return
     done = await _in_steps(
-        group, most, client.queue(queue).unfail if queue else client.jobs.revive_group
+        group, most, client.queue(queue).unfail if queue else client.jobs.retry_group
     )
     say(f"{many(done, 'job')} of {plain(group)} run again")
 

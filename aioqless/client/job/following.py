@@ -62,7 +62,7 @@ class Followed(ReadJob[Data]):
 
     async def result(self) -> Any:
         """What the handler returned, if the job is complete and its handler keeps results:
-        `@job(keep_result=seconds)`.
+        `@job(result_ttl=seconds)`.
 
         Raises NoResult, and BrokenSeal for one that can't be trusted or read."""
         return opened_result(

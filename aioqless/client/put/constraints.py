@@ -30,9 +30,11 @@ class TermOptions(TypedDict, total=False):
         Literal["started", "done"] | None
     )  # which it has until it runs, or until it has ended, the default
     unique_for: float | None  # or for so long from now, whatever becomes of it
-    limit_key: Key | None  # what limit and rate are about; by default all jobs of the klass
-    limit: int | None  # how many of them run at once
-    rate: tuple[int, float] | None  # how many of them start within so many seconds
+    concurrency_key: (
+        Key | None
+    )  # what max_concurrent and rate_limit count; by default all jobs of the klass
+    max_concurrent: int | None  # how many of them run at once
+    rate_limit: tuple[int, float] | None  # how many of them start within so many seconds
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ class Terms:
     unique: Key | None = None
     unique_until: Literal["started", "done"] | None = None
     unique_for: float | None = None
-    limit_key: Key | None = None
-    limit: int | None = None
-    rate: tuple[int, float] | None = None
+    concurrency_key: Key | None = None
+    max_concurrent: int | None = None
+    rate_limit: tuple[int, float] | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Terms | None:
@@ -55,7 +57,7 @@ class Terms:
 
     def checked(self) -> Terms:
         """These, if they can be. Raises TypeError and ValueError."""
-        for what, key in (("unique", self.unique), ("limit_key", self.limit_key)):
+        for what, key in (("unique", self.unique), ("concurrency_key", self.concurrency_key)):
             if isinstance(key, str):
                 validation.checked(what, key)
             elif key is not None and not (
@@ -72,15 +74,15 @@ class Terms:
             )
         if self.unique_for is not None:
             _checked_seconds("unique_for", self.unique_for)
-        if self.limit is not None:
-            _checked_whole("limit", self.limit, MOST_AT_ONCE)
-        if self.rate is not None:
-            if not isinstance(self.rate, tuple) or len(self.rate) != 2:
+        if self.max_concurrent is not None:
+            _checked_whole("max_concurrent", self.max_concurrent, MOST_AT_ONCE)
+        if self.rate_limit is not None:
+            if not isinstance(self.rate_limit, tuple) or len(self.rate_limit) != 2:
                 raise TypeError(
-                    f"rate must be a tuple of how many and within how many seconds, as (10, 60), not {self.rate!r}"
+                    f"rate_limit must be a tuple of how many and within how many seconds, as (10, 60), not {self.rate_limit!r}"
                 )
-            _checked_whole("rate", self.rate[0], MOST_STARTS)
-            _checked_seconds("rate's period", self.rate[1])
+            _checked_whole("rate_limit", self.rate_limit[0], MOST_STARTS)
+            _checked_seconds("rate_limit's period", self.rate_limit[1])
         return self
 
     def over(self, others: Terms | None) -> Terms:
@@ -108,17 +110,22 @@ class Terms:
             raise ValueError(
                 "unique_until and unique_for say for how long a key is had: say which, by unique"
             )
-        if self.limit is not None or self.rate is not None:
+        if self.max_concurrent is not None or self.rate_limit is not None:
             told["key"] = _drawn(
-                "limit_key", () if self.limit_key is None else self.limit_key, klass, values
+                "concurrency_key",
+                () if self.concurrency_key is None else self.concurrency_key,
+                klass,
+                values,
             )
             told |= {
                 name: value
-                for name in ("limit", "rate")
-                if (value := getattr(self, name)) is not None
+                for name, value in (("limit", self.max_concurrent), ("rate", self.rate_limit))
+                if value is not None
             }
-        elif self.limit_key is not None:
-            raise ValueError("limit_key says what is limited: say how, by limit or rate")
+        elif self.concurrency_key is not None:
+            raise ValueError(
+                "concurrency_key says what is limited: say how, by max_concurrent or rate_limit"
+            )
         return msgspec.json.encode(told)
 
     @property
@@ -126,7 +133,7 @@ class Terms:
         """The fields of the data that keys are drawn from."""
         return {
             field
-            for key in (self.unique, self.limit_key)
+            for key in (self.unique, self.concurrency_key)
             if isinstance(key, tuple)
             for field in key
         }

@@ -33,7 +33,7 @@ class PutOptions(TermOptions, total=False):
     retries: int | None
     depends: Sequence[str] | None
     context: Mapping[str, str] | None
-    start_within: float | None
+    expires_in: float | None
     on_failed: OnFailed | None
     if_exists: Literal["keep", "raise"] | None
 
@@ -61,7 +61,7 @@ class NewJob:
 
     `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel
     with it, such as those of a trace. It fails in `<queue>-too-late` unless it begins
-    `start_within` seconds from now. `on_failed` is what becomes of it when one that it depends on
+    `expires_in` seconds from now. `on_failed` is what becomes of it when one that it depends on
     fails. The other options are those of `docs/jobs.md`, "Options of put"."""
 
     klass: str | Klass
@@ -73,15 +73,15 @@ class NewJob:
     retries: int | None = None
     depends: Sequence[str] | None = None
     context: Mapping[str, str] | None = None
-    start_within: float | None = None
+    expires_in: float | None = None
     on_failed: OnFailed | None = None
     if_exists: Literal["keep", "raise"] | None = None
     unique: Key | None = None
     unique_until: Literal["started", "done"] | None = None
     unique_for: float | None = None
-    limit_key: Key | None = None
-    limit: int | None = None
-    rate: tuple[int, float] | None = None
+    concurrency_key: Key | None = None
+    max_concurrent: int | None = None
+    rate_limit: tuple[int, float] | None = None
 
     @classmethod
     def of(cls, job: str | Klass | NewJob, data: Any, options: PutOptions) -> NewJob:
@@ -137,8 +137,8 @@ class NewJob:
             else validation.checked_list("depends", self.depends),
             "context": None if self.context is None else _context(self.context),
             "within": None
-            if self.start_within is None
-            else validation.checked_number("start_within", self.start_within, least=0),
+            if self.expires_in is None
+            else validation.checked_number("expires_in", self.expires_in, least=0),
             **({"on_failed": self.on_failed} if self.on_failed else {}),
             "terms": self._terms(klass, text),
         }
@@ -150,9 +150,9 @@ class NewJob:
             self.unique,
             self.unique_until,
             self.unique_for,
-            self.limit_key,
-            self.limit,
-            self.rate,
+            self.concurrency_key,
+            self.max_concurrent,
+            self.rate_limit,
         )
         if declared is None and self.if_exists is None and own == NOTHING:
             return None

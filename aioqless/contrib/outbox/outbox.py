@@ -87,7 +87,7 @@ class Outbox:
         """Put a job if and when the session's transaction is committed; returns its jid at once.
         Nothing is awaited: the session writes the row with its next flush.
 
-        Raises InvalidData and ValueError as `Queue.put` does. `delay` and `start_within` count from
+        Raises InvalidData and ValueError as `Queue.put` does. `delay` and `expires_in` count from
         now."""
         arguments = NewJob.of(job, data, options).arguments(self._max_data, self._seal)
         entry = self._entry()

@@ -354,7 +354,7 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
     page = (await http.get(f"/job?jid={jid}")).text
     was = re.search(r'name="was" value="(\w+)"', page)
     assert was
-    await client.jobs.revive(jid, data={"name": "Bob"})
+    await client.jobs.retry(jid, data={"name": "Bob"})
     (job,) = await client.queue("mail").pop()
     await job.fail("typo", "no such word")
     said = await do(http, "put-again", jid=jid, how="same", data='{"name": "Eve"}', was=was[1])

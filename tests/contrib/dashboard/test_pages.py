@@ -204,7 +204,9 @@ async def test_a_job_held_back_by_a_rate_says_why_and_until_when(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     for jid in ("first", "second"):
-        await client.queue("mail").put("Greet", {}, jid=jid, limit_key="<api>", rate=(1, 60))
+        await client.queue("mail").put(
+            "Greet", {}, jid=jid, concurrency_key="<api>", rate_limit=(1, 60)
+        )
     (running,) = await client.queue("mail").pop(count=2)
     page = (
         await http.get("/job", params={"jid": ({"first", "second"} - {running.jid}).pop()})

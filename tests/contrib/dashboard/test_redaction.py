@@ -84,6 +84,6 @@ async def test_no_page_shows_a_secret_that_a_failure_tells(
     ):
         page = (await http.get(path)).text
         assert "Send" in page and "hunter2" not in page and "abcdef" not in page, path
-    await client.jobs.revive(jid)
+    await client.jobs.retry(jid)
     page = (await http.get(f"/job?jid={jid}")).text
     assert "Last failure" in page and "hunter2" not in page

@@ -201,12 +201,12 @@ async def test_flows_and_recurring_jobs_are_sealed_and_stay_readable_when_they_c
         assert template.data == {"n": 4} and "aioqless-sealed" in template.raw_data
 
 
-@job(klass="Weigh", keep_result=60)
+@job(klass="Weigh", result_ttl=60)
 async def weigh(job: Job[Any], value: Any) -> Any:
     return value
 
 
-@job(klass="Sum", keep_result=60)
+@job(klass="Sum", result_ttl=60)
 async def add(job: Job[Any]) -> Any:
     return list((await job.results()).values())
 
@@ -305,7 +305,7 @@ async def test_a_failed_job_that_is_revived_with_other_data_is_sealed_again(seal
         jid = await client.queue("mail").put("Charge", {"n": 1})
         (popped,) = await client.queue("mail").pop()
         await popped.fail("broken", "why")
-        await client.jobs.revive(jid, data={"n": 2})
+        await client.jobs.retry(jid, data={"n": 2})
         (popped,) = await client.queue("mail").pop()
         assert popped.data == {"n": 2} and "aioqless-sealed" in popped.raw_data
 

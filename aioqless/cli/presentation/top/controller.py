@@ -117,7 +117,7 @@ class Board:
     async def _retry(self, group: str) -> str:
         self.why, done, most = None, 0, self.seen.failed.get(group, 0)
         while done < most and (
-            moved := await self.client.jobs.revive_group(group, min(STEP, most - done))
+            moved := await self.client.jobs.retry_group(group, min(STEP, most - done))
         ):
             done += moved
         return f"{many(done, 'job')} of {plain(group)} run again"

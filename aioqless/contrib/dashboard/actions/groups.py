@@ -16,7 +16,7 @@ async def retry_all(doing: Doing) -> str:
     client = doing.client
 
     async def step(left: int, count: int) -> tuple[int, int]:
-        return await client.jobs.revive_group(group, count), 0
+        return await client.jobs.retry_group(group, count), 0
 
     total = await _total(client, group)
     doing.board.bulks.begin(doing.who, "retry-all", "retried", group, total, step)

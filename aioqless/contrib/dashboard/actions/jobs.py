@@ -19,7 +19,7 @@ async def retry(doing: Doing) -> str:
     """Let it run again as it is: at once, in its queue."""
     job = await doing.job()
     if job.state == "failed":
-        await doing.client.jobs.revive(job.jid)
+        await doing.client.jobs.retry(job.jid)
         return f"Job {job.jid[:12]} was put into {job.queue} again."
     if job.state == "running":
         raise ValueError("the job is running: take it from its worker first")
@@ -48,7 +48,7 @@ async def put_again(doing: Doing) -> str | Done:
             "the job is running, with the data it was given: take it from its worker first, or put a new one"
         )
     if job.state == "failed":
-        await doing.client.jobs.revive(job.jid, data=data, was=job)
+        await doing.client.jobs.retry(job.jid, data=data, was=job)
     else:
         await doing.client.queue(_queue_of(job)).requeue(NewJob(job.klass, data, jid=job.jid))
     return f"Job {job.jid[:12]} was put into {_queue_of(job)} again, with the data you gave it."
