@@ -53,13 +53,12 @@ if typing.TYPE_CHECKING:
         UnknownKlass,
         WrongState,
     )
-    from aioqless.handlers import GIVEN, Handler, around, job, on, on_lag, resource
+    from aioqless.handlers import Handler, Inject, job, middleware, on_finish, on_lag, resource
     from aioqless.redis.durability import Durability
     from aioqless.redis.pubsub import Event
     from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
 
 __all__ = [
-    "GIVEN",
     "AioqlessError",
     "AlreadyThere",
     "BrokenSeal",
@@ -74,6 +73,7 @@ __all__ = [
     "Group",
     "Handler",
     "HasDependents",
+    "Inject",
     "InvalidArgument",
     "InvalidData",
     "Job",
@@ -103,12 +103,12 @@ __all__ = [
     "UnknownKlass",
     "Worker",
     "WrongState",
-    "around",
     "chain",
     "group",
     "in_queue",
     "job",
-    "on",
+    "middleware",
+    "on_finish",
     "on_lag",
     "redis_url",
     "resource",
@@ -127,7 +127,7 @@ _HOMES = {
     "client.recurring": "RecurringJob",
     "client.workflows": "Chain Flow Group Placed chain group in_queue",
     "contrib.encryption": "Seal",
-    "handlers": "GIVEN Handler around job on on_lag resource",
+    "handlers": "Handler Inject job middleware on_finish on_lag resource",
     "redis.durability": "Durability",
     "redis.pubsub": "Event",
     "worker": "Fail Next Retry Settings Subscription Worker",

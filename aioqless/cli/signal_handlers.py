@@ -61,13 +61,13 @@ def obeyed_by_worker(worker: Worker, shutdown: Shutdown, *, supervised: bool) ->
 
     on(DEADLY, stop)
     on(
-        ("SIGUSR1",), lambda _: threading.Thread(target=worker.tell_running, args=[loop]).start()
+        ("SIGUSR1",), lambda _: threading.Thread(target=worker.dump_stacks, args=[loop]).start()
     )  # the log may be what was interrupted
     on(("SIGUSR2",), lambda _: call(worker.pause))
     on(("SIGCONT",), lambda _: call(worker.resume))
     on(
         ("SIGHUP",),
-        lambda _: call(lambda: log.warning("worker.not_rolled", why="SIGHUP is for `-w`")),
+        lambda _: call(lambda: log.warning("worker.reload_ignored", why="SIGHUP is for `-w`")),
     )
 
 

@@ -83,7 +83,7 @@ class Process:
                 await worker.run()
             finally:
                 shutdown.begin()
-        shutdown.code = WORN if worker.worn and self.line is not None else 0
+        shutdown.code = WORN if worker.recycling and self.line is not None else 0
         if worker.left_running:
             await worker.release_left()
             shutdown.end()

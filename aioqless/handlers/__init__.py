@@ -1,7 +1,7 @@
 """What modules declare for workers: handlers, and what surrounds them.
 
 options.py      JobOptions     what @job can be told
-takes.py        Takes, GIVEN   what a function takes of a job's data, and of the worker's resources
+takes.py        Takes, Inject   what a function takes of a job's data, and of the worker's resources
 handler.py      Handler        a function and all that is said about it
 recurs.py       Recurs         when a job comes by itself
 declare.py      job            makes a handler of a function; stores nothing
@@ -18,29 +18,37 @@ from aioqless.handlers.decorator import job
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.lag_alerts import on_lag
-from aioqless.handlers.middleware import ENDS, Around, Call, Hook, Surroundings, around, on
+from aioqless.handlers.middleware_stack import (
+    ENDS,
+    Call,
+    Hook,
+    Middleware,
+    MiddlewareStack,
+    middleware,
+    on_finish,
+)
 from aioqless.handlers.options import JobOptions
 from aioqless.handlers.registry import Handlers
 from aioqless.handlers.resources import Resource, Resources, resource
-from aioqless.handlers.signature import GIVEN
+from aioqless.handlers.signature import Inject
 
 __all__ = [
     "ENDS",
-    "GIVEN",
-    "Around",
     "Call",
     "Handler",
     "Handlers",
     "Hook",
+    "Inject",
     "JobOptions",
+    "Middleware",
+    "MiddlewareStack",
     "Resource",
     "Resources",
     "Source",
-    "Surroundings",
-    "around",
     "declared",
     "job",
-    "on",
+    "middleware",
+    "on_finish",
     "on_lag",
     "resource",
 ]

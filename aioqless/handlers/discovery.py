@@ -9,10 +9,10 @@ from types import ModuleType
 from typing import TypeAlias, TypeVar
 
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.middleware import Around, Hook
+from aioqless.handlers.middleware_stack import Hook, Middleware
 from aioqless.handlers.resources import Resource
 
-Declared: TypeAlias = Handler[...] | Resource | Around | Hook
+Declared: TypeAlias = Handler[...] | Resource | Middleware | Hook
 Source: TypeAlias = ModuleType | str | Declared | list["Source"] | tuple["Source", ...]
 Kind = TypeVar("Kind", bound=Declared)
 
@@ -21,8 +21,8 @@ def declared(kind: type[Kind], sources: Iterable[Source]) -> list[Kind]:
     """Collect what is of a kind, each once, in the order of the sources.
 
     Args:
-        kind: Handler, Resource, Around or Hook.
-        sources: Modules or their dotted names, whose attributes count; what `@job`, `@resource`, `@around`, `@on` and `@on_lag` make;
+        kind: Handler, Resource, Middleware or Hook.
+        sources: Modules or their dotted names, whose attributes count; what `@job`, `@resource`, `@middleware`, `@on_finish` and `@on_lag` make;
             and lists of these.
 
     Raises:
@@ -45,7 +45,7 @@ def _values(source: object) -> Iterator[object]:
         case list() | tuple():
             for each in source:
                 yield from _values(each)
-        case Handler() | Resource() | Around() | Hook():
+        case Handler() | Resource() | Middleware() | Hook():
             yield source
         case _ if inspect.isroutine(source) or inspect.isclass(source):
             raise TypeError(f"{source.__qualname__} is no handler: decorate it with @aioqless.job")

@@ -81,7 +81,7 @@ class _Watch:
 
 
 async def _tell(fn: Callable[..., Any], queue: str, lag: float, resources: dict[str, Any]) -> None:
-    log.warning("queue.late", queue=queue, seconds=round(lag, 3))
+    log.warning("queue.lag_exceeded", queue=queue, seconds=round(lag, 3))
     try:
         told = fn(queue, lag, **resources)
         if inspect.isawaitable(told):
@@ -90,6 +90,6 @@ async def _tell(fn: Callable[..., Any], queue: str, lag: float, resources: dict[
         log.error(
             "hook.failed",
             hook=f"{fn.__module__}.{fn.__qualname__}",
-            end="queue.late",
+            end="queue.lag_exceeded",
             error=validation.describe(error),
         )

@@ -29,8 +29,8 @@ def resource(fn: Callable[..., AsyncIterator[Any]]) -> Resource:
     AsyncIterator[Pool]`.
 
     What it yields is handed to each handler of the worker, and to each other resource, that has a
-    parameter of this type with the default GIVEN: `async def charge(job: Job, invoice: int, pool:
-    Pool = GIVEN)`. Types are compared as they are written; for two of one kind, use a `NewType`.
+    parameter of this type with the default Inject: `async def charge(job: Job, invoice: int, pool:
+    Pool = Inject)`. Types are compared as they are written; for two of one kind, use a `NewType`.
     Raises TypeError for a function that isn't one, or doesn't say what it yields."""
     if not inspect.isasyncgenfunction(fn):
         raise TypeError(

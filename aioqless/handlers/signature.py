@@ -15,15 +15,15 @@ from aioqless.client.job import Job
 from aioqless.errors import InvalidData
 
 
-class _Given:
+class _Inject:
     """The default of a parameter that doesn't come from a job's data: the resource of its type is
     handed to it."""
 
     def __repr__(self) -> str:
-        return "GIVEN"
+        return "Inject"
 
 
-GIVEN: Any = _Given()
+Inject: Any = _Inject()
 
 DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # what no job is
 
@@ -129,7 +129,7 @@ def given(fn: Callable[..., Any]) -> dict[str, Any]:
     """The parameters of a function that resources are handed to, and of which types. Raises
     TypeError where that isn't said."""
     names = [
-        each.name for each in inspect.signature(fn).parameters.values() if each.default is GIVEN
+        each.name for each in inspect.signature(fn).parameters.values() if each.default is Inject
     ]
     types = hints(fn) if names else {}
     if missing := [name for name in names if name not in types]:

@@ -14,24 +14,24 @@ a job's data are never logged.
     worker.unsubscribed  info     worker queue
     worker.paused        info     worker running
     worker.resumed       info     worker
-    worker.unanswered    debug    order error
-    worker.draining      info     worker running
+    worker.reply_failed    debug    order error
+    worker.shutdown_started      info     worker running
     worker.stopped       info
     worker.crashed       error    error
     worker.loop_blocked  warning  seconds where, and jid klass queue or running
-    worker.loop_free     info
+    worker.loop_resumed     info
     worker.stuck         error    jids where, and jid klass queue or running
-    worker.heart_starved warning  seconds where, and jid klass queue or running
-    worker.worn          info     why
+    worker.heartbeat_delayed warning  seconds where, and jid klass queue or running
+    worker.recycling          info     why
     worker.orphaned      warning
-    worker.not_rolled    warning  why
+    worker.reload_ignored    warning  why
     worker.sandboxed     info     directory
-    worker.running       info     jid klass queue seconds stack
-    worker.told          info     running
+    job.stack_dumped       info     jid klass queue seconds stack
+    worker.stacks_dumped          info     running
     worker.redis_lost    error    error
-    worker.redis_found   info     seconds
+    worker.redis_reconnected   info     seconds
     poller.popped        debug    jobs asked
-    job.came_late        warning  jid klass queue why
+    job.stale_pop_dropped        warning  jid klass queue why
     job.started          info
     job.progress_lost    debug    jid error
     job.completed        info     seconds
@@ -45,25 +45,25 @@ a job's data are never logged.
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome why
     hook.failed          error    hook end error
-    queue.late           warning  queue seconds
+    queue.lag_exceeded           warning  queue seconds
     recurring.declared   info     recurring done
     recurring.dropped    info     recurring
     recurring.lost       warning  why
-    recurring.made       info     jid recurring late
-    recurring.held       warning  error
-    recurring.unreadable error    recurring why
+    recurring.triggered       info     jid recurring late
+    recurring.blocked       warning  error
+    recurring.refused error    recurring why
     intake.started       info     source url program data
     intake.taken         info     source jobs
     intake.refused       error    key jid why
     intake.unreadable    error    source what error
-    intake.held          warning  source error
+    intake.blocked          warning  source error
     outbox.started       info     database table url program data
     outbox.put           info     queue jobs
     outbox.refused       error    row queue why
-    outbox.held          error    error
+    outbox.blocked          error    error
     archive.cut          warning  after entries
     archive.unread       warning  why
-    archive.went_back    warning  after
+    archive.rewound    warning  after
     pipeline.put         info     jobs rejects
     pipeline.put_failed  warning  put
     finisher.flushed     debug    jobs calls
@@ -76,13 +76,13 @@ a job's data are never logged.
     web.logged_in        info     who client
     web.login_refused    warning  who client why
     web.logged_out       info     who client
-    web.untrailed        error    who act why
+    web.audit_failed        error    who act why
     web.broken           error    path error exc_info
     people.token_created warning  startup_token why
     people.sign_in_refused warning client why
-    health.told          info     port
+    health.listening          info     port
     supervisor.started   info     processes
-    supervisor.draining  info     processes
+    supervisor.shutdown_started  info     processes
     supervisor.stopped   info     code
     supervisor.changed   info     files
     supervisor.rolling   info

@@ -12,7 +12,7 @@ from aioqless.client.job import Job
 from aioqless.client.json_data import LIMIT
 from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
-from aioqless.handlers import Around, Handler, Handlers, Resources, Surroundings
+from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.store import Scripts
 from aioqless.worker.outcome import Outcome, outcome_of, returned
@@ -71,7 +71,7 @@ async def perform(
     new: NewJob,
     *,
     resources: Mapping[Any, Any] = MappingProxyType({}),
-    around: Sequence[Around] = (),
+    middleware: Sequence[Middleware] = (),
     retry: RetryPolicy = NEVER,
     **fields: Any,
 ) -> Performed:
@@ -105,7 +105,9 @@ async def perform(
     given = Resources(there=resources)
     given.check(new.klass.fn, new.klass.takes.given)
     try:
-        returned(run, await performed(run, Handlers([new.klass]), Surroundings(around, (), given)))
+        returned(
+            run, await performed(run, Handlers([new.klass]), MiddlewareStack(middleware, (), given))
+        )
     except Exception as error:
         run.error = error
     return Performed(outcome_of(run, retry), run.result, run.error, run.job, redis.said)

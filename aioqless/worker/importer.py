@@ -59,7 +59,7 @@ class Intake:
         except NOT_NOW as away:
             return self._outage.lost(away, asked)
         except QueueFull as full:
-            log.warning("intake.held", source=str(self._source), error=str(full))
+            log.warning("intake.blocked", source=str(self._source), error=str(full))
             self.looked = True
             return PAUSE_WHEN_FULL
         self._outage.permitted = True

@@ -127,7 +127,7 @@ class Heart:
         now = time.monotonic()
         if (late := now - due) > LATE:
             log.warning(
-                "worker.heart_starved", seconds=round(late, 3), **self._pulse.at(self._held())
+                "worker.heartbeat_delayed", seconds=round(late, 3), **self._pulse.at(self._held())
             )
         self._timer = asyncio.get_running_loop().call_later(
             LONGEST_PAUSE, self._tell_time, now + LONGEST_PAUSE

@@ -28,7 +28,7 @@ async def still_held(scripts: Scripts, worker: str, rows: list[Any]) -> list[Any
     for record, answer in zip(records, answers, strict=True):
         if isinstance(answer, ScriptError):
             log.warning(
-                "job.came_late",
+                "job.stale_pop_dropped",
                 jid=record["jid"],
                 klass=record["klass"],
                 queue=record["queue"],

@@ -57,7 +57,7 @@ class Pulse:
                 log.warning("worker.loop_blocked", seconds=round(blocked, 3), **self.at(running))
             return blocked
         if self._said:
-            log.info("worker.loop_free")
+            log.info("worker.loop_resumed")
             self._said = 0
         self._asked, self._answered = now, False
         self._loop.call_soon_threadsafe(self._answer)

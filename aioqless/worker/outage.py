@@ -64,5 +64,5 @@ class Outage:
         self._answered = time.monotonic()
         self._back.set()
         if self._since is not None:
-            log.info("worker.redis_found", seconds=round(self._answered - self._since, 3))
+            log.info("worker.redis_reconnected", seconds=round(self._answered - self._since, 3))
             self._since = None

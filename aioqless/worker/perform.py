@@ -6,17 +6,17 @@ import inspect
 from functools import partial
 from typing import Any
 
-from aioqless.handlers import Handlers, Surroundings
+from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.worker.executors import Executors, Threads
 from aioqless.worker.run import Run
 
-ALONE = Surroundings()
+ALONE = MiddlewareStack()
 
 
 async def perform(
     run: Run,
     handlers: Handlers,
-    surroundings: Surroundings = ALONE,
+    surroundings: MiddlewareStack = ALONE,
     executors: Executors | None = None,
 ) -> Any:
     """Find the job's handler and call it within what surrounds it; returns and raises what they do,
@@ -30,7 +30,7 @@ async def perform(
 
 
 async def _called(
-    run: Run, handlers: Handlers, surroundings: Surroundings, executors: Executors | None
+    run: Run, handlers: Handlers, surroundings: MiddlewareStack, executors: Executors | None
 ) -> Any:
     job = run.job
     handler = handlers.find(job.klass)

@@ -35,7 +35,7 @@ class Share:
             why = f"it takes {taken >> 20} MiB"
         if why and not self.done:
             self.done = True
-            log.info("worker.worn", why=why)
+            log.info("worker.recycling", why=why)
 
 
 def memory() -> int:

@@ -67,4 +67,4 @@ class Orders:
         try:
             await self._scripts("answer", answer=told["answer"], told=msgspec.json.encode(answer))
         except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
-            log.debug("worker.unanswered", order=told.get("order"), error=repr(error))
+            log.debug("worker.reply_failed", order=told.get("order"), error=repr(error))

@@ -11,7 +11,7 @@ from typing import Any, Self
 from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
-from aioqless.handlers import Handlers, Surroundings
+from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.log import bind, log
 from aioqless.waiting import happens
 from aioqless.worker.executors import Executors
@@ -44,7 +44,11 @@ class Runner:
     stopped `kill_after` seconds later is left running."""
 
     def __init__(
-        self, handlers: Handlers, surroundings: Surroundings, finisher: Finisher, settings: Settings
+        self,
+        handlers: Handlers,
+        surroundings: MiddlewareStack,
+        finisher: Finisher,
+        settings: Settings,
     ) -> None:
         self.running: dict[str, Run] = {}
         self.slots: set[Run] = set()  # those whose code hasn't stopped
@@ -180,7 +184,7 @@ class Runner:
 
     def _outcome(self, run: Run) -> Outcome | None:
         try:
-            return outcome_of(run, self._settings.retry, self._settings.hand_back_unknown)
+            return outcome_of(run, self._settings.retry, self._settings.release_unknown)
         except Exception as error:  # a backoff is somebody's function too
             return Failed(group_of(run, error), brief(error))
 

@@ -57,7 +57,7 @@ class Scheduler:
         except NOT_NOW as away:
             return self._outage.lost(away, asked)
         except QueueFull as full:
-            log.warning("recurring.held", error=str(full))
+            log.warning("recurring.blocked", error=str(full))
             self.looked = True
             return PAUSE_WHEN_FULL
         self._outage.found()
@@ -75,7 +75,7 @@ class Scheduler:
             for row, jid in zip(rows, answer["made"], strict=True):
                 if jid:
                     log.info(
-                        "recurring.made",
+                        "recurring.triggered",
                         jid=jid,
                         recurring=row["jid"],
                         late=round(answer["now"] - row["at"], 3),
@@ -109,7 +109,7 @@ class Scheduler:
     def _tell(self, jid: str, why: str) -> None:
         if (jid, why) not in self._told:
             self._told.add((jid, why))
-            log.error("recurring.unreadable", recurring=jid, why=why)
+            log.error("recurring.refused", recurring=jid, why=why)
 
 
 def reckoned(due: dict[str, Any], now: float) -> list[dict[str, Any]]:

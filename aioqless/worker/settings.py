@@ -11,7 +11,7 @@ from aioqless.contrib.foreign_queues import Source
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.worker.subscriptions import Order, Subscription, subscriptions
 
-OPTIONAL = ("max_jobs_per_process", "max_jobs", "max_memory", "hand_back_unknown")  # may be None
+OPTIONAL = ("max_jobs_per_process", "max_jobs", "max_memory", "release_unknown")  # may be None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Settings:
         600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
     )
     intake: Sequence[Source] = ()  # other systems whose clients' jobs are taken over
-    hand_back_unknown: float | None = (
+    release_unknown: float | None = (
         # for how long a job goes back whose klass is unknown here, for others to take; None: it
         # fails
         None
@@ -82,7 +82,7 @@ class Settings:
             ("grace", 0),
             ("stuck_after", 1),
             ("kill_after", 0),
-            ("hand_back_unknown", 0.1),
+            ("release_unknown", 0.1),
         ):
             if getattr(self, name) is not None or name not in OPTIONAL:
                 validation.checked_number(name, getattr(self, name), least=least)

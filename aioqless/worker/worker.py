@@ -15,13 +15,13 @@ from aioqless import validation
 from aioqless.client import Client, worker_name
 from aioqless.errors import AioqlessError
 from aioqless.handlers import (
-    Around,
     Handlers,
     Hook,
+    Middleware,
+    MiddlewareStack,
     Resource,
     Resources,
     Source,
-    Surroundings,
     declared,
 )
 from aioqless.log import bound, log
@@ -57,7 +57,7 @@ class Worker:
     left. It installs no signal handlers and never cancels its host: if a part of it breaks, the
     others stop, `healthy` turns false, and leaving the block raises what happened.
 
-    `jobs` are modules or their dotted names, what `@job`, `@resource`, `@around` and `@on` make,
+    `jobs` are modules or their dotted names, what `@job`, `@resource`, `@middleware` and `@on_finish` make,
     and lists of these. Making a worker raises TypeError for anything else, ValueError if there is
     no handler, and AioqlessError for handlers that don't fit together."""
 
@@ -135,7 +135,7 @@ class Worker:
         return self._outage.reached and not (self._poller.paused or self._poller.stopping)
 
     @property
-    def worn(self) -> bool:
+    def recycling(self) -> bool:
         """Whether it has done its share, by `max_jobs` or `max_memory`."""
         return self._poller.share.done
 
@@ -209,7 +209,7 @@ class Worker:
         self._poller.stop()
         if not stopping:
             log.info(
-                "worker.draining", worker=self.name, running=len(self._runner.running)
+                "worker.shutdown_started", worker=self.name, running=len(self._runner.running)
             )  # in its caller's context
 
     def stop_at_once(self) -> None:
@@ -217,19 +217,19 @@ class Worker:
         self.stop()
         self._runner.hand_back()
 
-    def tell_running(self, loop: asyncio.AbstractEventLoop) -> None:
+    def dump_stacks(self, loop: asyncio.AbstractEventLoop) -> None:
         """Log every run with the lines it has come to. From any thread but the loop's, which may be
         blocked."""
         runs = list(self._runner.running.values())
         with bound(worker=self.name):
             for run in runs:
                 log.info(
-                    "worker.running",
+                    "job.stack_dumped",
                     **run.who,
                     seconds=round(loop.time() - run.started, 3),
                     stack=stack_of(run, loop),
                 )
-            log.info("worker.told", running=len(runs))
+            log.info("worker.stacks_dumped", running=len(runs))
 
     async def run(self) -> None:
         """Work until told to stop. Raises NameTaken for a name that another worker has, or takes
@@ -339,10 +339,10 @@ def _refusal_in(error: Exception) -> AioqlessError | None:
     return None
 
 
-def _surroundings(sources: Sequence[Source], handlers: Handlers, client: Client) -> Surroundings:
+def _surroundings(sources: Sequence[Source], handlers: Handlers, client: Client) -> MiddlewareStack:
     """What the modules put around their handlers, if all that these need is there. Raises
     AioqlessError."""
     resources = Resources(declared(Resource, sources), there={Client: client})
     for handler in handlers:
         resources.check(handler.fn, handler.takes.given)
-    return Surroundings(declared(Around, sources), declared(Hook, sources), resources)
+    return MiddlewareStack(declared(Middleware, sources), declared(Hook, sources), resources)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import aioqless
-from aioqless.handlers.middleware import ENDS
+from aioqless.handlers.middleware_stack import ENDS
 from tests.chaos.ledger import Ledger
 
 FIRST, SECOND, WANTED = "first", "second", "wanted"
@@ -81,6 +81,6 @@ def in_thread(job: aioqless.Job[Any], how: str, seconds: float) -> None:
         threading.Event().wait(seconds)
 
 
-@aioqless.on(*ENDS)
+@aioqless.on_finish(*ENDS)
 def told(job: aioqless.Job[Any], end: str, **fields: Any) -> None:
     ledger.note("told", job.jid, job.fence, end)

@@ -14,7 +14,7 @@ from tests.conftest import Until
 async def asked(worker: Running, path: str) -> int:
     """The status that a path is answered with."""
     reader, writer = await asyncio.open_connection(
-        "127.0.0.1", worker.logged("health.told")[0]["port"]
+        "127.0.0.1", worker.logged("health.listening")[0]["port"]
     )
     writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     answer = await reader.read()

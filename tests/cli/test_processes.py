@@ -46,7 +46,7 @@ async def test_a_second_signal_kills_every_process(
     async with start("-w", "2") as worker:
         await until(lambda: worker.logged("job.started"))
         worker.process.send_signal(signal.SIGINT)
-        await until(lambda: worker.logged("supervisor.draining"))
+        await until(lambda: worker.logged("supervisor.shutdown_started"))
         worker.process.send_signal(signal.SIGINT)
         assert await worker.ended() == 128 + signal.SIGINT
     assert await state_of(client, "a") == "running"
@@ -59,7 +59,7 @@ async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(
     async with start("-w", "1") as worker:
         await until(lambda: worker.logged("job.started"))
         os.kill(pid_of(worker, 1), signal.SIGTERM)  # as from who stops a whole group of processes
-        await until(lambda: worker.logged("worker.draining"))
+        await until(lambda: worker.logged("worker.shutdown_started"))
         worker.process.terminate()
         assert await worker.ended() == 0
     assert await state_of(client, "a") == "complete"
@@ -137,7 +137,7 @@ async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run
     events = [line["event"] for line in worker.lines]
     works = 2  # processes that take jobs
     for event in events[events.index("supervisor.rolling") : events.index("supervisor.rolled")]:
-        works += {"process.ready": 1, "worker.draining": -1}.get(event, 0)
+        works += {"process.ready": 1, "worker.shutdown_started": -1}.get(event, 0)
         assert works >= 2
 
 

@@ -54,7 +54,7 @@ async def test_several_processes_make_one_instance_of_each_tick_and_one_that_is_
     client: Client, start: Start, until: Until
 ) -> None:
     def made(*workers: Running) -> list[str]:
-        return [line["jid"] for worker in workers for line in worker.logged("recurring.made")]
+        return [line["jid"] for worker in workers for line in worker.logged("recurring.triggered")]
 
     async with start() as first, start() as second, start("--no-scheduler") as third:
         await client.queue("mail").recur("Slow", cron="* * * * * *", jid="tick")

@@ -34,10 +34,10 @@ async def test_usr1_tells_the_line_that_every_job_has_come_to(
         async def asked() -> dict[str, Any]:
             """The log tells of the start before the handler's first line: so it may be asked
             again."""
-            before = len(worker.logged("worker.told"))
+            before = len(worker.logged("worker.stacks_dumped"))
             worker.process.send_signal(signal.SIGUSR1)
-            await until(lambda: len(worker.logged("worker.told")) > before)
-            told = worker.logged("worker.running")[-1:]
+            await until(lambda: len(worker.logged("worker.stacks_dumped")) > before)
+            told = worker.logged("job.stack_dumped")[-1:]
             return told[0] if told and where in told[0]["stack"] else {}
 
         told = await until(asked)
@@ -55,7 +55,7 @@ async def test_usr2_lets_a_worker_pop_no_more_until_cont(
         await until(lambda: worker.logged("worker.paused"))
         await client.queue("mail").put("Slow")
         worker.process.send_signal(signal.SIGUSR1)
-        await until(lambda: worker.logged("worker.told"))
+        await until(lambda: worker.logged("worker.stacks_dumped"))
         assert not worker.logged("job.started")
         worker.process.send_signal(signal.SIGCONT)
         await until(lambda: worker.logged("job.completed"))
@@ -72,7 +72,7 @@ async def test_a_process_that_is_started_during_a_pause_is_paused(
         await until(lambda: len(worker.logged("process.ready")) == 2)
         await client.queue("mail").put("Slow")
         worker.process.send_signal(signal.SIGUSR1)
-        await until(lambda: worker.logged("worker.told"))
+        await until(lambda: worker.logged("worker.stacks_dumped"))
         assert not worker.logged("job.started")
         worker.process.send_signal(signal.SIGCONT)
         await until(lambda: worker.logged("job.completed"))
@@ -83,7 +83,7 @@ async def test_hup_without_processes_is_answered_and_changes_nothing(
 ) -> None:
     async with start() as worker:
         worker.process.send_signal(signal.SIGHUP)
-        await until(lambda: worker.logged("worker.not_rolled"))
+        await until(lambda: worker.logged("worker.reload_ignored"))
         await client.queue("mail").put("Slow")
         await until(lambda: worker.logged("job.completed"))
 
@@ -116,7 +116,7 @@ async def test_processes_that_a_handler_forks_end_by_signals(
 
 
 @pytest.mark.parametrize(
-    ("options", "event"), [(["-w", "1"], "supervisor.rolling"), ([], "worker.not_rolled")]
+    ("options", "event"), [(["-w", "1"], "supervisor.rolling"), ([], "worker.reload_ignored")]
 )
 async def test_hup_does_not_end_a_worker_that_is_still_starting(
     folder: Path, start: Start, until: Until, options: list[str], event: str

@@ -38,7 +38,7 @@ async def test_a_signal_lets_what_runs_finish_and_begins_nothing_more(
         "redis.used",
         "worker.started",
         "job.started",
-        "worker.draining",
+        "worker.shutdown_started",
         "job.completed",
         "worker.stopped",
     ]
@@ -161,7 +161,7 @@ async def test_a_second_signal_ends_it_at_once(
     async with start() as worker:
         await until(lambda: worker.logged("job.started"))
         worker.process.terminate()
-        await until(lambda: worker.logged("worker.draining"))
+        await until(lambda: worker.logged("worker.shutdown_started"))
         began = time.monotonic()
         worker.process.terminate()
         assert await worker.ended() == 128 + signal.SIGTERM

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from aioqless import (
-    GIVEN,
     AioqlessError,
     Client,
     Fail,
+    Inject,
     Job,
     Retry,
     Settings,
     Worker,
-    around,
     job,
-    on,
+    middleware,
+    on_finish,
     resource,
 )
 from aioqless.handlers import Call
@@ -100,7 +100,7 @@ async def test_a_coroutine_in_a_process_leaves_no_scratch_directory_when_it_time
 async def test_middleware_runs_in_the_worker_around_what_runs_in_a_process(
     client: Client, work: Work
 ) -> None:
-    @around
+    @middleware
     async def tenant(job: Job[Any], call: Call) -> Any:
         in_processes.TENANT.set("Ann")
         return (await call()).split()[0]
@@ -118,7 +118,7 @@ async def test_a_process_that_takes_a_resource_is_refused_when_the_worker_is_mad
         yield 1
 
     @job(klass="Take", executor="process")
-    def take(job: Job[Any], pool: int = GIVEN) -> None: ...
+    def take(job: Job[Any], pool: int = Inject) -> None: ...
 
     with pytest.raises(
         ValueError,
@@ -134,7 +134,7 @@ async def test_a_hook_hears_once_that_no_retries_are_left_of_whatever_kind_they_
 ) -> None:
     heard: list[tuple[str, str, bool]] = []
 
-    @on("job.failed", "job.retried")
+    @on_finish("job.failed", "job.retried")
     async def hook(
         job: Job[Any], end: str, *, group: str = "", exhausted: bool = False, **more: Any
     ) -> None:
@@ -166,7 +166,7 @@ async def test_a_hook_hears_once_that_no_retries_are_left_of_whatever_kind_they_
 async def test_a_hook_that_puts_the_job_that_failed_elsewhere_ends_with_a_sound_queue(
     client: Client, work: Work, until: Until
 ) -> None:
-    @on("job.failed")
+    @on_finish("job.failed")
     async def set_aside(job: Job[Any], end: str, **fields: Any) -> None:
         await job.move("later")
 

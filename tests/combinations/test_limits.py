@@ -211,7 +211,7 @@ async def test_a_burst_ends_though_jobs_are_handed_back_or_held_back(
 
     await client.queue("mail").put_many(NewJob(visit) for _ in range(3))
     await client.queue("mail").put("Unknown", jid="unknown")
-    async with work(visit, burst=True, hand_back_unknown=600) as worker:
+    async with work(visit, burst=True, release_unknown=600) as worker:
         await until(lambda: not worker.healthy)
     assert (len(lines.of("job.completed")), len(lines.of("job.released"))) == (1, 1)
     assert (await client.queue("mail").counts())["scheduled"] == 3

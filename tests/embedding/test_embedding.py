@@ -20,7 +20,7 @@ import uvloop
 from litestar.testing import TestClient
 from redis.asyncio import Redis
 
-from aioqless import GIVEN, AioqlessError, Client, Handler, Job, Settings, Worker, job, resource
+from aioqless import AioqlessError, Client, Handler, Inject, Job, Settings, Worker, job, resource
 from aioqless.handlers import Resource
 from tests.conftest import Until
 from tests.embedding.hosts import HOSTS, Host, Lifespan, Put, with_litestar
@@ -115,7 +115,7 @@ async def test_a_job_that_a_request_put_runs_in_the_same_process_and_stopping_dr
         jid = await put(running)
         await until(lambda: began == [jid])
         stopping = asyncio.create_task(running.stop())
-        await until(lambda: lines.of("worker.draining", running=1))
+        await until(lambda: lines.of("worker.shutdown_started", running=1))
         assert app.healthy and not stopping.done()
         go[0].set()
         await stopping
@@ -168,7 +168,7 @@ async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(
             closed.append("first")
 
     @resource
-    async def silent(first: App = GIVEN) -> AsyncIterator[Pool]:
+    async def silent(first: App = Inject) -> AsyncIterator[Pool]:
         closed.append("not yet")
         await asyncio.Event().wait()
         yield Pool()
@@ -281,7 +281,7 @@ async def test_a_host_may_give_up_in_the_middle_of_a_drain(
     with anyio.move_on_after(30) as scope:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(host)
-            await until(lambda: lines.of("worker.draining"))
+            await until(lambda: lines.of("worker.shutdown_started"))
             scope.cancel()
     assert scope.cancelled_caught and await state_of(client, jid) == "waiting"
 

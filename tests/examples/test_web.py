@@ -198,7 +198,11 @@ async def test_a_server_that_is_told_to_stop_finishes_the_picture(
     done = await client.jobs.get(page.rpartition("/")[2])
     assert done and done.state == "complete"
     told = running.told.read_text()
-    assert '"worker.draining"' in told and '"worker.stopped"' in told and "Traceback" not in told
+    assert (
+        '"worker.shutdown_started"' in told
+        and '"worker.stopped"' in told
+        and "Traceback" not in told
+    )
 
 
 async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from aioqless import GIVEN, Client, Job, Retry, Worker, job
+from aioqless import Client, Inject, Job, Retry, Worker, job
 from aioqless.testing import Clock, drain, heard
 
 order: list[str] = []
 
 
 @job(klass="Step")
-async def step(job: Job[Any], name: str, then: str | None = None, client: Client = GIVEN) -> None:
+async def step(job: Job[Any], name: str, then: str | None = None, client: Client = Inject) -> None:
     order.append(name)
     if name == "flaky" and job.remaining == job.retries:
         raise Retry(delay=60)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import GIVEN, AioqlessError, Fail, InvalidData, Job, Next, Retry, job
+from aioqless import AioqlessError, Fail, Inject, InvalidData, Job, Next, Retry, job
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.testing import perform
 from aioqless.worker.outcome import Again, Complete, Failed
@@ -18,7 +18,7 @@ class Pool:
 
 
 @job(klass="Charge", retries=2)
-async def charge(job: Job[Any], invoice: int, pool: Pool = GIVEN) -> Next | None:
+async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> Next | None:
     match invoice:
         case 1:
             job.data["receipt"] = pool.name

@@ -7,7 +7,7 @@ from typing import Any, NewType
 
 import pytest
 
-from aioqless import GIVEN, AioqlessError, Job, job, resource
+from aioqless import AioqlessError, Inject, Job, job, resource
 from aioqless.handlers import Resources
 
 
@@ -24,7 +24,7 @@ happened: list[str] = []
 
 
 @resource
-async def repository(pool: Pool = GIVEN) -> AsyncIterator[Repository]:
+async def repository(pool: Pool = Inject) -> AsyncIterator[Repository]:
     happened.append("repository opens")
     yield Repository(pool)
     happened.append("repository closes")
@@ -44,7 +44,7 @@ async def replica() -> AsyncIterator[Replica]:
 
 @job
 async def store(
-    job: Job[Any], path: str, pool: Pool = GIVEN, *, replica: Replica = GIVEN
+    job: Job[Any], path: str, pool: Pool = Inject, *, replica: Replica = Inject
 ) -> None: ...
 
 
@@ -110,12 +110,12 @@ class Hen: ...
 
 
 @resource
-async def egg(hen: Hen = GIVEN) -> AsyncIterator[Egg]:
+async def egg(hen: Hen = Inject) -> AsyncIterator[Egg]:
     yield Egg()
 
 
 @resource
-async def hen(egg: Egg = GIVEN) -> AsyncIterator[Hen]:
+async def hen(egg: Egg = Inject) -> AsyncIterator[Hen]:
     yield Hen()
 
 
@@ -141,5 +141,5 @@ def test_a_given_parameter_without_a_type_is_refused() -> None:
     with pytest.raises(TypeError, match="untyped must say of which type pool is"):
 
         @job
-        async def untyped(job: Job[Any], pool=GIVEN) -> None:  # type: ignore[no-untyped-def]
+        async def untyped(job: Job[Any], pool=Inject) -> None:  # type: ignore[no-untyped-def]
             ...

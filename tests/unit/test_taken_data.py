@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 import pytest
 
-from aioqless import GIVEN, InvalidData, Job, NewJob, job
+from aioqless import Inject, InvalidData, Job, NewJob, job
 from tests.unit.records import performed
 from tests.unit.typed import Box, Point
 
@@ -84,7 +84,7 @@ async def test_parameters_are_filled_from_a_list_in_their_order(
 async def test_parameters_that_must_be_named_and_resources_have_no_place_in_a_list() -> None:
     @job
     async def shown(
-        job: Job[Any], first: list[int], there: str = GIVEN, second: float = 0.5, *, named: int = 1
+        job: Job[Any], first: list[int], there: str = Inject, second: float = 0.5, *, named: int = 1
     ) -> Any:
         return first, second, named
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aioqless import Client, Handler, Job, NewJob, around, job
+from aioqless import Client, Handler, Job, NewJob, job, middleware
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -167,7 +167,7 @@ async def test_a_job_that_is_to_run_again_says_so_from_its_process(
 async def test_context_variables_travel_where_they_can(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    @around
+    @middleware
     async def tenant(job: Job[Any], call: Any) -> Any:
         in_processes.TENANT.set("ann")
         in_processes.UNSENT.set(threading.Lock())
@@ -186,7 +186,7 @@ async def test_context_variables_travel_into_threads(
 ) -> None:
     seen = []
 
-    @around
+    @middleware
     async def tenant(job: Job[Any], call: Any) -> Any:
         in_processes.TENANT.set("ann")
         return await call()

@@ -84,7 +84,7 @@ async def test_a_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_loc
         async with work(hog):
             jid = await client.queue("mail").put(hog)
             await until(lambda: lines.of("job.completed", jid=jid))
-            await until(lambda: lines.of("worker.loop_free"))
+            await until(lambda: lines.of("worker.loop_resumed"))
         assert rival.got == []
     assert len(lines.of("job.started")) == 1 and not lines.of("job.lock_lost")
     (first, *_), *_ = told  # it was said while the loop was blocked
@@ -175,7 +175,7 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(
     async with work(catastrophe) as worker:
         worker._heartbeater.do_beside(lambda scripts: asyncio.sleep(60, False))
         await until(lambda: lines.of("job.completed", jid=jid), 30)
-        told = await until(lambda: lines.of("worker.heart_starved", jid=jid))
+        told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > loop_watchdog.LATE
 
 
@@ -192,7 +192,7 @@ async def test_a_loop_that_is_merely_busy_is_not_called_blocked(
     jid = await client.queue("mail").put(busy)
     async with work(busy):
         await until(lambda: lines.of("job.completed", jid=jid))
-    assert not lines.of("worker.loop_blocked") and not lines.of("worker.heart_starved")
+    assert not lines.of("worker.loop_blocked") and not lines.of("worker.heartbeat_delayed")
 
 
 # Its connection

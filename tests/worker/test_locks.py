@@ -85,7 +85,7 @@ async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
                 "heartbeat", 60
             )  # that of the rival, which is to have it for as long as is looked
             (held,) = await until(lambda: client.queue("mail").pop(worker="rival"))
-            await until(lambda: lines.of("job.came_late", jid=jid))
+            await until(lambda: lines.of("job.stale_pop_dropped", jid=jid))
             assert not stay.began and not worker.running
             assert await held.complete() == "complete"
         else:

@@ -23,7 +23,9 @@ async def test_the_pauses_grow_from_the_first_to_the_longest(
     assert outage.lost(away, time.monotonic()) == 3.0
     outage.found()
     assert outage.lost(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
-    assert len(lines.of("worker.redis_lost")) == 2 and len(lines.of("worker.redis_found")) == 1
+    assert (
+        len(lines.of("worker.redis_lost")) == 2 and len(lines.of("worker.redis_reconnected")) == 1
+    )
 
 
 async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begins_no_outage(
@@ -36,7 +38,7 @@ async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begi
     assert outage.lost(ConnectionError("connection refused before it was back"), asked) == 0.2
     assert (
         outage.reached
-        and len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_found")) == 1
+        and len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_reconnected")) == 1
     )
     outage.lost(ConnectionError("away again"), time.monotonic())
     assert not outage.reached and len(lines.of("worker.redis_lost")) == 2

@@ -33,7 +33,7 @@ def is_problem(line: dict[str, Any]) -> bool:
     """Whether a log line is a warning or an error that a busy machine alone doesn't cause."""
     return line["level"] in ("error", "warning") and line["event"] not in (
         "worker.loop_blocked",
-        "worker.heart_starved",
+        "worker.heartbeat_delayed",
     )
 
 
@@ -62,7 +62,7 @@ async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_on
         ends["b"].set()
         await until(lambda: lines.of("worker.redis_lost"))
         await restarted(own_server)
-        await until(lambda: lines.of("worker.redis_found"))
+        await until(lambda: lines.of("worker.redis_reconnected"))
         await until(lambda: worker.running == ["c"])
         assert (await state_of(away, "a"), await state_of(away, "b")) == ("complete", "waiting")
         ends["c"].set()
@@ -71,8 +71,14 @@ async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_on
         await until(lambda: len(began) == 4)
         assert worker.healthy
     assert sorted(began) == ["a", "a", "b", "c"]
-    told = [line for line in lines.all if is_problem(line) or line["event"] == "worker.redis_found"]
-    assert [line["event"] for line in told] == ["worker.redis_lost", "worker.redis_found"], told
+    told = [
+        line
+        for line in lines.all
+        if is_problem(line) or line["event"] == "worker.redis_reconnected"
+    ]
+    assert [line["event"] for line in told] == ["worker.redis_lost", "worker.redis_reconnected"], (
+        told
+    )
     assert told[1]["seconds"] > 0
 
 
@@ -89,7 +95,7 @@ async def test_a_worker_that_starts_before_redis_waits_for_it(
     async with Client(own_server.url) as client, work(note, using=client):
         await until(lambda: lines.of("worker.redis_lost"))
         await restarted(own_server)
-        await until(lambda: lines.of("worker.redis_found"))
+        await until(lambda: lines.of("worker.redis_reconnected"))
         await client.queue("mail").put(note, jid="a")
         await until(lambda: ran == ["a"])
 
@@ -212,7 +218,7 @@ async def test_a_redis_that_may_not_be_written_to_is_waited_for(
             await until(lambda: lines.of("worker.redis_lost"))
             assert worker.healthy and worker.running == ["a"]
         await until(lambda: lines.of("job.completed", jid="a"))
-        assert len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_found")) == 1
+        assert len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_reconnected")) == 1
     assert await state_of(away, "a") == "complete"
 
 
@@ -294,11 +300,13 @@ async def test_a_tick_that_came_while_redis_was_away_is_made_when_it_is_back(
         await until(lambda: lines.of("job.completed", jid="Tick-1"))
         own_server.kill()
         await until(lambda: len(lines.of("worker.redis_lost")) == 2)
-        made = len(lines.of("recurring.made"))
+        made = len(lines.of("recurring.triggered"))
         await restarted(own_server)
-        await until(lambda: len(lines.of("recurring.made")) > made, 20)
-        await until(lambda: lines.of("job.completed", jid=lines.of("recurring.made")[-1]["jid"]))
-    jids = [line["jid"] for line in lines.of("recurring.made")]
+        await until(lambda: len(lines.of("recurring.triggered")) > made, 20)
+        await until(
+            lambda: lines.of("job.completed", jid=lines.of("recurring.triggered")[-1]["jid"])
+        )
+    jids = [line["jid"] for line in lines.of("recurring.triggered")]
     assert len(set(jids)) == len(jids)
 
 

@@ -56,7 +56,7 @@ async def test_of_many_workers_one_makes_the_instance_of_a_tick(
     ):
         await until(lambda: len(ran) >= 3)
     assert set(ran.values()) == {1}
-    made = [line["jid"] for line in lines.of("recurring.made")]
+    made = [line["jid"] for line in lines.of("recurring.triggered")]
     assert made == [f"tick-{number}" for number in range(1, len(made) + 1)]
 
 
@@ -92,8 +92,8 @@ async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_sto
     await client.scripts("recur", "cron", jid="good", expression=A_SECOND, timezone="UTC", **given)
     async with work(good):
         await until(lambda: len(lines.of("job.completed")) >= 2)
-    told = {line["recurring"]: line["why"] for line in lines.of("recurring.unreadable")}
-    assert len(lines.of("recurring.unreadable")) == 2
+    told = {line["recurring"]: line["why"] for line in lines.of("recurring.refused")}
+    assert len(lines.of("recurring.refused")) == 2
     assert "timezone 'Mars/Olympus' is not known here" in told["martian"]
     assert "can't be read" in told["old"]
 
@@ -120,7 +120,7 @@ async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
         assert (await client.redis.pubsub_numsub(f"{client.namespace}:x:retimed"))[0][1] == 0
         async with work(tick, queues=("other",)):
             await until(lambda: lines.of("job.completed"))
-    assert len(lines.of("recurring.made")) >= 1
+    assert len(lines.of("recurring.triggered")) >= 1
 
 
 async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(
@@ -133,7 +133,7 @@ async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(
     await queue.pause()
     await queue.recur(tick, cron=A_SECOND, jid="r")
     async with work(tick):
-        await until(lambda: len(lines.of("recurring.made")) >= 2)
+        await until(lambda: len(lines.of("recurring.triggered")) >= 2)
         assert not lines.of("job.started")
         await queue.unpause()
         await until(lambda: len(lines.of("job.completed")) >= 2)
@@ -178,7 +178,7 @@ async def test_in_a_queue_with_room_for_one_the_next_instance_waits_for_the_form
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await until(lambda: len(lines.of("recurring.made")) >= 3)
+        await until(lambda: len(lines.of("recurring.triggered")) >= 3)
         running -= 1
 
     await client.config.set("mail-max-concurrency", 1)
@@ -231,8 +231,8 @@ async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
     try:
         await redis.config_set("maxmemory", 1)
         async with work(tick):
-            await until(lambda: lines.of("recurring.held"))
-            assert not lines.of("recurring.made")
+            await until(lambda: lines.of("recurring.blocked"))
+            assert not lines.of("recurring.triggered")
             await redis.config_set("maxmemory", 0)
             await until(lambda: lines.of("job.completed"))
     finally:

@@ -21,7 +21,7 @@ async def test_a_klass_that_is_unknown_here_is_handed_back_for_a_worker_that_kno
 ) -> None:
     ran.clear()
     await client.queue("mail").put(known, jid="new", retries=0)
-    async with work(hand_back_unknown=0.2):
+    async with work(release_unknown=0.2):
         await until(lambda: lines.of("job.released", jid="new", delay=0.2))
         assert "no handler here claims 'Known'" in lines.of("job.released")[0]["why"]
         async with work(known):

@@ -59,7 +59,7 @@ async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(
     await client.queue("mail").put_many(NewJob("Note", jid=f"{n}") for n in range(20))
     async with work(note, max_jobs=7) as worker:
         await until(lambda: not worker.healthy)
-        assert worker.worn
+        assert worker.recycling
     assert (len(lines.of("job.completed")), len(await client.queue("mail").jobs("waiting"))) == (
         7,
         13,
@@ -74,7 +74,10 @@ async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(
         assert worker.healthy
         await client.queue("mail").put("Note")
         await until(lambda: not worker.healthy)
-    assert lines.of("worker.worn")[0]["why"].endswith("MiB") and len(lines.of("job.completed")) == 1
+    assert (
+        lines.of("worker.recycling")[0]["why"].endswith("MiB")
+        and len(lines.of("job.completed")) == 1
+    )
 
 
 async def test_memory_below_the_limit_is_no_reason_to_end(
@@ -83,7 +86,7 @@ async def test_memory_below_the_limit_is_no_reason_to_end(
     async with work(note, max_memory=1 << 40) as worker:
         await client.queue("mail").put("Note")
         await until(lambda: lines.of("job.completed"))
-        assert not worker.worn and worker.ready
+        assert not worker.recycling and worker.ready
 
 
 @pytest.mark.parametrize("ends", ["returns", "raises", "is cancelled"])

@@ -41,7 +41,9 @@ async def test_what_ends_in_time_completes_and_nothing_more_is_begun(
         worker.stop()
         end.set()
     assert [await state_of(client, jid) for jid in "abc"] == ["complete", "complete", "waiting"]
-    assert lines.of("worker.draining", running=2) and lines.of("worker.stopped", worker=worker.name)
+    assert lines.of("worker.shutdown_started", running=2) and lines.of(
+        "worker.stopped", worker=worker.name
+    )
     assert not worker.healthy and worker.running == []
 
 
@@ -211,7 +213,7 @@ async def test_a_worker_that_is_told_twice_to_stop_says_so_once(
     async with work() as worker:
         worker.stop()
         worker.stop()
-    assert len(lines.of("worker.draining")) == 1
+    assert len(lines.of("worker.shutdown_started")) == 1
 
 
 async def test_a_worker_tells_that_it_works_and_for_whom(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import aioqless
-from aioqless import GIVEN, AioqlessError, Client, Fail, Job, Retry, Worker, job, resource
+from aioqless import AioqlessError, Client, Fail, Inject, Job, Retry, Worker, job, resource
 from aioqless.handlers import Call
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
@@ -36,7 +36,7 @@ async def pool() -> AsyncIterator[Pool]:
 
 
 @job
-async def store(job: Job[Any], path: str, pool: Pool = GIVEN, client: Client = GIVEN) -> None:
+async def store(job: Job[Any], path: str, pool: Pool = Inject, client: Client = Inject) -> None:
     seen.append((path, pool, pool.open, client))
 
 
@@ -73,7 +73,7 @@ async def test_a_resource_that_cannot_be_opened_keeps_the_worker_from_popping(
     assert waiting and waiting.state == "waiting"
 
 
-@aioqless.around
+@aioqless.middleware
 async def outer(job: Job[Any], call: Call) -> Any:
     seen.append("outer begins")
     try:
@@ -82,8 +82,8 @@ async def outer(job: Job[Any], call: Call) -> Any:
         seen.append("outer ends")
 
 
-@aioqless.around
-async def inner(job: Job[Any], call: Call, pool: Pool = GIVEN) -> Any:
+@aioqless.middleware
+async def inner(job: Job[Any], call: Call, pool: Pool = Inject) -> Any:
     traced.set(job.jid)
     seen.append(pool.open)
     return await call()
@@ -106,7 +106,7 @@ async def test_middleware_wraps_a_run_the_first_outermost_and_context_reaches_a_
 async def test_what_middleware_raises_is_the_outcome(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    @aioqless.around
+    @aioqless.middleware
     async def refuse(job: Job[Any], call: Call) -> Any:
         raise Fail("closed", "we are closed")
 
@@ -127,7 +127,7 @@ async def test_middleware_sees_a_job_that_no_handler_claims(
 
 def test_middleware_that_is_no_coroutine_is_refused() -> None:
     with pytest.raises(TypeError, match="must be an `async def`"):
-        aioqless.around(lambda job, call: call())
+        aioqless.middleware(lambda job, call: call())
 
 
 @job(klass="Bad")
@@ -137,8 +137,8 @@ async def bad(job: Job[Any], error: str) -> None:
     ]
 
 
-@aioqless.on("job.failed", "job.retried")
-async def told(job: Job[Any], end: str, pool: Pool = GIVEN, **fields: Any) -> None:
+@aioqless.on_finish("job.failed", "job.retried")
+async def told(job: Job[Any], end: str, pool: Pool = Inject, **fields: Any) -> None:
     seen.append((job.jid, end, pool.open, fields))
 
 
@@ -166,7 +166,7 @@ async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(
 async def test_a_hook_that_raises_is_logged_and_hurts_nobody(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    @aioqless.on("job.completed")
+    @aioqless.on_finish("job.completed")
     def broken(job: Job[Any], end: str, **fields: Any) -> None:
         raise ValueError("no pager")
 
@@ -180,14 +180,14 @@ async def test_a_hook_that_raises_is_logged_and_hurts_nobody(
 @pytest.mark.parametrize("ends", [(), ("job.exploded",)])
 def test_a_hook_for_nothing_or_for_what_never_happens_is_refused(ends: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="a hook is told of"):
-        aioqless.on(*ends)
+        aioqless.on_finish(*ends)
 
 
 async def test_a_hook_hears_once_that_a_queue_is_late_and_again_after_it_had_caught_up(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @aioqless.on_lag(0.05, "slow", "tick", every=0.02)
-    async def late(queue: str, seconds: float, pool: Pool = GIVEN) -> None:
+    async def late(queue: str, seconds: float, pool: Pool = Inject) -> None:
         assert seconds > 0.05 and pool.open
         seen.append(queue)
 
@@ -202,7 +202,7 @@ async def test_a_hook_hears_once_that_a_queue_is_late_and_again_after_it_had_cau
         await tick.pop()
         await slow.put("Greet", delay=0.2)  # by then it has looked at both while they were empty
         await until(lambda: seen == ["slow", "tick", "slow"])
-    assert len(lines.of("queue.late", queue="slow")) == 2
+    assert len(lines.of("queue.lag_exceeded", queue="slow")) == 2
 
 
 async def test_every_line_of_a_worker_says_its_name(

@@ -170,7 +170,7 @@ class Shows:
         try:
             await trail.add(self._dashboard.client, who, act, about, said)
         except (AioqlessError, *AWAY) as lost:
-            log.error("web.untrailed", who=who.name, act=act, why=str(lost))
+            log.error("web.audit_failed", who=who.name, act=act, why=str(lost))
 
     def _asked(self, request: Request, path: str, query: str) -> Asked:
         try:

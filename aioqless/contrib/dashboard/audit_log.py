@@ -67,7 +67,7 @@ async def add_login(client: Client, who: str, act: str, address: str, outcome: s
             outcome=outcome,
         )
     except (AioqlessError, *AWAY) as lost:
-        log.error("web.untrailed", who=who, act=act, why=str(lost))
+        log.error("web.audit_failed", who=who, act=act, why=str(lost))
 
 
 def log_refused(who: str, address: str, why: str) -> None:

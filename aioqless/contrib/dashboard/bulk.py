@@ -110,7 +110,7 @@ class Bulks:
                 self._client, who, f"{bulk.act} (end)", {"group": bulk.group}, _told(bulk)
             )
         except AWAY as away:
-            log.error("web.untrailed", who=who.name, act=bulk.act, why=str(away))
+            log.error("web.audit_failed", who=who.name, act=bulk.act, why=str(away))
 
 
 def _told(bulk: Bulk) -> str:

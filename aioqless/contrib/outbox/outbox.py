@@ -135,7 +135,7 @@ class Relay:
             except (*AWAY, exceptions.NoPermissionError, DBAPIError, OSError, QueueFull) as error:
                 if isinstance(error, exceptions.NoPermissionError) and not worked:
                     raise
-                log.error("outbox.held", error=str(error))
+                log.error("outbox.blocked", error=str(error))
                 pause = PAUSE_WHEN_AWAY
             await happens(self._stopping, pause)
 
@@ -173,7 +173,7 @@ class Relay:
             lambda batch: put_batch(scripts, queue, batch, existing="keep"),
         )
         if held := [answer for answer in answers if isinstance(answer, QueueFull)]:
-            log.error("outbox.held", error=str(held[0]))
+            log.error("outbox.blocked", error=str(held[0]))
             rows, answers = _but_held(rows, answers)
         refused = {
             row.id: str(answer)

@@ -52,7 +52,7 @@ async def told(
             f"health can't be told at {address}: {error.strerror or error}"
         ) from None
     async with server:
-        log.info("health.told", port=server.sockets[0].getsockname()[1])
+        log.info("health.listening", port=server.sockets[0].getsockname()[1])
         yield
 
 

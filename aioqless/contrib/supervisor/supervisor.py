@@ -79,7 +79,7 @@ class Supervisor:
         self.tell(signal.SIGTERM)
         if not stopping:
             asyncio.get_running_loop().call_later(self._plan.grace + LATE, self._kill_silent)
-            log.info("supervisor.draining", processes=len(self._children))
+            log.info("supervisor.shutdown_started", processes=len(self._children))
 
     def _kill_silent(self) -> None:
         """Processes end by themselves within their grace, unless some code keeps the interpreter to

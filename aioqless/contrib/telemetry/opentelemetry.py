@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from aioqless import GIVEN, Client, Job, NewJob, around, resource
+from aioqless import Client, Inject, Job, NewJob, middleware, resource
 from aioqless.errors import require_extra
 from aioqless.handlers import Call
 
@@ -41,12 +41,12 @@ def carried(new: NewJob) -> dict[str, str]:
 
 
 @resource
-async def tracing(client: Client = GIVEN) -> AsyncIterator[Tracing]:
+async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
     client.context = client.context or carried
     yield Tracing()
 
 
-@around
+@middleware
 async def span(job: Job[Any], call: Call) -> Any:
     """A span of each run, within the trace that the job was put in. What the handler raises is
     recorded with it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from redis import exceptions
 
-from aioqless import GIVEN, Client, Job, around, on, resource
+from aioqless import Client, Inject, Job, middleware, on_finish, resource
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
 from aioqless.redis.connection import AWAY
@@ -49,7 +49,7 @@ class Metrics:
     """The depths of the queues are being read, and perhaps served."""
 
 
-@around
+@middleware
 async def timed(job: Job[Any], call: Call) -> Any:
     """Count what runs, and for how long."""
     started = time.perf_counter()
@@ -62,14 +62,14 @@ async def timed(job: Job[Any], call: Call) -> Any:
         seconds.labels(job.queue, job.klass).observe(time.perf_counter() - started)
 
 
-@on(*ENDS)
+@on_finish(*ENDS)
 def count(job: Job[Any], end: str, **fields: Any) -> None:
     """Count how runs ended."""
     ended.labels(job.queue, job.klass, end.removeprefix("job.")).inc()
 
 
 @resource
-async def metrics(client: Client = GIVEN) -> AsyncIterator[Metrics]:
+async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
     reading = asyncio.create_task(_read_always(client), name="aioqless metrics")
     port = os.environ.get("AIOQLESS_METRICS_PORT")
     server, thread = (

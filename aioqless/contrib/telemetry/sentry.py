@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from aioqless import Fail, Job, Retry, around
+from aioqless import Fail, Job, Retry, middleware
 from aioqless.errors import AioqlessError, require_extra
 from aioqless.handlers import Call
 
@@ -48,7 +48,7 @@ KEPT = (
 )
 
 
-@around
+@middleware
 async def reported(job: Job[Any], call: Call) -> Any:
     """Run the handler in its own isolation scope, named after the klass, and capture what it
     raises."""

@@ -168,7 +168,7 @@ async def test_at_the_memory_limit_it_waits(here: Client, lines: Lines, until: U
     await here.redis.config_set("maxmemory", 1)
     intake = _intake(here, format="sidekiq", queues=("mail",))
     running = asyncio.create_task(intake.run())
-    await until(lambda: lines.of("intake.held"))
+    await until(lambda: lines.of("intake.blocked"))
     intake.stop()
     await running
     await here.redis.config_set("maxmemory", 0)

@@ -218,7 +218,7 @@ async def test_while_redis_is_away_jobs_wait_in_the_table(
         own_server.kill()
         jid = await put(engine, "mail", "K")
         running = asyncio.create_task(relay.run())
-        await until(lambda: lines.of("outbox.held"))
+        await until(lambda: lines.of("outbox.blocked"))
         assert await left(engine) == 1
         own_server.start()
         await until(lambda: lines.of("outbox.put", jobs=1))

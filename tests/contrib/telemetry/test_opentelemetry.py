@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from aioqless import GIVEN, Client, Job, job
+from aioqless import Client, Inject, Job, job
 from aioqless.contrib.telemetry import opentelemetry
 from tests.conftest import Until
 from tests.worker.conftest import Work
@@ -38,7 +38,7 @@ async def second(job: Job[Any]) -> None:
 
 
 @job(klass="First")
-async def first(job: Job[Any], client: Client = GIVEN) -> None:
+async def first(job: Job[Any], client: Client = Inject) -> None:
     await client.queue("mail").put(second)
 
 

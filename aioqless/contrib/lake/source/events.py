@@ -107,7 +107,7 @@ class EventLog:
     async def found_again(self, offset: Offset, now: State) -> Offset:
         """An offset as the stream is now: the next entry to read follows its ordinal."""
         if offset.n > now.last.n:
-            log.warning("archive.went_back", after=offset.sid)
+            log.warning("archive.rewound", after=offset.sid)
             return replace(offset, n=now.last.n - await self._behind(offset, now.last))
         if now.first > offset.n + 1:
             cut = now.first - 1 - offset.n

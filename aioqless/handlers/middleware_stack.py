@@ -31,21 +31,21 @@ ENDS = (
 
 
 @dataclass(frozen=True)
-class Around:
+class Middleware:
     """Wraps each run."""
 
     fn: Callable[..., Awaitable[Any]]
     needs: Mapping[str, Any]
 
 
-def around(fn: Callable[..., Awaitable[Any]]) -> Around:
+def middleware(fn: Callable[..., Awaitable[Any]]) -> Middleware:
     """Make a middleware of `async def timed(job: Job, call: Call) -> Any`, which returns or raises
     what `await call()` does, or something else: it counts as the handler's. Of several, the first
     one collected is the outermost. It runs on the loop, whatever the handler runs in, and the
     handler sees the context variables that it sets. It may take resources, as handlers do."""
     if not inspect.iscoroutinefunction(fn):
         raise TypeError(f"{fn!r} must be an `async def` that takes the job and a callable")
-    return Around(fn, given(fn))
+    return Middleware(fn, given(fn))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Hook:
     ends: frozenset[str]
 
 
-def on(*ends: str) -> Callable[[Callable[..., Any]], Hook]:
+def on_finish(*ends: str) -> Callable[[Callable[..., Any]], Hook]:
     """Make a hook of `def tell(job: Job, end: str, **fields)`, async or not: it is called on the
     loop when Redis knows how a run ended, with the name and the fields of the line that is logged
     then. The slot is free when it has returned; what it raises is logged. It may take resources, as
@@ -69,13 +69,13 @@ def on(*ends: str) -> Callable[[Callable[..., Any]], Hook]:
     return lambda fn: Hook(fn, given(fn), frozenset(ends))
 
 
-class Surroundings:
+class MiddlewareStack:
     """What surrounds the runs of one worker: the middleware and hooks of some modules, and
     resources that are open while it works."""
 
     def __init__(
         self,
-        arounds: Iterable[Around] = (),
+        arounds: Iterable[Middleware] = (),
         hooks: Iterable[Hook] = (),
         resources: Resources | None = None,
     ) -> None:
