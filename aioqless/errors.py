@@ -21,11 +21,11 @@
     ├── UnknownKlass           no handler claims a klass
     ├── DuplicateKlass         two do
     ├── MissingExtra           a package isn't installed that comes with one of aioqless' extras
+    ├── ServerUnavailable      a private server can't be found, started, reached or stopped
     └── ProcessDied            the process that performed a job died of it
 
 Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and
-TimeoutError), and a private server that can't be started is
-aioqless.contrib.private_redis.NoServer."""
+TimeoutError)."""
 
 from __future__ import annotations
 
@@ -193,6 +193,13 @@ class MissingExtra(AioqlessError, ImportError):
             f'{what}. Install it with: pip install "aioqless[{extra}]"', name=error.name
         )
         self.extra = extra
+
+
+class ServerUnavailable(AioqlessError):
+    """A private server can't be found, started, reached or stopped.
+
+    The message says why and what to do.
+    """
 
 
 class ProcessDied(AioqlessError):

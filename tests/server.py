@@ -12,7 +12,7 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
-from aioqless.contrib.private_redis.server_binary import find_program
+from aioqless.contrib.private_redis.server_binary import find_server_binary
 
 
 class OwnServer:
@@ -45,7 +45,7 @@ class OwnServer:
             *safe,
         ]
         self._process = subprocess.Popen(
-            [str(find_program().path), *options], stdout=subprocess.DEVNULL
+            [str(find_server_binary().path), *options], stdout=subprocess.DEVNULL
         )
         patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
         with Redis.from_url(self.url, retry=patience) as redis:

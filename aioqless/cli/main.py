@@ -14,8 +14,7 @@ from redis import exceptions
 from aioqless.cli.app import REFUSED, UNREACHABLE, app
 from aioqless.cli.descriptors import exhausted
 from aioqless.cli.presentation.formatting import plain
-from aioqless.contrib.private_redis import NoServer
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.log.output import discard_output, open_closed_descriptors
 
 __all__ = ["load", "main"]
@@ -66,10 +65,10 @@ def main() -> None:
             app(prog_name="aioqless")
         finally:
             sys.stdout.flush()
+    except (exceptions.RedisError, ServerUnavailable) as error:
+        sys.exit(_told(str(error), UNREACHABLE))
     except (AioqlessError, ValueError, TypeError) as error:
         sys.exit(_told(str(error), REFUSED))
-    except (exceptions.RedisError, NoServer) as error:
-        sys.exit(_told(str(error), UNREACHABLE))
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             sys.exit(_told(exhausted(), REFUSED))

@@ -30,6 +30,7 @@ from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.listing import recurring_jobs
 from aioqless.client.workers import Workers
 from aioqless.contrib.encryption import Seal
+from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Place, place_at, redis_at, shown
 from aioqless.redis.connection import Connection, Sends
 from aioqless.redis.durability import DurableWrites
@@ -40,7 +41,7 @@ class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
     Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB,
-    else a private server shared by all that run without one on this machine (aioqless[embedded]).
+    else a private server shared by all that run without one on this machine (aioqless[private-redis]).
     `redis_url` makes one of its parts; a URL without a password gets AIOQLESS_PASSWORD. `namespace`
     is the prefix of all keys, else AIOQLESS_NAMESPACE, else `ql`, which other qless clients use. A
     call that takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 15
@@ -158,11 +159,9 @@ class Client:
     async def _rejoin_private(self) -> None:
         """Before each connection to the private server: one that can't be started is an outage as
         any other."""
-        from aioqless.contrib.private_redis import NoServer
-
         try:
             await self._ensure_private()
-        except NoServer as error:
+        except ServerUnavailable as error:
             raise exceptions.ConnectionError(str(error)) from None
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,2 +1,1 @@
-"""Extensions: each is built on the public client API and can be deleted without touching the
-queue."""
+"""Extensions: built on the public client API; the queue works without any of them."""

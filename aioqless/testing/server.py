@@ -13,7 +13,7 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
-from aioqless.contrib.private_redis import find_program
+from aioqless.contrib.private_redis import find_server_binary
 
 
 @contextlib.contextmanager
@@ -21,8 +21,8 @@ def server() -> Iterator[str]:
     """The url of a server of its own, on a socket in a directory that goes with it. It writes
     nothing to disk.
 
-    It is the one of `aioqless[embedded]`, else a redis-server on PATH. Raises
-    aioqless.contrib.private_redis.NoServer."""
+    It is the one of `aioqless[private-redis]`, else a redis-server on PATH. Raises
+    aioqless.errors.ServerUnavailable."""
     with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
         socket = Path(folder) / "redis.sock"
         options = [
@@ -37,7 +37,9 @@ def server() -> Iterator[str]:
             "--enable-debug-command",
             "yes",
         ]
-        process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [str(find_server_binary().path), *options], stdout=subprocess.DEVNULL
+        )
         try:
             patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
             with Redis(unix_socket_path=str(socket), retry=patience) as redis:

@@ -14,7 +14,7 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
 
-from aioqless.contrib.private_redis.server_binary import find_program
+from aioqless.contrib.private_redis.server_binary import find_server_binary
 from aioqless.store.composer import compose
 from aioqless.store.header import command_names
 
@@ -119,7 +119,9 @@ def server() -> Iterator[Server]:
             "--dir",
             folder,
         ]
-        process = subprocess.Popen([str(find_program().path), *options], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [str(find_server_binary().path), *options], stdout=subprocess.DEVNULL
+        )
         try:
             started = Server(port, process.pid)
             _await_answer(started.redis)

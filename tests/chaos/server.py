@@ -15,7 +15,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from aioqless.contrib.private_redis.server_binary import find_program
+from aioqless.contrib.private_redis.server_binary import find_server_binary
 
 PATIENCE = 30.0
 
@@ -35,7 +35,7 @@ class Server:
     async def start(self) -> None:
         """Start it on what it wrote down; returns when it answers."""
         command = [
-            str(find_program().path),
+            str(find_server_binary().path),
             "--bind",
             "127.0.0.1",
             "--port",

@@ -302,7 +302,7 @@ async def test_the_private_redis_is_shown_started_stopped_and_copied(
             "bytes in" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).out
         )
         assert (
-            "is there already"
+            "copy exists"
             in (await here("redis", "backup", str(copy), *home, in_namespace=False)).err
         )
     finally:
@@ -316,7 +316,7 @@ async def test_the_private_redis_is_shown_started_stopped_and_copied(
     finally:
         stop(copy, force=True)
     assert (
-        "there are no data"
+        "there is no data"
         in (
             await here(
                 "redis",

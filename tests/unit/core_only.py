@@ -69,7 +69,7 @@ def missing() -> Iterator[tuple[str, str, str, str]]:
     from aioqless import MissingExtra
 
     for name in ("aioqless" + f".{name_of(file)}" * bool(name_of(file)) for file in FILES):
-        if name not in ("aioqless.__main__", "aioqless.contrib.private_redis.__main__"):
+        if name != "aioqless.__main__":
             try:
                 importlib.import_module(name)
             except ImportError as error:

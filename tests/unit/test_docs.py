@@ -78,11 +78,7 @@ THINGS = {
     "client": aioqless.Client,
 }
 DOORS = {"jobs": Jobs, "workers": Workers, "config": Config, "events": Events}
-OTHERS = {
-    "--help",
-    "--force",
-    "--timeout-graceful-shutdown",
-}  # of all, of `python -m aioqless.contrib.private_redis stop`, of uvicorn
+OTHERS = {"--help", "--timeout-graceful-shutdown"}  # of all commands, of uvicorn
 
 pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 our_pages = pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=name_of)

@@ -65,13 +65,13 @@ def test_every_module_is_imported_without_extras_or_names_the_extra_that_it_need
         ("worker app.jobs --reload", "watchfiles", "reload"),
         ("worker aioqless.contrib.telemetry.sentry", "sentry_sdk", "sentry"),
         ("pipeline archive", "pyarrow", "spark"),
-        ("queues", "cryptography", "seal"),
+        ("queues", "cryptography", "encryption"),
     ],
 )
 def test_a_command_says_in_one_line_which_extra_it_needs(
     run: Run, words: str, package: str, extra: str
 ) -> None:
-    keys = {"AIOQLESS_SEAL_KEYS": "A" * 43 + "="} if extra == "seal" else {}
+    keys = {"AIOQLESS_SEAL_KEYS": "A" * 43 + "="} if extra == "encryption" else {}
     done = run(*words.split(), AIOQLESS_URL="redis://127.0.0.1:1", **keys)
     assert (done.returncode, done.stdout) == (1, "")
     assert (

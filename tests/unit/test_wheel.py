@@ -58,5 +58,13 @@ def test_a_wheel_brings_the_command_the_fixtures_and_the_licence(wheel: zipfile.
     assert "MIT" in wheel.read(f"{described}/licenses/LICENSE").decode()
     metadata = wheel.read(f"{described}/METADATA").decode()
     assert "Requires-Python: >=3.11" in metadata
-    for extra in ("embedded", "opentelemetry", "prometheus", "reload", "sentry", "web"):
+    for extra in (
+        "encryption",
+        "opentelemetry",
+        "prometheus",
+        "private-redis",
+        "reload",
+        "sentry",
+        "web",
+    ):
         assert f"Provides-Extra: {extra}" in metadata

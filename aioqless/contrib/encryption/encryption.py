@@ -209,7 +209,7 @@ def _key(number: int, key: str) -> bytes:
 
 
 def _fernet(keys: tuple[str, ...]) -> Any:
-    with require_extra("seal"):
+    with require_extra("encryption"):
         from cryptography.fernet import Fernet, MultiFernet
 
     return MultiFernet([Fernet(key) for key in keys])

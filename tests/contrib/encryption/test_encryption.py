@@ -347,5 +347,5 @@ def test_the_environment_says_it_for_command_lines() -> None:
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
-    with pytest.raises(Exception, match=re.escape('pip install "aioqless[seal]"')):
+    with pytest.raises(Exception, match=re.escape('pip install "aioqless[encryption]"')):
         Seal(KEY)

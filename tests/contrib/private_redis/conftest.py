@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from aioqless.contrib.private_redis import NoServer, stop
+from aioqless.contrib.private_redis import stop
+from aioqless.errors import ServerUnavailable
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def place() -> Iterator[Path]:
     """A data directory whose server is gone after the test."""
     root = Path(tempfile.mkdtemp(prefix="aioqless-"))
     yield root / "data"
-    with suppress(NoServer):
+    with suppress(ServerUnavailable):
         stop(root / "data", force=True)
     shutil.rmtree(root)
 
@@ -39,7 +40,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
     finally:
         (disk / "fill").unlink(missing_ok=True)
-        with suppress(NoServer):
+        with suppress(ServerUnavailable):
             stop(disk / "data", force=True)
         subprocess.run(["umount", str(disk)], check=True)
 

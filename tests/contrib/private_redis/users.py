@@ -1,5 +1,4 @@
-"""Processes that use the private server, programs that pretend to be one, and what is asked of
-it."""
+"""Processes that use the private server, and programs that pretend to be one."""
 
 import os
 import subprocess
@@ -16,19 +15,19 @@ from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
 from aioqless.contrib.private_redis import Server, Settings
-from aioqless.contrib.private_redis.data_dir import Home, is_free
+from aioqless.contrib.private_redis.data_dir import DataDir, is_unlocked
 
-BRIEF = Settings(grace=0.5)
-PACKAGE = Path(__file__).parents[3] / "aioqless" / "contrib"
+BRIEF = Settings(idle_timeout=0.5)
+SOURCES = Path(__file__).parents[3]
 USER = """
 import sys
 from pathlib import Path
-sys.path.append(sys.argv.pop(1))  # without the rest of the package and its clients: quicker
-from private_redis import Settings, ensure
-from private_redis.resp_client import call
-server = ensure(Path(sys.argv[1]), Settings(grace=float(sys.argv[2])))
-line = call(server.data_dir / "redis.sock")
-print(line.ask("INFO server").partition("process_id:")[2].split()[0], flush=True)
+sys.path.append(sys.argv.pop(1))
+from aioqless.contrib.private_redis import Settings, ensure
+from aioqless.contrib.private_redis.resp_client import connect
+server = ensure(Path(sys.argv[1]), Settings(idle_timeout=float(sys.argv[2])))
+client = connect(server.data_dir / "redis.sock")
+print(client.execute("INFO server").partition("process_id:")[2].split()[0], flush=True)
 sys.stdin.read()
 """
 SLOW_READER = """
@@ -51,9 +50,9 @@ socketserver.ThreadingUnixStreamServer("redis.sock", Talk).serve_forever()
 """
 
 
-def until(condition: Callable[[], object], patience: float = 15.0) -> None:
-    """Return as soon as `condition` holds; fail when that takes longer than `patience` seconds."""
-    deadline = time.monotonic() + patience
+def until(condition: Callable[[], object], timeout: float = 15.0) -> None:
+    """Return as soon as `condition` holds; fail when that takes longer than `timeout` seconds."""
+    deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
@@ -64,9 +63,9 @@ def connect(server: Server) -> "Redis":
     return Redis.from_url(server.url, retry=Retry(NoBackoff(), 0), decode_responses=True)
 
 
-def user(place: Path, grace: float) -> "subprocess.Popen[bytes]":
+def user(place: Path, idle_timeout: float) -> "subprocess.Popen[bytes]":
     """A process that stays connected; it prints the server's process id once it is."""
-    command = [sys.executable, "-c", USER, str(PACKAGE), str(place), str(grace)]
+    command = [sys.executable, "-c", USER, str(SOURCES), str(place), str(idle_timeout)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -87,8 +86,8 @@ def parent_of(process: int) -> int:
 
 
 def has_gone(place: Path) -> bool:
-    home = Home(place)
-    return is_free(home.serving) and is_free(home.watching)
+    directory = DataDir(place)
+    return is_unlocked(directory.server_lock) and is_unlocked(directory.watcher_lock)
 
 
 def pretend(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:
