@@ -24,16 +24,16 @@ WANTED = {
 }
 
 
-# What the oldest dependencies are tried on: each extra but Spark's is used, and data that others
-# wrote are read.
+# The oldest dependencies are tested with these: each extra but Spark's is used, and data that other
+# versions wrote is read.
 SMOKE = (
-    *(
-        "tests/unit/test_log.py",
-        "tests/worker/test_order.py",
-        "tests/contrib/encryption/test_encryption.py",
-        "tests/contrib/human_tasks/test_api.py",
-    ),
-    *("tests/contrib/dashboard/test_pages.py", "tests/extras", "tests/outbox"),
+    "tests/unit/test_log.py",
+    "tests/worker/test_order.py",
+    "tests/contrib/encryption",
+    "tests/contrib/human_tasks/test_api.py",
+    "tests/contrib/dashboard/test_pages.py",
+    "tests/contrib/telemetry",
+    "tests/contrib/outbox",
 )
 SLOWEST = ("--durations=10", "--durations-min=1")
 
@@ -100,14 +100,24 @@ def lake(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Every test; with Python and pip only. What needs more and is missing is skipped, and listed
-    at the end."""
+    """Run all tests but the long ones. Needs Python and pip only: tests of other programs are
+    skipped where these are missing, and listed at the end."""
+    run_tests(session, *session.posargs)
+
+
+@nox.session
+def long(session: nox.Session) -> None:
+    """Run the long tests: every kind of fault, the lake on a cluster, an hour's load in short."""
+    run_tests(session, "-m", "long", *session.posargs)
+
+
+def run_tests(session: nox.Session, *arguments: str) -> None:
     install(session, "tests", extras="[private-redis]")
     missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
     session.run(
-        "python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *SLOWEST, *session.posargs
+        "python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *SLOWEST, *arguments
     )
 
 

@@ -1,5 +1,5 @@
-"""How several processes share the tests: each file is one's; what is heavy is one's alone, and
-begins first.
+"""How test processes share the tests: a file belongs to one process; heavy folders form groups that
+begin first.
 
 pytest-xdist has groups for that (`--dist loadgroup`), but its 3.8 marks them in a way that pytest
 9.2 doesn't see."""
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders that take a processor and more: two of a group at once would starve each other, and what
-# they share would be made twice.
-HEAVY = (("chaos", "examples", "soak", "web"), ("pipeline",))
+# Folders that take a processor and more: two of a group at once would starve each other, and would
+# both make what their tests share.
+HEAVY = (
+    ("tests/chaos", "tests/contrib/dashboard", "tests/examples", "tests/soak"),
+    ("tests/contrib/lake",),
+)
 
 
 class ByFile(LoadScopeScheduling):
@@ -22,6 +25,12 @@ class ByFile(LoadScopeScheduling):
 
 
 def group_of(nodeid: str) -> int:
-    """The number of a test's group; that of no group is the highest."""
-    folder = nodeid.split("/")[1]
-    return next((number for number, folders in enumerate(HEAVY) if folder in folders), len(HEAVY))
+    """Return the number of a test's group; the highest means that it has none."""
+    return next(
+        (
+            number
+            for number, folders in enumerate(HEAVY)
+            if any(nodeid.startswith(f"{folder}/") for folder in folders)
+        ),
+        len(HEAVY),
+    )

@@ -1,5 +1,5 @@
 """The short form of `nox -s chaos`: each kind of fault strikes among some hundred jobs, and nothing
-is lost."""
+is lost. Most kinds are long tests (`nox -s long`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from tests.chaos.trial import Plan, faketime, run_trial
 from tests.chaos.verdict import Seen, Verdict, judge_runs
 
 BRIEF = Plan(strikes=2, rate=100, jobs=100, workers=2, heartbeat=1.0, grace=0.5, haste=0.4)
+# The faults that production sees most, one for each part that may fail; each takes five seconds of a
+# processor. The last one is many kinds at once.
+ALWAYS = {
+    *("kill-worker", "stop-worker", "kill-redis", "stall-redis", "cut-line", "drop-replies"),
+    TOGETHER.name,
+}
 AT_ONCE = 4  # trials: most of their time is waiting for locks to lapse and processes to start
 
 
@@ -36,7 +42,13 @@ async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
     )
 
 
-@pytest.mark.parametrize("kind", [*KINDS, TOGETHER], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, id=kind.name, marks=() if kind.name in ALWAYS else pytest.mark.long)
+        for kind in (*KINDS, TOGETHER)
+    ],
+)
 def test_nothing_is_lost_nor_done_twice_when_it_strikes(
     verdicts: dict[str, Verdict], kind: Kind
 ) -> None:

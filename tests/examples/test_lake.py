@@ -89,6 +89,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     shutil.rmtree(data)
 
 
+def test_help_is_printed_without_spark() -> None:
+    """The commands that the example runs are tested with the lake's own tests."""
+    command = [sys.executable, "-m", "examples.lake", "--help"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0 and "--pages" in ran.stdout, ran.stderr
+
+
+@pytest.mark.long
 def test_the_audits_jobs_become_a_lake_and_are_counted(made: Made) -> None:
     assert (
         f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in made.out
@@ -100,6 +108,7 @@ def test_the_audits_jobs_become_a_lake_and_are_counted(made: Made) -> None:
     assert table.num_rows == PAGES + 1 and "1/multiprocessing.html" in table["jid"].to_pylist()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 async def test_the_report_is_legible_by_day_and_by_night(made: Made) -> None:
     seen: list[Any] = []

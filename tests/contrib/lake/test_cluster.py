@@ -8,10 +8,13 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from aioqless import Client
 from tests.contrib.lake.test_events import ended
 
 
+@pytest.mark.long
 async def test_executors_elsewhere_read_and_put_and_a_task_that_is_tried_again_puts_nothing_twice(
     client: Client, tmp_path: Path
 ) -> None:
