@@ -17,7 +17,7 @@ from xdist.remote import Producer
 
 from aioqless import Client
 from aioqless.redis.connection import Connection
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.testing import server
 from tests.server import OwnServer
 from tests.sharing import ByFile, group_of
@@ -56,10 +56,10 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-async def scripts(redis_url: str, namespace: str) -> AsyncIterator[Scripts]:
+async def store(redis_url: str, namespace: str) -> AsyncIterator[ScriptStore]:
     """The state machine alone, with no client around it."""
     connection = Connection(redis_url)
-    yield Scripts(connection, namespace)
+    yield ScriptStore(connection, namespace)
     await connection.aclose()
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 ClearState: TypeAlias = Literal["waiting", "scheduled", "depends", "failed"]
 QUEUED: tuple[ClearState, ...] = ("waiting", "scheduled", "depends")
@@ -38,10 +38,10 @@ class Clearing:
     """One clearing of a queue. Owns its result."""
 
     def __init__(
-        self, scripts: Scripts, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
+        self, store: Store, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
     ) -> None:
         self.result = Cleared()
-        self._scripts = scripts
+        self._store = store
         self._queue = queue
         self._states = checked(states)
         self._dry_run = dry_run
@@ -53,9 +53,9 @@ class Clearing:
             if state not in self._states:
                 continue
             if state == "failed":
-                sources: dict[str | None, int] = await self._scripts("failed")
+                sources: dict[str | None, int] = await self._store.failed()
             else:
-                sources = {None: (await self._scripts("queues", queue=self._queue))[state]}
+                sources = {None: (await self._store.queues(queue=self._queue))[state]}
             for group, count in sources.items():
                 async for step in self._clear(state, count, group):
                     yield step
@@ -67,8 +67,7 @@ class Clearing:
         fast as they are canceled."""
         offset, canceled = 0, 0
         while offset is not None and canceled < 2 * count:
-            reply = await self._scripts(
-                "clear",
+            reply = await self._store.clear(
                 queue=self._queue,
                 state=state,
                 offset=offset,

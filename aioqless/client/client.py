@@ -34,7 +34,7 @@ from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Place, place_at, redis_at, shown
 from aioqless.redis.connection import Connection, Sends
 from aioqless.redis.durability import DurableWrites
-from aioqless.store import ATTEMPTS, Scripts
+from aioqless.store import ATTEMPTS, ScriptStore
 
 
 class Client:
@@ -87,9 +87,9 @@ class Client:
     async def __aenter__(self) -> Self:
         if self.url is None:
             await self._ensure_private()
-        scripts = self._scripts(self._connection_name, self._timeout)
+        store = self._connect_store(self._connection_name, self._timeout)
         if self._private:
-            await scripts.connection.execute(
+            await store.connection.execute(
                 "PING"
             )  # the private server goes when nobody is connected
         if self._durability is not None:
@@ -97,15 +97,15 @@ class Client:
                 f"{self._connection_name}.durable",
                 self._timeout / ATTEMPTS + self._durability.timeout,
             )
-            scripts.durable = DurableWrites(apart, self._durability)
-            scripts.limit = self._timeout + self._durability.timeout
+            store.durable = DurableWrites(apart, self._durability)
+            store.limit = self._timeout + self._durability.timeout
         redis = redis_at(
             self._place(),
             limit=self._timeout / ATTEMPTS,
             timeout=self._timeout,
             name=f"{self._connection_name}.redis",
         )
-        self._doors = _Doors(redis, scripts, self)
+        self._doors = _Doors(redis, store, self)
         return self
 
     def _read_address(self) -> Address | None:
@@ -120,31 +120,31 @@ class Client:
         assert self._address is not None
         return place_at(self._address, self.namespace)
 
-    def _scripts(self, name: str, timeout: float) -> Scripts:
-        return self._scripts_over(self._connection(name, timeout / ATTEMPTS), timeout)
+    def _connect_store(self, name: str, timeout: float) -> ScriptStore:
+        return self._store_over(self._connection(name, timeout / ATTEMPTS), timeout)
 
-    def _scripts_over(self, connection: Sends, timeout: float) -> Scripts:
-        scripts = Scripts(
+    def _store_over(self, connection: Sends, timeout: float) -> ScriptStore:
+        store = ScriptStore(
             connection, self.namespace, limit=timeout, patience=self._patience, clock=self._clock
         )
-        scripts.seal = self._seal
-        return scripts
+        store.seal = self._seal
+        return store
 
     def _connection(self, name: str, timeout: float) -> Connection:
         before = self._rejoin_private if self._private else None
         return Connection(self._place(), timeout=timeout, name=name, before=before)
 
-    def apart(self, name: str, timeout: float) -> Scripts:
+    def apart(self, name: str, timeout: float) -> ScriptStore:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows
         it as `<name of the client>.<name>`. It connects when it is first used, gives up a call
         after `timeout` seconds or the client's, and is closed by who asked for it."""
-        return self._scripts(f"{self._connection_name}.{name}", min(timeout, self._timeout))
+        return self._connect_store(f"{self._connection_name}.{name}", min(timeout, self._timeout))
 
     def over(self, connection: Sends) -> Client:
         """The same queues over another connection, such as one that paces what is sent. It is no
         more than this client's other hand: there is nothing to enter or to leave."""
         other = copy.copy(self)
-        other._doors = _Doors(self.redis, self._scripts_over(connection, self._timeout), other)
+        other._doors = _Doors(self.redis, self._store_over(connection, self._timeout), other)
         return other
 
     async def _ensure_private(self) -> None:
@@ -169,9 +169,9 @@ class Client:
             doors, self._doors = self._doors, None
             doors.events.close()
             await doors.followers.aclose()
-            await doors.scripts.connection.aclose()
-            if doors.scripts.durable is not None:
-                await doors.scripts.durable.aclose()
+            await doors.store.connection.aclose()
+            if doors.store.durable is not None:
+                await doors.store.durable.aclose()
             await doors.redis.aclose()
 
     @property
@@ -194,9 +194,9 @@ class Client:
         return self._open.redis
 
     @property
-    def scripts(self) -> Scripts:
+    def store(self) -> ScriptStore:
         """Every command of the state machine, by the names of its arguments."""
-        return self._open.scripts
+        return self._open.store
 
     @property
     def jobs(self) -> Jobs:
@@ -220,14 +220,14 @@ class Client:
 
     def queue(self, name: str) -> Queue:
         """One queue; it needn't exist yet."""
-        return Queue(self.scripts, self._open.puts, name, worker=self.name, max_data=self.max_data)
+        return Queue(self.store, self._open.puts, name, worker=self.name, max_data=self.max_data)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
         """The counts of all known queues, by when each was first seen: {name, waiting, running,
         stalled, scheduled, depends, recurring, paused}, and what today (UTC) came to so far in
         each: popped, completed, failures, retries."""
-        counts: list[dict[str, Any]] = await self.scripts(
-            "queues", offset=offset, count=count, totals="today"
+        counts: list[dict[str, Any]] = await self.store.queues(
+            offset=offset, count=count, totals="today"
         )
         return counts
 
@@ -238,7 +238,7 @@ class Client:
         First those with a cron expression, by when they are due, and all that are paused; then
         those with an interval, queue by queue. They are read a page at a time: one that is put or
         moved meanwhile may be missing, or there twice."""
-        return recurring_jobs(self.scripts, self.max_data)
+        return recurring_jobs(self.store, self.max_data)
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
@@ -251,9 +251,7 @@ class Client:
         found: list[dict[str, Any]] = []
         cursor = "0"
         while True:
-            portion = await self.scripts(
-                "check", resolve="resolve" if resolve else None, cursor=cursor
-            )
+            portion = await self.store.check(resolve="resolve" if resolve else None, cursor=cursor)
             found += portion["found"]
             cursor = portion["cursor"]
             step(portion["examined"])
@@ -264,16 +262,16 @@ class Client:
 class _Doors:
     """What a connected client has."""
 
-    def __init__(self, redis: Redis, scripts: Scripts, client: Client) -> None:
+    def __init__(self, redis: Redis, store: ScriptStore, client: Client) -> None:
         self.redis = redis
-        self.scripts = scripts
-        scripts.followers = self.followers = Followers(redis, scripts)
-        scripts.reports = Reports(scripts)
-        self.puts = Puts(scripts, lambda job: client.context(job) if client.context else None)
-        self.jobs = Jobs(scripts, client.max_data)
-        self.workers = Workers(redis, scripts)
-        self.config = Config(scripts)
-        self.events = Events(redis, scripts)
+        self.store = store
+        store.followers = self.followers = Followers(redis, store)
+        store.reports = Reports(store)
+        self.puts = Puts(store, lambda job: client.context(job) if client.context else None)
+        self.jobs = Jobs(store, client.max_data)
+        self.workers = Workers(redis, store)
+        self.config = Config(store)
+        self.events = Events(redis, store)
 
 
 def worker_name() -> str:

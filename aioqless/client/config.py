@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from aioqless import validation
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 ABOUT = {  # what each option is for, in a few words
     "archive": "on: what ends is appended to a stream, from which it is taken into files",
@@ -74,16 +74,16 @@ class Config:
     Values are as stored: a text where somebody set it, the default (a number) elsewhere.
     """
 
-    def __init__(self, scripts: Scripts) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     async def get(self, option: str) -> Any:
         """The value; None for an option that nobody set and that has no default."""
-        return await self._scripts("config", "get", option=option)
+        return await self._store.config_get(option=option)
 
     async def all(self) -> dict[str, Any]:
         """Every option with its value."""
-        options: dict[str, Any] = await self._scripts("config", "get")
+        options: dict[str, Any] = await self._store.config_get()
         return options
 
     async def set(self, option: str, value: str | float, *, force: bool = False) -> None:
@@ -100,8 +100,8 @@ class Config:
         """
         if not is_known(validation.checked("option", option)) and not force:
             raise ValueError(f"{unknown(option)} Pass force=True to store it nevertheless")
-        await self._scripts("config", "set", option=option, value=value)
+        await self._store.config_set(option=option, value=value)
 
     async def unset(self, option: str) -> None:
         """Go back to the default."""
-        await self._scripts("config", "unset", option=option)
+        await self._store.config_unset(option=option)

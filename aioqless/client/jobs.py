@@ -9,51 +9,51 @@ from aioqless.client.job import Job
 from aioqless.client.job.summaries import FailureGroup, Glance
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.encryption import opened_result
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 
 class Jobs:
     """Jobs by their jid, their state, their tags."""
 
-    def __init__(self, scripts: Scripts, max_data: int) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store, max_data: int) -> None:
+        self._store = store
         self._max_data = max_data
 
     async def get(self, jid: str) -> Job | None:
         """The job; None when there is none."""
-        record = await self._scripts("get", jid=jid)
+        record = await self._store.get(jid=jid)
         return None if record is None else self._job(record)
 
     async def multiget(self, *jids: str) -> list[Job]:
         """Those of the jobs that exist, in the order asked; at most 1,000 a call."""
-        return [self._job(record) for record in await self._scripts("multiget", jids=jids)]
+        return [self._job(record) for record in await self._store.multiget(jids=jids)]
 
     async def wait(self, jid: str, timeout: float | None = None) -> Job:
         """Wait until a job is complete or failed; returns it as it is then. Raises TimeoutError and
         NoSuchJob, as `Job.wait` says."""
-        await self._scripts.followers.until_through(jid, timeout)
-        return self._job(await self._scripts("get", jid=jid))
+        await self._store.followers.until_through(jid, timeout)
+        return self._job(await self._store.get(jid=jid))
 
     async def result(self, jid: str) -> Any:
         """What the handler of a complete job returned, if it keeps results. Raises NoResult and
         BrokenSeal."""
-        return opened_result(self._scripts.seal, await self._scripts("result", jid=jid), jid)
+        return opened_result(self._store.seal, await self._store.result(jid=jid), jid)
 
     async def recurring(self, jid: str) -> RecurringJob | None:
         """The recurring job; None when there is none."""
-        record = await self._scripts("recur", "get", jid=jid)
+        record = await self._store.recur_get(jid=jid)
         return (
-            None if record is None else RecurringJob(self._scripts, record, max_data=self._max_data)
+            None if record is None else RecurringJob(self._store, record, max_data=self._max_data)
         )
 
     async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids of completed jobs that are still kept, the latest first."""
-        jids: list[str] = await self._scripts("jobs", state="complete", offset=offset, count=count)
+        jids: list[str] = await self._store.jobs(state="complete", offset=offset, count=count)
         return jids
 
     async def failed(self) -> dict[str, int]:
         """How many jobs failed in each group."""
-        counts: dict[str, int] = await self._scripts("failed")
+        counts: dict[str, int] = await self._store.failed()
         return counts
 
     async def failed_in(
@@ -63,52 +63,52 @@ class Jobs:
         for a name without a letter."""
         if not group:  # which the script takes for all groups
             raise ValueError("group must not be empty")
-        page = await self._scripts("failed", group=group, start=start, limit=limit)
+        page = await self._store.failed(group=group, start=start, limit=limit)
         return page["total"], [self._job(record) for record in page["jobs"]]
 
     async def failed_jids(self, group: str, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids of some jobs that failed in a group, the latest first; at most 1,000 a call."""
-        jids: list[str] = await self._scripts("group", group=group, offset=offset, count=count)
+        jids: list[str] = await self._store.group(group=group, offset=offset, count=count)
         return jids
 
     async def tracked(self) -> tuple[list[Job], list[str]]:
         """The tracked jobs, and the jids of those that are tracked but gone."""
-        page = await self._scripts("track")
+        page = await self._store.track_list()
         return [self._job(record) for record in page["jobs"]], page["expired"]
 
     async def track(self, jid: str, *tags: str) -> bool:
         """Keep an eye on a job, and put tags on it; whether it wasn't tracked yet. Raises
         NoSuchJob."""
-        return bool(await self._scripts("track", "track", jid=jid, tags=tags))
+        return bool(await self._store.track_track(jid=jid, tags=tags))
 
     async def untrack(self, jid: str) -> bool:
         """Keep an eye on it no longer; whether it was tracked. It may be gone by now."""
-        return bool(await self._scripts("track", "untrack", jid=jid))
+        return bool(await self._store.track_untrack(jid=jid))
 
     async def tagged(self, tag: str, *, offset: int = 0, count: int = 25) -> tuple[int, list[str]]:
         """How many jobs have the tag, and the jids of some, by when they got it."""
-        page = await self._scripts("tag", "get", tag=tag, offset=offset, count=count)
+        page = await self._store.tag_get(tag=tag, offset=offset, count=count)
         return page["total"], page["jobs"]
 
     async def tags(self, *, offset: int = 0, count: int = 100) -> list[str]:
         """The tags of two jobs or more, the commonest first."""
-        tags: list[str] = await self._scripts("tag", "top", offset=offset, count=count)
+        tags: list[str] = await self._store.tag_top(offset=offset, count=count)
         return tags
 
     async def cancel(self, *jids: str) -> list[str]:
         """Delete jobs; returns the jids of those that were. Raises HasDependents when one that
         depends on them isn't named."""
-        gone: list[str] = await self._scripts("cancel", jids=jids)
+        gone: list[str] = await self._store.cancel(jids=jids)
         return gone
 
     async def glances(self, *jids: str) -> list[Glance]:
         """What a list shows of jobs: those that exist, in the order asked, without their histories;
         at most 1,000 a call."""
-        return [Glance(**record) for record in await self._scripts("glances", jids=jids)]
+        return [Glance(**record) for record in await self._store.glances(jids=jids)]
 
     async def failures(self, *groups: str) -> list[FailureGroup]:
         """Failure groups at a glance; at most 100 a call."""
-        return [FailureGroup.of(record) for record in await self._scripts("failures", names=groups)]
+        return [FailureGroup.of(record) for record in await self._store.failures(names=groups)]
 
     async def retry(
         self, jid: str, *, data: Any = json_data.Unread, was: Job | None = None
@@ -117,14 +117,14 @@ class Jobs:
         given. `was` is the job as it was read before they were changed: if its data are others by
         now, WrongState is raised and nothing is done. Raises NoSuchJob, too."""
         text = None if data is json_data.Unread else json_data.encoded(data, self._max_data)
-        if text is not None and self._scripts.seal is not None and (job := await self.get(jid)):
-            text = self._scripts.seal.close(text, job.klass)
-        await self._scripts("revive", "job", jid=jid, data=text, was=was.raw_data if was else None)
+        if text is not None and self._store.seal is not None and (job := await self.get(jid)):
+            text = self._store.seal.close(text, job.klass)
+        await self._store.revive_job(jid=jid, data=text, was=was.raw_data if was else None)
 
     async def retry_group(self, group: str, count: int = 25) -> int:
         """Let failed jobs of a group run again, each in the queue that it failed in, the oldest
         first; at most 1,000 a call. Returns how many."""
-        revived: int = await self._scripts("revive", "group", group=group, count=count)
+        revived: int = await self._store.revive_group(group=group, count=count)
         return revived
 
     async def find(
@@ -133,12 +133,12 @@ class Jobs:
         """Search all jobs for a part of their klass, in any case, a portion of about `count` keys a
         call. Returns where to go on, "0" at the end, and the jids found. What is there all the time
         is found, perhaps twice."""
-        step = await self._scripts("find", klass=klass, cursor=cursor, count=count)
+        step = await self._store.find(klass=klass, cursor=cursor, count=count)
         return step["cursor"], step["found"]
 
     async def timeout(self, *jids: str) -> None:
         """Take running jobs from their workers; they are next in line before all others."""
-        await self._scripts("timeout", jids=jids)
+        await self._store.timeout(jids=jids)
 
     def _job(self, record: dict[str, Any]) -> Job:
-        return Job(self._scripts, record, max_data=self._max_data)
+        return Job(self._store, record, max_data=self._max_data)

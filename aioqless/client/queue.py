@@ -24,17 +24,15 @@ from aioqless.client.put import (
 from aioqless.client.recurring import RecurOptions, RecurringJob, recur
 from aioqless.client.workflows import Flow, Step, check_size, plan
 from aioqless.errors import QueueFull
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 
 class Queue:
     """One queue of a namespace. It comes into being with its first job."""
 
-    def __init__(
-        self, scripts: Scripts, puts: Puts, name: str, *, worker: str, max_data: int
-    ) -> None:
+    def __init__(self, store: Store, puts: Puts, name: str, *, worker: str, max_data: int) -> None:
         self.name = name
-        self._scripts = scripts
+        self._store = store
         self._puts = puts
         self._worker = worker
         self._max_data = max_data
@@ -76,7 +74,7 @@ class Queue:
         queue = validation.checked("queue", self.name)
         arguments, patience = [self._arguments(job) for job in jobs], Patience(wait)
         answers = await in_batches(
-            arguments, lambda batch: put_patiently(self._scripts, queue, batch, patience)
+            arguments, lambda batch: put_patiently(self._store, queue, batch, patience)
         )
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(
@@ -98,7 +96,7 @@ class Queue:
         check_size(batch := [{"queue": queue, **self._arguments(job)} for queue, job in rows])
         while True:
             try:
-                await self._scripts("put_flow", batch=batch)
+                await self._store.put_flow(batch=batch)
                 return put
             except QueueFull:
                 if not await patience.lasts():
@@ -106,8 +104,8 @@ class Queue:
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job that must exist. Raises NoSuchJob."""
-        jid: str = await self._scripts(
-            "requeue", queue=validation.checked("queue", self.name), **self._arguments(job)
+        jid: str = await self._store.requeue(
+            queue=validation.checked("queue", self.name), **self._arguments(job)
         )
         return jid
 
@@ -115,12 +113,12 @@ class Queue:
         """Lock up to `count` ready jobs for a worker (by default this client's name); those whose
         lock ran out go first."""
         return self._jobs(
-            await self._scripts("pop", queue=self.name, worker=worker or self._worker, count=count)
+            await self._store.pop(queue=self.name, worker=worker or self._worker, count=count)
         )
 
     async def peek(self, count: int = 25, *, offset: int = 0) -> list[Job]:
         """What pop would hand out next; nothing is locked."""
-        return self._jobs(await self._scripts("peek", queue=self.name, count=count, offset=offset))
+        return self._jobs(await self._store.peek(queue=self.name, count=count, offset=offset))
 
     async def recur(
         self, job: str | Klass | NewJob, data: Any = None, **options: Unpack[RecurOptions]
@@ -132,7 +130,7 @@ class Queue:
         most so many are made up for (0: all). A jid that exists is changed to what is given; its
         clock starts again, its count goes on, and it stays paused if it is."""
         return await recur(
-            self._scripts,
+            self._store,
             validation.checked("queue", self.name),
             job,
             data,
@@ -143,32 +141,32 @@ class Queue:
     async def unfail(self, group: str, count: int = 25) -> int:
         """Let failed jobs of a group run again, here, the oldest first; at most 1,000 a call.
         Returns how many."""
-        moved: int = await self._scripts(
-            "unfail", queue=validation.checked("queue", self.name), group=group, count=count
+        moved: int = await self._store.unfail(
+            queue=validation.checked("queue", self.name), group=group, count=count
         )
         return moved
 
     async def jobs(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids in a state: waiting, running, stalled, scheduled, depends or recurring; at most
         1,000 a call."""
-        found: list[str] = await self._scripts(
-            "jobs", state=state, queue=self.name, offset=offset, count=count
+        found: list[str] = await self._store.jobs(
+            state=state, queue=self.name, offset=offset, count=count
         )
         return found
 
     async def counts(self) -> dict[str, Any]:
         """{name, waiting, running, stalled, scheduled, depends, recurring, paused}."""
-        counts: dict[str, Any] = await self._scripts("queues", queue=self.name)
+        counts: dict[str, Any] = await self._store.queues(queue=self.name)
         return counts
 
     async def lag(self) -> float:
         """For how many seconds the next job could have been running by now; 0 when none waits."""
-        (lag,) = await self._scripts("lag", queues=[self.name])
+        (lag,) = await self._store.lag(queues=[self.name])
         return float(lag)
 
     async def length(self) -> int:
         """How many jobs wait, run or are scheduled."""
-        length: int = await self._scripts("length", queue=self.name)
+        length: int = await self._store.length(queue=self.name)
         return length
 
     async def stats(self, date: float | None = None) -> dict[str, Any]:
@@ -183,7 +181,7 @@ class Queue:
             59 minutes, 23 hours, 6 days; `milliseconds` has 10 of the first second, from 0, 1, 2, 5, 10, 20, 50, 100, 200 and 500 ms on,
             of what aioqless counted.
         """
-        stats: dict[str, Any] = await self._scripts("stats", queue=self.name, date=date)
+        stats: dict[str, Any] = await self._store.stats(queue=self.name, date=date)
         return stats
 
     async def days(self, count: int = 14) -> list[dict[str, Any]]:
@@ -196,16 +194,16 @@ class Queue:
             {day, popped, completed, failures, retries, lost_locks, explicit_retries} of each; `day` is when it began (UTC),
             `retries` the sum of the two after it.
         """
-        days: list[dict[str, Any]] = await self._scripts("days", queue=self.name, count=count)
+        days: list[dict[str, Any]] = await self._store.days(queue=self.name, count=count)
         return days
 
     async def pause(self) -> None:
         """Let nobody pop from here; what runs goes on."""
-        await self._scripts("pause", queues=[self.name])
+        await self._store.pause(queues=[self.name])
 
     async def unpause(self) -> None:
         """Let everybody pop from here again."""
-        await self._scripts("unpause", queues=[self.name])
+        await self._store.unpause(queues=[self.name])
 
     async def clear(
         self,
@@ -233,7 +231,7 @@ class Queue:
             ValueError: A state that can't be cleared.
         """
         clearing = Clearing(
-            self._scripts, validation.checked("queue", self.name), states, dry_run=dry_run
+            self._store, validation.checked("queue", self.name), states, dry_run=dry_run
         )
         async for canceled, kept in clearing.steps():
             step(canceled + kept)
@@ -241,15 +239,15 @@ class Queue:
 
     async def forget(self) -> None:
         """Take it off the list of known queues; its jobs stay."""
-        await self._scripts("forget", queues=[self.name])
+        await self._store.forget(queues=[self.name])
 
     def _arguments(self, job: NewJob) -> dict[str, Any]:
         if job.context is None and (context := self._puts.context(job)):
             job = replace(job, context=context)
-        return job.arguments(self._max_data, self._scripts.seal)
+        return job.arguments(self._max_data, self._store.seal)
 
     def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
-        return [Job(self._scripts, record, max_data=self._max_data) for record in records]
+        return [Job(self._store, record, max_data=self._max_data) for record in records]
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from redis.asyncio import Redis
@@ -12,7 +14,7 @@ from aioqless import validation
 from aioqless.client.job.summaries import WorkerGlance
 from aioqless.errors import NotObeyed
 from aioqless.redis.pubsub import subscribed
-from aioqless.store import Scripts
+from aioqless.store import Call, Store
 from aioqless.store.invocation import from_json
 
 PATIENCE = 5.0
@@ -27,35 +29,35 @@ class Workers:
     none listens under the name, NotObeyed when it refuses or doesn't answer within `patience`
     seconds."""
 
-    def __init__(self, redis: Redis, scripts: Scripts, *, patience: float = PATIENCE) -> None:
+    def __init__(self, redis: Redis, store: Store, *, patience: float = PATIENCE) -> None:
         self._redis = redis
-        self._scripts = scripts
+        self._store = store
         self._patience = patience
 
     async def counts(self) -> list[dict[str, Any]]:
         """[{name, jobs, stalled}], last seen first."""
-        counts: list[dict[str, Any]] = await self._scripts("workers")
+        counts: list[dict[str, Any]] = await self._store.workers()
         return counts
 
     async def jobs(self, name: str) -> dict[str, list[str]]:
         """{jobs, stalled}: the jids that a worker holds, and those of them whose lock ran out."""
-        held: dict[str, list[str]] = await self._scripts("workers", worker=name)
+        held: dict[str, list[str]] = await self._store.workers(worker=name)
         return held
 
     async def working(self, *names: str, most: int = 3) -> list[WorkerGlance]:
         """What each of these workers does now, up to `most` jobs of each; at most 100 a call."""
         return [
             WorkerGlance.of(record)
-            for record in await self._scripts("working", workers=names, most=most)
+            for record in await self._store.working(workers=names, most=most)
         ]
 
     async def deregister(self, *workers: str) -> None:
         """Take workers off the list of those known."""
-        await self._scripts("deregister", workers=workers)
+        await self._store.deregister(workers=workers)
 
     async def show(self, name: str) -> dict[str, Any]:
         """What a running worker serves, and whether it is paused."""
-        return await self._order(name, "show")
+        return await self._order(name, "show", self._store.order_show)
 
     async def subscribe(
         self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None
@@ -63,32 +65,43 @@ class Workers:
         """Let a worker serve a queue, or all that match a pattern, from now on or under these
         terms."""
         return await self._order(
-            name, "subscribe", queue=validation.checked("queue", queue), limit=limit, weight=weight
+            name,
+            "subscribe",
+            partial(
+                self._store.order_subscribe,
+                queue=validation.checked("queue", queue),
+                limit=limit,
+                weight=weight,
+            ),
         )
 
     async def unsubscribe(self, name: str, queue: str) -> dict[str, Any]:
         """Let a worker serve a queue no longer; what runs of it goes on."""
-        return await self._order(name, "unsubscribe", queue=queue)
+        return await self._order(
+            name, "unsubscribe", partial(self._store.order_unsubscribe, queue=queue)
+        )
 
     async def quiet(self, name: str) -> dict[str, Any]:
         """Let a worker pop no more until `resume`; what runs goes on."""
-        return await self._order(name, "quiet")
+        return await self._order(name, "quiet", self._store.order_quiet)
 
     async def resume(self, name: str) -> dict[str, Any]:
         """Let a worker pop again."""
-        return await self._order(name, "resume")
+        return await self._order(name, "resume", self._store.order_resume)
 
     async def stop(self, name: str) -> dict[str, Any]:
         """Let a worker pop no more and end when what runs has ended or was handed back. One of
         several processes is replaced."""
-        return await self._order(name, "stop")
+        return await self._order(name, "stop", self._store.order_stop)
 
-    async def _order(self, worker: str, order: str, **terms: Any) -> dict[str, Any]:
+    async def _order(
+        self, worker: str, order: str, send: Callable[..., Call[int]]
+    ) -> dict[str, Any]:
         answer = secrets.token_hex(8)
         async with subscribed(
-            self._redis, f"{self._scripts.namespace}:x:answer:{answer}"
+            self._redis, f"{self._store.namespace}:x:answer:{answer}"
         ) as messages:
-            await self._scripts("order", order, worker=worker, answer=answer, **terms)
+            await send(worker=worker, answer=answer)
             try:
                 async with asyncio.timeout(self._patience):
                     _, payload = await anext(messages)

@@ -70,7 +70,7 @@ class _Watch:
 
     async def _newly_late(self) -> list[tuple[str, float]]:
         queues = self._queues or tuple(counts["name"] for counts in await self._client.queues())
-        lags = await self._client.scripts("lag", queues=queues) if queues else []
+        lags = await self._client.store.lag(queues=queues) if queues else []
         late = {
             queue: float(lag)
             for queue, lag in zip(queues, lags, strict=True)

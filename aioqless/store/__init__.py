@@ -1,15 +1,22 @@
-"""Lua, as Python calls it: a command by the names of its arguments, its reply as its header says.
+"""How the state machine is called: a method for each Lua command, typed as its header says.
 
-header.py     Command   a command's signature, read from its file
-spelling.py             keys, written out where scripts use them
-keys.py       Keys      the same keys for those in Python who read them without a script
-libraries.py  Block     a function of a library, and which of them a text reaches
-compose.py    Script    built from a header, a body, and the library functions that they reach
-calls.py      Call      a command laid out to be sent, and how its reply is read
-scripts.py    Scripts   sends commands, again where that is needed
+commands.py      Commands      every command by its arguments (generated from the headers)
+codegen.py                     what generates it
+call.py          Call          a command with its arguments, to be awaited
+store.py         Store         what the layers above need; OfflineStore has no connection
+script_store.py  ScriptStore   sends commands, again where that is needed
+invocation.py    Invocation    a call laid out to be sent, and how its reply is read
+header.py        Command       a command's signature, read from its file
+composer.py      Script        built from a header, a body, and the library functions they reach
+linker.py        Block         a function of a library, and which of them a text reaches
+key_inlining.py                keys, written out where scripts use them
+keys.py          Keys          the same keys for Python code that reads them without a script
+acl.py                         users of Redis who may do what a role needs
 """
 
+from aioqless.store.call import Call
 from aioqless.store.keys import Keys
-from aioqless.store.scripts import ATTEMPTS, NoScripts, Scripts
+from aioqless.store.script_store import ATTEMPTS, ScriptStore
+from aioqless.store.store import OfflineStore, Store
 
-__all__ = ["ATTEMPTS", "Keys", "NoScripts", "Scripts"]
+__all__ = ["ATTEMPTS", "Call", "Keys", "OfflineStore", "ScriptStore", "Store"]

@@ -28,7 +28,7 @@ _POSITION = re.compile(r"user_script:(\d+)")
 
 
 @dataclass(frozen=True)
-class Call:
+class Invocation:
     """One command with its arguments, ready to be sent."""
 
     script: Script
@@ -85,15 +85,17 @@ class Call:
         return error if kind is type(error) else kind(text)
 
 
-def lay_out(namespace: str, command: str, word: str | None, arguments: dict[str, Any]) -> Call:
+def lay_out(
+    namespace: str, command: str, word: str | None, arguments: Mapping[str, Any]
+) -> Invocation:
     """Check a command's arguments by name and put them in the order of its header. Raises
     TypeError."""
-    header = read_command(command)
+    header, arguments = read_command(command), dict(arguments)
     form = _form_of(header, word)
     keys = _keys(namespace, header, arguments)
     argv = _argv(header, form, word, arguments)
     script, sha = _composed(command, namespace)
-    return Call(script, sha, keys, argv, form.returns or header.returns)
+    return Invocation(script, sha, keys, argv, form.returns or header.returns)
 
 
 @cache
@@ -140,12 +142,9 @@ def _form_of(header: Command, word: str | None) -> Form:
     return header.forms[name]
 
 
-def _argv(
-    header: Command, form: Form, word: str | None, arguments: dict[str, Any]
-) -> tuple[Text, ...]:
+def _argv(header: Command, form: Form, word: str | None, given: dict[str, Any]) -> tuple[Text, ...]:
     """Lay out the arguments: what leads, the word, what it takes, a tail or batch, then the options
     by name."""
-    given = dict(arguments)
     argv: list[Text] = []
     if header.forms:
         argv += [_positional(header, arg, given) for arg in header.lead.args]

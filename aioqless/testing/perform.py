@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from aioqless.client.job import Job
 from aioqless.client.json_data import LIMIT
@@ -14,7 +14,8 @@ from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
-from aioqless.store import Scripts
+from aioqless.store import Call, OfflineStore
+from aioqless.store.call import T
 from aioqless.worker.outcome import Outcome, outcome_of, returned
 from aioqless.worker.perform import perform as performed
 from aioqless.worker.run import Run
@@ -35,15 +36,16 @@ class Performed:
     said: list[tuple[str, dict[str, Any]]]
 
 
-@dataclass
-class _NoRedis:
-    """Answers what a handler's job may ask of its lock; whatever else would need Redis is
-    refused."""
+class _LockOnlyStore(OfflineStore):
+    """Answers what a handler's job may ask of its lock; refuses whatever else would need Redis."""
 
-    seal: ClassVar[None] = None
-    said: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    seal = None
 
-    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
+    def __init__(self) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+
+    async def send(self, call: Call[T]) -> T:
+        """Note a command of the holder of a lock."""
         answers = {
             "heartbeat": time.time() + LOCK,
             "complete": "complete",
@@ -52,15 +54,17 @@ class _NoRedis:
             "release": "waiting",
             "log": None,
         }
-        if command not in answers:
+        if call.command not in answers:
             raise AioqlessError(
-                f"perform() has no Redis to {command} on; test this with a client of aioqless_client"
+                f"perform() has no Redis to {call.command} on; "
+                "test this with a client of aioqless_client"
             )
-        self.said.append((command, arguments))
-        return answers[command]
+        given = {name: value for name, value in call.arguments.items() if value is not None}
+        self.said.append((call.command, given))
+        return cast(T, answers[call.command])
 
     @property
-    def reports(self) -> _NoRedis:
+    def reports(self) -> _LockOnlyStore:
         return self
 
     def tell(self, job: Job, share: float, message: str) -> None:
@@ -93,10 +97,10 @@ async def perform(
         "expires": time.time() + LOCK, "tracked": False, "failure": {}, "spawned_from_jid": None, "fence": 1,
         "data": arguments["data"].decode(), "context": new.context, **fields,
     }  # fmt: skip
-    redis = _NoRedis()
+    redis = _LockOnlyStore()
     now = time.monotonic()
     run = Run(
-        Job(cast(Scripts, redis), record),
+        Job(redis, record),
         started=now,
         lock=LOCK,
         deadline=now + LOCK,

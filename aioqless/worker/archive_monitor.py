@@ -7,7 +7,7 @@ import asyncio
 import time
 
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.worker.outage import NOT_NOW
 
 FIRST_LOOK = 60.0
@@ -17,8 +17,8 @@ EVERY = 1800.0
 class Unread:
     """Looks at the archive's stream now and then. Owns its timer."""
 
-    def __init__(self, scripts: Scripts) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     async def run(self) -> None:
         """Look until cancelled. Without permission nothing is found."""
@@ -35,5 +35,5 @@ class Unread:
         """Warn, if something is wrong."""
         from aioqless.client.archive import Archive  # workers start without it
 
-        if trouble := (await Archive(self._scripts).state()).trouble(time.time()):
+        if trouble := (await Archive(self._store).state()).trouble(time.time()):
             log.warning("archive.unread", why=trouble)

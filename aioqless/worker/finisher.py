@@ -15,9 +15,8 @@ from typing import Any
 
 from aioqless.errors import ScriptError
 from aioqless.log import log
-from aioqless.store import Scripts
-from aioqless.store.invocation import Call
-from aioqless.store.scripts import FORGOTTEN
+from aioqless.store import Call, Store
+from aioqless.store.script_store import FORGOTTEN
 from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.outcome import Again, Complete, Failed, Outcome, Release
 from aioqless.worker.run import Run
@@ -38,8 +37,8 @@ class Finisher:
     """Owns the pending outcomes. Whatever gathers while two batches are on their way is the next:
     no timer, no threshold."""
 
-    def __init__(self, scripts: Scripts, worker: str, outage: Outage) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store, worker: str, outage: Outage) -> None:
+        self._store = store
         self._worker = worker
         self._outage = outage
         self._pending: list[_Pending] = []
@@ -90,7 +89,7 @@ class Finisher:
         that."""
         began = time.monotonic()
         with contextlib.ExitStack() as identities:
-            calls = self._calls(batch, lambda: identities.enter_context(self._scripts.request()))
+            calls = self._calls(batch, lambda: identities.enter_context(self._store.request()))
             while (answers := await self._sent([call for call, _ in calls])) is None:
                 if self.stopping and time.monotonic() > max(
                     pending.run.deadline for pending in batch
@@ -112,7 +111,7 @@ class Finisher:
         """The answers; None, after a pause, when Redis is away."""
         asked = time.monotonic()
         try:
-            answers = await self._scripts.pipeline(calls)
+            answers = await self._store.pipeline(calls)
             for answer in answers:
                 if isinstance(answer, NOT_NOW):
                     raise answer
@@ -139,9 +138,7 @@ class Finisher:
             rows = [_completion(pending) for pending in completed]
             calls.append(
                 (
-                    self._scripts.prepare(
-                        "complete_many", worker=self._worker, batch=rows, request=identity()
-                    ),
+                    self._store.complete_many(worker=self._worker, batch=rows, request=identity()),
                     completed,
                 )
             )
@@ -157,13 +154,13 @@ class Finisher:
         }
         match pending.outcome:
             case Failed(group, message):
-                return self._scripts.prepare("fail", **held, group=group, message=message)
+                return self._store.fail(**held, group=group, message=message)
             case Again(delay, group, message):
-                return self._scripts.prepare(
-                    "retry", **held, queue=job.queue, delay=delay, group=group, message=message
+                return self._store.retry(
+                    **held, queue=job.queue, delay=delay, group=group, message=message
                 )
             case Release(delay):
-                return self._scripts.prepare("release", **held, delay=delay or None)
+                return self._store.release(**held, delay=delay or None)
         raise AssertionError(pending.outcome)
 
 

@@ -8,7 +8,7 @@ import time
 from aioqless.contrib.foreign_queues import Arrivals, Came, Source
 from aioqless.errors import QueueFull
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.waiting import happens
 from aioqless.worker.outage import NOT_NOW, Outage
 
@@ -19,8 +19,10 @@ class Intake:
     """Owns when it looks next. Any number may look at the same source: each entry leaves it in one
     step with becoming a job."""
 
-    def __init__(self, scripts: Scripts, source: Source, outage: Outage, poll: float = 1.0) -> None:
-        self._arrivals = Arrivals(scripts, source)
+    def __init__(
+        self, store: ScriptStore, source: Source, outage: Outage, poll: float = 1.0
+    ) -> None:
+        self._arrivals = Arrivals(store, source)
         self._source = source
         self._outage = outage
         self._poll = poll

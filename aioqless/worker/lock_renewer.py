@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aioqless.errors import ScriptError
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.waiting import happens
 from aioqless.worker.loop_watchdog import LATE, Pulse
 from aioqless.worker.outage import NOT_NOW
@@ -49,13 +49,13 @@ class Heart:
 
     def __init__(
         self,
-        scripts: Scripts,
+        store: ScriptStore,
         worker: str,
         running: dict[str, Run],
         pulse: Pulse,
         stuck_after: float,
     ) -> None:
-        self._scripts = scripts
+        self._store = store
         self._worker = worker
         self._running = running
         self._pulse = pulse
@@ -70,7 +70,7 @@ class Heart:
         self._beating: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
         self._stopping = False
         self._timer: asyncio.TimerHandle | None = None
-        self.beside: Callable[[Scripts], Awaitable[bool]] | None = (
+        self.beside: Callable[[ScriptStore], Awaitable[bool]] | None = (
             None  # done at each look, while locks are kept; whether it asked Redis
         )
 
@@ -119,7 +119,7 @@ class Heart:
             self._beating = None
             if self._timer is not None:
                 self._timer.cancel()
-            await self._scripts.connection.aclose()
+            await self._store.connection.aclose()
 
     def _tell_time(self, due: float) -> None:
         """Nothing blocks its loop: where a timer comes late, some code kept the interpreter to
@@ -147,7 +147,7 @@ class Heart:
             for start in range(0, len(due), MOST_PER_CALL):
                 await self._renew(due[start : start + MOST_PER_CALL], told)
             if self.beside is not None:
-                answered = await self.beside(self._scripts) or answered
+                answered = await self.beside(self._store) or answered
         except NOT_NOW as error:
             told.away(error, asked)
             self._away_since = self._away_since or time.monotonic()
@@ -185,8 +185,8 @@ class Heart:
     async def _renew(self, due: list[Run], told: Told) -> None:
         doubted = self._doubted & {run.job.jid for run in due}
         batch = [{"jid": run.job.jid, "fence": run.job.fence} for run in due]
-        answers = await self._scripts("heartbeat_many", worker=self._worker, batch=batch)
-        by_redis, here = await self._scripts.now(), time.monotonic()
+        answers = await self._store.heartbeat_many(worker=self._worker, batch=batch)
+        by_redis, here = await self._store.now(), time.monotonic()
         self._doubted -= doubted
         for run, answer in zip(due, answers, strict=True):
             if isinstance(answer, ScriptError):

@@ -8,7 +8,7 @@ from typing import Any
 from aioqless.client.job.record import record_of_row
 from aioqless.errors import ScriptError
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.worker.outage import NOT_NOW
 
 LATE = (
@@ -16,13 +16,13 @@ LATE = (
 )
 
 
-async def still_held(scripts: Scripts, worker: str, rows: list[Any]) -> list[Any]:
+async def still_held(store: Store, worker: str, rows: list[Any]) -> list[Any]:
     """Renew the locks of jobs that came late; returns those that are still this worker's. What
     another has taken over meanwhile would only run twice."""
     records = [record_of_row(row) for row in rows]
     batch = [{"jid": record["jid"], "fence": record["fence"]} for record in records]
     try:
-        answers = await scripts("heartbeat_many", worker=worker, batch=batch)
+        answers = await store.heartbeat_many(worker=worker, batch=batch)
     except NOT_NOW:  # unknown until Redis is back; then the heart finds out
         return rows
     for record, answer in zip(records, answers, strict=True):

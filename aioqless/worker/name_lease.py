@@ -17,7 +17,7 @@ import msgspec
 
 from aioqless.errors import NameTaken
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.worker.outage import NOT_NOW, Outage
 
 # as the script has it: silent for longer, it may be replaced by one that can't see whether it lives
@@ -37,14 +37,14 @@ class Incarnation:
 
     def __init__(
         self,
-        scripts: Scripts,
+        store: Store,
         worker: str,
         outage: Outage,
         lost: Callable[[], object],
         stopping: Callable[[], bool],
     ) -> None:
         self.taken: NameTaken | None = None  # who has the name now, when it was lost
-        self._scripts = scripts
+        self._store = store
         self._worker = worker
         self._outage = outage
         self._lost = lost  # called on the worker's loop
@@ -58,7 +58,7 @@ class Incarnation:
         _here.add(self._id)
         try:
             took_over = (
-                await self._until_redis_answers(lambda: self._claim(self._scripts)) == "taken over"
+                await self._until_redis_answers(lambda: self._claim(self._store)) == "taken over"
             )
         except BaseException:
             _here.discard(self._id)
@@ -74,15 +74,15 @@ class Incarnation:
         _here.discard(self._id)
         with contextlib.suppress(*NOT_NOW, TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                await self._scripts("incarnation", "leave", worker=self._worker, id=self._id)
+                await self._store.incarnation_leave(worker=self._worker, id=self._id)
 
-    async def renew(self, scripts: Scripts) -> bool:
+    async def renew(self, store: Store) -> bool:
         """Claim the name again when it is time, and return whether Redis was asked. If another
         worker has it by now, stop this one."""
         if self.taken is not None or time.monotonic() - self._renewed < RENEW:
             return False
         try:
-            await self._claim(scripts)
+            await self._claim(store)
         except NameTaken as taken:
             self.taken = taken
             if self._loop is not None:
@@ -96,7 +96,7 @@ class Incarnation:
         if self.taken is None and time.monotonic() - self._renewed > PROMISE:
             asked = time.monotonic()
             try:
-                await self.renew(self._scripts)
+                await self.renew(self._store)
             except NOT_NOW as away:
                 self._outage.lost(away, asked)
                 return False
@@ -115,24 +115,22 @@ class Incarnation:
                 return answer
         return None
 
-    async def _claim(self, scripts: Scripts, gone: str | None = None) -> str:
+    async def _claim(self, store: Store, gone: str | None = None) -> str:
         told = msgspec.json.encode(
             {"id": self._id, "host": socket.gethostname(), **_this_process()}
         )
         asked = time.monotonic()
         try:
-            answer: str = await scripts(
-                "incarnation", "claim", worker=self._worker, told=told, gone=gone
-            )
+            answer: str = await store.incarnation_claim(worker=self._worker, told=told, gone=gone)
         except NameTaken as taken:
             if gone is None and _is_gone(taken.detail):
-                return await self._claim(scripts, taken.detail["id"])
+                return await self._claim(store, taken.detail["id"])
             raise
         self._renewed = asked
         return answer
 
     async def _recover(self) -> int:
-        count: int = await self._scripts("incarnation", "recover", worker=self._worker, id=self._id)
+        count: int = await self._store.incarnation_recover(worker=self._worker, id=self._id)
         return count
 
 

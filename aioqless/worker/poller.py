@@ -12,7 +12,7 @@ from typing import Any
 from aioqless.client.job import Job
 from aioqless.client.job.record import record_of_row
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.waiting import happens
 from aioqless.worker.lock_revalidation import LATE, still_held
 from aioqless.worker.outage import NOT_NOW, Outage
@@ -34,7 +34,7 @@ class Poller:
 
     def __init__(
         self,
-        scripts: Scripts,
+        store: Store,
         worker: str,
         runner: Runner,
         outage: Outage,
@@ -50,7 +50,7 @@ class Poller:
         self.stopping = False  # whether it was told to pop no more
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self.share = Share(settings)
-        self._scripts = scripts
+        self._store = store
         self._worker = worker
         self._runner = runner
         self._outage = outage
@@ -199,7 +199,7 @@ class Poller:
         for row in rows:
             record = record_of_row(row)
             self._runner.start(
-                Job(self._scripts, record, max_data=self._max_data), record["expires"] - float(now)
+                Job(self._store, record, max_data=self._max_data), record["expires"] - float(now)
             )
         if not rows:
             if self._settings.burst and not looked:
@@ -221,9 +221,7 @@ class Poller:
             asyncio.get_running_loop().time() + LOOK
         )  # what is said meanwhile has it look again
         try:
-            while page := await self._scripts(
-                "queue_names", offset=len(queues), count=NAMES_PER_PAGE
-            ):
+            while page := await self._store.queue_names(offset=len(queues), count=NAMES_PER_PAGE):
                 queues += page
                 if len(page) < NAMES_PER_PAGE:
                     break
@@ -245,7 +243,7 @@ class Poller:
         """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is
         asked again under the same identity, so that jobs which an earlier try locked are handed out
         by the next that gets through; nothing, when told to stop meanwhile."""
-        with self._scripts.request() as request:
+        with self._store.request() as request:
             tried = False
             while True:
                 self._woken.clear()
@@ -257,8 +255,7 @@ class Poller:
                 try:
                     # Stopping waits for this: a pop that is cut off would leave jobs locked that
                     # nobody runs.
-                    answer = await self._scripts(
-                        "pop_many",
+                    answer = await self._store.pop_many(
                         worker=self._worker,
                         count=asked,
                         order=self.subscriptions.script_order,
@@ -271,7 +268,7 @@ class Poller:
                     self._outage.permitted = True
                     self._outage.found()
                     if answer[0] and time.monotonic() - since > LATE:
-                        answer[0] = await still_held(self._scripts, self._worker, answer[0])
+                        answer[0] = await still_held(self._store, self._worker, answer[0])
                     return answer
                 if self.stopping:
                     return [], "", "0"

@@ -11,7 +11,7 @@ from redis import exceptions
 from aioqless.errors import AioqlessError
 from aioqless.log import log
 from aioqless.redis.connection import AWAY
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.worker.outage import Outage
 
 SAFE = "noeviction"
@@ -19,14 +19,14 @@ LONGEST_PAUSE = 0.5  # in which nobody can be told to stop
 
 
 async def check_eviction(
-    scripts: Scripts, outage: Outage, stopping: Callable[[], bool], *, allowed: bool
+    store: ScriptStore, outage: Outage, stopping: Callable[[], bool], *, allowed: bool
 ) -> None:
     """Raises AioqlessError for a Redis whose `maxmemory-policy` evicts keys, unless that is
     allowed. While Redis is away it waits, until told to stop."""
     while not stopping():
         asked = time.monotonic()
         try:
-            policy = await _policy(scripts)
+            policy = await _policy(store)
         except AWAY as away:
             await asyncio.sleep(min(outage.lost(away, asked), LONGEST_PAUSE))
             continue
@@ -46,7 +46,7 @@ async def check_eviction(
         return
 
 
-async def _policy(scripts: Scripts) -> str:
-    told: bytes = await scripts.connection.execute("INFO", "memory")
+async def _policy(store: ScriptStore) -> str:
+    told: bytes = await store.connection.execute("INFO", "memory")
     lines = dict(line.split(":", 1) for line in told.decode().splitlines() if ":" in line)
     return lines.get("maxmemory_policy", SAFE)

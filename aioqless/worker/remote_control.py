@@ -9,7 +9,7 @@ import msgspec
 
 from aioqless.errors import ScriptError
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.subscriptions import Subscription
 
@@ -31,8 +31,8 @@ class Obedient(Protocol):
 class Orders:
     """Owns nothing: hears an order and answers it."""
 
-    def __init__(self, scripts: Scripts, worker: Obedient) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store, worker: Obedient) -> None:
+        self._store = store
         self._verbs: dict[str, Callable[[dict[str, Any]], None]] = {
             "subscribe": lambda told: worker.subscribe(
                 told["queue"], limit=told.get("limit"), weight=told.get("weight", 1)
@@ -65,6 +65,6 @@ class Orders:
                 else f"it knows of no {refused}"
             }
         try:
-            await self._scripts("answer", answer=told["answer"], told=msgspec.json.encode(answer))
+            await self._store.answer(answer=told["answer"], told=msgspec.json.encode(answer))
         except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
             log.debug("worker.reply_failed", order=told.get("order"), error=repr(error))

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from redis import exceptions
 
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.worker.lock_renewer import Heart, Told
 from aioqless.worker.loop_watchdog import Pulse
 from aioqless.worker.outage import Outage
@@ -26,8 +26,8 @@ class Heartbeater:
 
     def __init__(
         self,
-        own: Scripts,
-        shared: Scripts,
+        own: ScriptStore,
+        shared: ScriptStore,
         worker: str,
         runner: Runner,
         outage: Outage,
@@ -42,7 +42,7 @@ class Heartbeater:
         self._news = asyncio.Event()
         runner.begun = self._heart.heed
 
-    def do_beside(self, act: Callable[[Scripts], Awaitable[bool]]) -> None:
+    def do_beside(self, act: Callable[[ScriptStore], Awaitable[bool]]) -> None:
         """Have the heart call this, too, several times a second in its own thread; it returns
         whether it asked Redis for anything."""
         self._heart.beside = act

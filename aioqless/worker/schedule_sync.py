@@ -12,7 +12,7 @@ from aioqless.client.recurring.cron import Cron
 from aioqless.contrib.encryption import Seal
 from aioqless.handlers import Handler, Handlers
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.worker.subscriptions import Subscription
 
 MOST_PER_CALL = 1000
@@ -40,7 +40,7 @@ class Declarations:
         claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
         self._others = [klass for klass in claimed if klass not in self._declared]
 
-    async def reconcile(self, scripts: Scripts) -> str | None:
+    async def reconcile(self, store: Store) -> str | None:
         """Make, or change, what is declared. Of what was declared before, take off that whose
         handler is here without a schedule; what no handler here claims is another program's, or
         another version's, and stays.
@@ -49,27 +49,23 @@ class Declarations:
             The generation, by which `tick` finds out whether Redis has lost what was declared; None when nothing is.
         """
         generation: str | None = (
-            await scripts("declare", "begin", id=secrets.token_hex(8)) if self._declared else None
+            await store.declare_begin(id=secrets.token_hex(8)) if self._declared else None
         )
-        now = await scripts.now()
+        now = await store.now()
         for klass, arguments in self._declared.items():
             schedule = self._schedules[klass]
             given = {**arguments, "next": schedule.next(now)}
             if isinstance(schedule, Cron):
-                done = await scripts(
-                    "declare",
-                    "cron",
+                done = await store.declare_cron(
                     expression=schedule.expression,
                     timezone=schedule.timezone,
                     **given,
                 )
             else:
-                done = await scripts("declare", "interval", interval=schedule.seconds, **given)
+                done = await store.declare_interval(interval=schedule.seconds, **given)
             log.info("recurring.declared", recurring=klass, done=done)
         for start in range(0, len(self._others), MOST_PER_CALL):
-            for jid in await scripts(
-                "declare", "off", jids=self._others[start : start + MOST_PER_CALL]
-            ):
+            for jid in await store.declare_off(jids=self._others[start : start + MOST_PER_CALL]):
                 log.info("recurring.dropped", recurring=jid)
         return generation
 

@@ -10,7 +10,7 @@ from typing import Any
 from aioqless.client.recurring.cron import Cron
 from aioqless.errors import QueueFull
 from aioqless.log import log
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.waiting import happens
 from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.schedule_sync import Declarations
@@ -25,11 +25,11 @@ class Scheduler:
     """Owns its timer. Every worker of a namespace has one: all reckon the same ticks, and the
     script lets one of them be first."""
 
-    def __init__(self, scripts: Scripts, declarations: Declarations, outage: Outage) -> None:
+    def __init__(self, store: Store, declarations: Declarations, outage: Outage) -> None:
         self.reconciled = False  # whether what the code declares is in Redis
         self._generation: str | None = None  # of Redis' contents when it was declared
         self.looked = False  # whether what was due at the start is made, or can't be now
-        self._scripts = scripts
+        self._store = store
         self._declarations = declarations
         self._outage = outage
         self._woken = asyncio.Event()
@@ -51,7 +51,7 @@ class Scheduler:
         asked = time.monotonic()
         try:
             if not self.reconciled:
-                self._generation = await self._declarations.reconcile(self._scripts)
+                self._generation = await self._declarations.reconcile(self._store)
                 self.reconciled = True
             pause = await self._tick()
         except NOT_NOW as away:
@@ -69,8 +69,8 @@ class Scheduler:
         rows: list[dict[str, Any]] = []
         unreadable = 0
         while True:
-            answer = await self._scripts(
-                "tick", offset=unreadable, batch=rows, generation=self._generation
+            answer = await self._store.tick(
+                offset=unreadable, batch=rows, generation=self._generation
             )
             for row, jid in zip(rows, answer["made"], strict=True):
                 if jid:

@@ -72,29 +72,29 @@ class Worker:
         self.settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
         self._surroundings = _surroundings(jobs, self.handlers, client)
-        self._scripts = scripts = client.scripts
+        self._store = store = client.store
         self._outage = outage = Outage(self.settings.reconnect, self.settings.reconnect_max)
-        self._finisher = Finisher(scripts, self.name, outage)
+        self._finisher = Finisher(store, self.name, outage)
         self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
         self._heartbeater = Heartbeater(
             client.apart("heart", TIMEOUT),
-            scripts,
+            store,
             self.name,
             self._runner,
             outage,
             self.settings.stuck_after,
         )
         self._poller = Poller(
-            scripts, self.name, self._runner, outage, self.settings, client.max_data
+            store, self.name, self._runner, outage, self.settings, client.max_data
         )
         self._scheduler = None
         if self.settings.scheduler:
             declarations = Declarations(
-                self.handlers, self.settings.subscriptions, client.max_data, scripts.seal
+                self.handlers, self.settings.subscriptions, client.max_data, store.seal
             )
-            self._scheduler = Scheduler(scripts, declarations, outage)
+            self._scheduler = Scheduler(store, declarations, outage)
         self._intakes = [
-            Intake(scripts, source, outage, self.settings.poll) for source in self.settings.intake
+            Intake(store, source, outage, self.settings.poll) for source in self.settings.intake
         ]
         bring = [part for part in (self._scheduler, *self._intakes) if part is not None]
         self._poller.all_looked = lambda: all(part.looked for part in bring)
@@ -103,20 +103,18 @@ class Worker:
             self.name,
             self._heartbeater,
             self._poller,
-            Orders(scripts, self),
+            Orders(store, self),
             self._scheduler,
         )
         self._incarnation = (
             None
             if name is None
-            else Incarnation(
-                scripts, name, outage, self.stop_at_once, lambda: self._poller.stopping
-            )
+            else Incarnation(store, name, outage, self.stop_at_once, lambda: self._poller.stopping)
         )
         if self._incarnation is not None:
             self._heartbeater.do_beside(self._incarnation.renew)
             self._poller.may_pop = self._incarnation.holds
-        self._unread = Unread(scripts)
+        self._unread = Unread(store)
         self.notify_stopping: Callable[[], object] = lambda: (
             None
         )  # called when it begins to stop, for whatever reason
@@ -165,8 +163,8 @@ class Worker:
             async with asyncio.timeout(RELEASING):
                 for run in self._runner.left:
                     if not run.job.settled and run.stopped_by == "shutdown":
-                        await self._scripts(
-                            "release", jid=run.job.jid, worker=self.name, fence=run.job.fence
+                        await self._store.release(
+                            jid=run.job.jid, worker=self.name, fence=run.job.fence
                         )
 
     @property
@@ -257,7 +255,7 @@ class Worker:
             handlers=len(self.handlers),
         )
         await check_eviction(
-            self._scripts,
+            self._store,
             self._outage,
             lambda: self._poller.stopping,
             allowed=self.settings.allow_eviction,
@@ -282,7 +280,7 @@ class Worker:
         if not (self._incarnation and self._incarnation.taken):
             with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
                 async with asyncio.timeout(RELEASING):  # workers that stay on the list were killed
-                    await self._scripts("deregister", workers=[self.name])
+                    await self._store.deregister(workers=[self.name])
 
     async def __aenter__(self) -> Self:
         self._running = asyncio.create_task(

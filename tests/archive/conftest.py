@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless.client.archive import Archive, Event, parse
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from tests.lua.story import Story
 
 
@@ -84,11 +84,11 @@ class Archived(Story):
 
     async def sweep(self) -> int:
         """How many ends of jobs it found."""
-        return (await Archive(self.scripts).sweep()).found
+        return (await Archive(self.store).sweep()).found
 
 
 @pytest.fixture
-async def story(scripts: Scripts, redis: Redis) -> Archived:
-    story = Archived(scripts, redis)
+async def story(store: ScriptStore, redis: Redis) -> Archived:
+    story = Archived(store, redis)
     await story.configure(archive="on")
     return story

@@ -12,11 +12,7 @@ MICROS = 1_763_722_222_123_456
 
 async def test_without_the_option_nothing_is_archived(story: Archived) -> None:
     for off in ("off", None):
-        await (
-            story.configure(archive=off)
-            if off
-            else story.scripts("config", "unset", option="archive")
-        )
+        await (story.configure(archive=off) if off else story.store.config_unset(option="archive"))
         await story.completed("a")
         await story.failed("b", 3, 4, 5)
         await story.cancel("b")
@@ -62,8 +58,7 @@ async def test_completions_in_one_call_are_each_told(story: Archived) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, 0)
     await story.pop(1, count=3)
-    await story.scripts(
-        "complete_many",
+    await story.store.complete_many(
         worker="ann",
         now=2,
         batch=[{"jid": jid, "queue": "mail"} for jid in ("a", "ghost", "c")],
@@ -116,7 +111,7 @@ async def test_a_failed_job_is_told_with_its_group_and_message(story: Archived) 
 
 async def test_what_an_operator_fails_had_no_run(story: Archived) -> None:
     await story.put("a", 3)
-    await story.scripts("fail", jid="a", worker="", group="odd", message="", now=5)
+    await story.store.fail(jid="a", worker="", group="odd", message="", now=5)
     event = await story.event()
     assert (event.what, event.was, event.put, event.popped, event.worker, event.runs) == (
         "fail",
@@ -220,16 +215,14 @@ async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(
     story: Archived,
 ) -> None:
     async def reserve(who: str, at: float) -> None:
-        await story.scripts(
-            "reserve", queue="mail", person=who, worker=f"{who}@1", limit=10, now=at
-        )
+        await story.store.reserve(queue="mail", person=who, worker=f"{who}@1", limit=10, now=at)
 
     await story.put("a", 0)
     await reserve("ann", 1)
     await reserve("bob", 20)  # ann's time is over
-    await story.scripts("skip", jid="a", person="bob", worker="bob@1", now=21)
+    await story.store.skip(jid="a", person="bob", worker="bob@1", now=21)
     await reserve("cid", 22)
-    await story.scripts("hand_over", jid="a", worker="cid@1", to="eve", limit=10, now=23)
+    await story.store.hand_over(jid="a", worker="cid@1", to="eve", limit=10, now=23)
     await reserve("eve", 24)
     await story.complete("a", 25, worker="eve@1")
     event = await story.event()
@@ -288,7 +281,7 @@ async def test_what_depends_on_a_failure_is_told_as_it_chose(story: Archived) ->
         {"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid}
         for jid in ("fail", "cancel")
     ]
-    await story.scripts("put_flow", now=2, batch=flow)
+    await story.store.put_flow(now=2, batch=flow)
     await story.fail("a", 3)
     assert {event.jid: event.what for event in await story.events()} == {
         "a": "fail",
@@ -315,7 +308,7 @@ async def test_a_job_that_is_put_anew_after_its_end_is_not_told_again(story: Arc
     await story.completed("a")
     await story.put("a", 3)
     await story.failed("b", 3, 4, 5, queue="post")
-    await story.scripts("unfail", queue="post", group="typo", now=6)
+    await story.store.unfail(queue="post", group="typo", now=6)
     assert [event.what for event in await story.events()] == ["complete", "fail"]
 
 
@@ -351,6 +344,6 @@ async def test_data_are_told_where_they_are_wanted_and_not_too_long(story: Archi
 async def test_what_check_fails_is_told(story: Archived) -> None:
     await story.put("a", 1)
     await story.change("HDEL", "j:a", "klass")
-    await story.scripts("check", now=2, resolve="resolve", budget=10_000)
+    await story.store.check(now=2, resolve="resolve", budget=10_000)
     (entry,) = await story.entries()
     assert (entry["what"], entry["jid"], entry["group"]) == ("fail", "a", "found-by-check")

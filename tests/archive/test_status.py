@@ -58,7 +58,7 @@ def test_what_waits_for_too_long_or_is_about_to_be_cut_is_trouble() -> None:
 async def test_a_worker_the_check_and_the_dashboard_tell_of_it(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worker, key = Unread(client.scripts), f"{client.namespace}:x:archive"
+    worker, key = Unread(client.store), f"{client.namespace}:x:archive"
     await worker.look()
     assert "unread" not in capsys.readouterr().out
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago

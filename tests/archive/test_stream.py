@@ -26,7 +26,7 @@ async def test_nothing_unread_is_cut_unless_that_is_asked_for(story: Archived) -
 async def test_on_request_the_oldest_are_cut_and_can_be_counted(story: Archived) -> None:
     await story.configure(archive_length=100, archive_when_full="count")
     await _end(story, *(f"j{n}" for n in range(450)))
-    state = await Archive(story.scripts).state()
+    state = await Archive(story.store).state()
     assert 100 <= state.length < 300 and state.added == 450
     assert [event.jid for event in await story.events()][-1] == "j449"
 
@@ -34,27 +34,27 @@ async def test_on_request_the_oldest_are_cut_and_can_be_counted(story: Archived)
 async def test_what_is_kept_elsewhere_goes_and_nothing_else(story: Archived) -> None:
     await _end(story, *(f"j{n}" for n in range(250)))
     ids = await _ids(story)
-    assert await story.scripts("archive_trim", id=ids[219], reader="lake", now=5) == 220
+    assert await story.store.archive_trim(id=ids[219], reader="lake", now=5) == 220
     assert await _ids(story) == ids[220:]
-    assert await story.scripts("archive_trim", id=ids[219], reader="lake", now=5) == 0
+    assert await story.store.archive_trim(id=ids[219], reader="lake", now=5) == 0
 
 
 async def test_a_second_reader_may_not_trim_what_the_first_has_yet_to_read(story: Archived) -> None:
     await _end(story, "a", "b")
     first, second = await _ids(story)
-    await story.scripts("archive_trim", id=first, reader="lake", now=5)
+    await story.store.archive_trim(id=first, reader="lake", now=5)
     async with story.refused(InvalidArgument, argument="reader"):
-        await story.scripts("archive_trim", id=second, reader="other", now=6)
-    assert await Archive(story.scripts).trim(second, "other", takeover=True) == 1
-    assert (await Archive(story.scripts).state()).reader == "other"
+        await story.store.archive_trim(id=second, reader="other", now=6)
+    assert await Archive(story.store).trim(second, "other", takeover=True) == 1
+    assert (await Archive(story.store).state()).reader == "other"
 
 
 async def test_its_state_can_be_asked_for(story: Archived) -> None:
-    assert await Archive(story.scripts).state() == ArchiveState(True, "hold", 1_000_000, 0, 0)
+    assert await Archive(story.store).state() == ArchiveState(True, "hold", 1_000_000, 0, 0)
     await _end(story, "a", "b")
     first, last = await _ids(story)
-    await story.scripts("archive_trim", id=first, reader="lake", now=5.5)
-    assert await Archive(story.scripts).state() == ArchiveState(
+    await story.store.archive_trim(id=first, reader="lake", now=5.5)
+    assert await Archive(story.store).state() == ArchiveState(
         True, "hold", 1_000_000, 1, 2, last, last, "lake", first, 5.5
     )
 
@@ -62,4 +62,4 @@ async def test_its_state_can_be_asked_for(story: Archived) -> None:
 async def test_check_finds_nothing_wrong_with_it(story: Archived) -> None:
     await story.completed("a")
     await story.failed("b", 3, 4, 5)
-    assert (await story.scripts("check", now=6, budget=10_000))["found"] == []
+    assert (await story.store.check(now=6, budget=10_000))["found"] == []

@@ -62,7 +62,7 @@ async def test_a_job_that_failed_here_ran_again_and_was_completed_by_a_peer_is_t
     story: Archived,
 ) -> None:
     await story.failed("a")
-    await story.scripts("unfail", queue="mail", group="typo", now=3)
+    await story.store.unfail(queue="mail", group="typo", now=3)
     await story.popped_by_a_peer("a", 4)
     await story.as_a_peer("a", 5)
     assert await story.sweep() == 1
@@ -112,7 +112,7 @@ async def test_nothing_that_a_peer_ended_goes_by_our_hands_untold(story: Archive
         case "a put":
             await story.put("a", 10)
         case "an unfail":
-            await story.scripts("unfail", queue="mail", group="theirs", now=10)
+            await story.store.unfail(queue="mail", group="theirs", now=10)
         case "a cancel":
             await story.cancel("a")
         case "its age":
@@ -142,7 +142,7 @@ async def test_a_jid_without_a_job_is_named_and_the_others_are_told(story: Archi
     await story.put("b", 5)
     await story.popped_by_a_peer("b", 6)
     await story.as_a_peer("b", 7)
-    assert await story.scripts("sweep", "completed") == {"found": 1, "missing": ["a"], "next": None}
+    assert await story.store.sweep_completed() == {"found": 1, "missing": ["a"], "next": None}
 
 
 async def test_a_peers_odd_record_is_told_as_far_as_it_can_be_read(story: Archived) -> None:
@@ -160,8 +160,7 @@ async def test_many_are_found_in_several_calls(story: Archived) -> None:
     for n in range(450):
         await story.put(f"j{n}", n)
     await story.pop(500, count=450)
-    await story.scripts(
-        "complete_many",
+    await story.store.complete_many(
         worker="ann",
         now=501,
         batch=[{"jid": f"j{n}", "queue": "mail"} for n in range(220)],

@@ -8,8 +8,7 @@ from typing import Any
 
 from aioqless.client.job.record import record_of_row
 from aioqless.redis.connection import Connection
-from aioqless.store import Scripts
-from aioqless.store.invocation import Call
+from aioqless.store import Call, ScriptStore
 from tests.bench.driver import run
 from tests.bench.peers import Figures
 from tests.bench.server import Server, server
@@ -47,7 +46,7 @@ class Micro:
 
     async def measure(self) -> dict[str, dict[str, float]]:
         connection = Connection(self._server.url)
-        self._scripts = Scripts(connection)
+        self._store = ScriptStore(connection)
         await self._load()
         steps = (self.put, self.pop, self.heartbeat, self.retry, self.pop, self.complete)
         figures = {
@@ -66,16 +65,15 @@ class Micro:
                 for number in range(start, start + self._batch)
             ]
             if self._batch == 1:
-                await self._scripts("put", queue="default", **jobs[0])
+                await self._store.put(queue="default", **jobs[0])
             else:
-                await self._scripts("put_many", queue="default", batch=jobs)
+                await self._store.put_many(queue="default", batch=jobs)
 
     async def pop(self) -> None:
         """As the worker does it."""
         self._held.clear()
         while True:
-            rows, *_ = await self._scripts(
-                "pop_many",
+            rows, *_ = await self._store.pop_many(
                 worker=WORKER,
                 count=self._batch,
                 order="ordered",
@@ -89,17 +87,16 @@ class Micro:
         """As the worker does it."""
         for held in self._portions():
             batch = [{"jid": job["jid"], "queue": "default", "fence": job["fence"]} for job in held]
-            await self._scripts("complete_many", worker=WORKER, batch=batch)
+            await self._store.complete_many(worker=WORKER, batch=batch)
 
     async def heartbeat(self) -> None:
         for held in self._portions():
             if self._batch == 1:
-                await self._scripts(
-                    "heartbeat", worker=WORKER, jid=held[0]["jid"], fence=held[0]["fence"]
+                await self._store.heartbeat(
+                    worker=WORKER, jid=held[0]["jid"], fence=held[0]["fence"]
                 )
             else:
-                await self._scripts(
-                    "heartbeat_many",
+                await self._store.heartbeat_many(
                     worker=WORKER,
                     batch=[{"jid": job["jid"], "fence": job["fence"]} for job in held],
                 )
@@ -113,12 +110,11 @@ class Micro:
     async def _each(self, command: str, **arguments: Any) -> None:
         """A call for each job, a batch of them in one write: as the worker does it."""
         for held in self._portions():
-            await self._scripts.pipeline([self._call(command, job, **arguments) for job in held])
+            await self._store.pipeline([self._call(command, job, **arguments) for job in held])
 
     def _call(self, command: str, job: dict[str, Any], **arguments: Any) -> Call:
-        return self._scripts.prepare(
-            command, worker=WORKER, jid=job["jid"], fence=job["fence"], **arguments
-        )
+        held = {"worker": WORKER, "jid": job["jid"], "fence": job["fence"]}
+        return self._store.call(command, None, held | arguments)
 
     def _portions(self) -> Sequence[list[dict[str, Any]]]:
         return [
@@ -129,8 +125,8 @@ class Micro:
     async def _cost(self, step: Callable[[], Awaitable[None]]) -> dict[str, float]:
         cpu, within = self._server.cpu(), self._server.script_seconds()
         await step()
-        redis, scripts = self._server.cpu() - cpu, self._server.script_seconds() - within
-        return {"redis_us": redis / self._jobs * 1e6, "script_us": scripts / self._jobs * 1e6}
+        redis, store = self._server.cpu() - cpu, self._server.script_seconds() - within
+        return {"redis_us": redis / self._jobs * 1e6, "script_us": store / self._jobs * 1e6}
 
     async def _load(self) -> None:
         """Run every command once, so that Redis knows its script."""

@@ -244,7 +244,7 @@ class Scale:
         async with Client(self._server.url) as client:
             while jobs := await client.queue("done").pop(100):
                 batch = [{"jid": job.jid, "queue": "done"} for job in jobs]
-                await client.scripts("complete_many", worker=client.name, batch=batch)
+                await client.store.complete_many(worker=client.name, batch=batch)
 
     async def _look_at_everything(self) -> None:
         """What a dashboard asks for, with the default counts; the first steps of a check; and 100
@@ -265,7 +265,7 @@ class Scale:
                     await queue.jobs(state)
             cursor = "0"
             for _ in range(200):
-                step = await client.scripts("check", cursor=cursor)
+                step = await client.store.check(cursor=cursor)
                 if (cursor := step["cursor"]) == "0":
                     break
             for gate in await client.queue("gates").pop(100):

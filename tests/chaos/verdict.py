@@ -192,7 +192,7 @@ def judge_runs(
 async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
     """The statistics of all queues and days, beside what the jobs' own histories and states say."""
     counted: Counter[str] = Counter()
-    now = await client.scripts.now()
+    now = await client.store.now()
     for queue in await client.queues():
         for date in {now // 86400, (now - 3600) // 86400}:
             stats = await client.queue(queue["name"]).stats(date * 86400)

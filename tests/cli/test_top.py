@@ -86,7 +86,7 @@ async def test_a_worker_is_shown_with_when_it_was_heard_of(
     screen: Terminal, client: Client
 ) -> None:
     await client.redis.zadd(
-        f"{client.namespace}:workers", {"ann": (await client.scripts.now()) - 3600}
+        f"{client.namespace}:workers", {"ann": (await client.store.now()) - 3600}
     )
     await client.queue("billing").pop(worker="bob")
     text = await screen.shows(

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from aioqless import AioqlessError, Client, Event, InvalidArgument, InvalidData, Job, NoSuchJob, job
+from aioqless.store import Call, ScriptStore
 from tests.conftest import Until
 
 
@@ -24,7 +25,7 @@ async def digest(job: Job[Any], day: str) -> None: ...
 
 async def test_a_client_that_is_not_connected_says_how_to_connect_it(client: Client) -> None:
     for unconnected in (Client(client.url), await left(client)):
-        for door in ("redis", "scripts", "jobs", "workers", "config", "events"):
+        for door in ("redis", "store", "jobs", "workers", "config", "events"):
             with pytest.raises(
                 RuntimeError,
                 match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) as client:`",
@@ -473,12 +474,12 @@ async def test_a_recurring_job_that_goes_while_it_is_made_is_told(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = client.queue("mail")
-    call = type(client.scripts).__call__
+    send = ScriptStore.send
 
-    async def gone(scripts: Any, command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        return None if word == "get" else await call(scripts, command, word, **arguments)
+    async def gone(store: ScriptStore, call: Call) -> Any:
+        return None if call.form == "get" else await send(store, call)
 
-    monkeypatch.setattr(type(client.scripts), "__call__", gone)
+    monkeypatch.setattr(ScriptStore, "send", gone)
     with pytest.raises(
         AioqlessError, match="recurring job often was taken off while it was being read"
     ):

@@ -166,16 +166,16 @@ async def test_a_client_connects_again_by_itself(spoiled: Client, proxy: Proxy) 
 
 async def test_a_repeated_request_that_comes_late_is_not_carried_out(client: Client) -> None:
     put = {"queue": "mail", "klass": "Greet", "data": "1", "delay": 0}
-    await client.scripts("put", jid="first", request="line:2", **put)
+    await client.store.put(jid="first", request="line:2", **put)
     with pytest.raises(StaleRequest):
-        await client.scripts("put", jid="late", request="line:1", **put)
+        await client.store.put(jid="late", request="line:1", **put)
     assert await client.jobs.get("late") is None
 
 
 async def test_calls_side_by_side_have_identities_of_their_own(client: Client) -> None:
     jobs = await asyncio.gather(
         *(
-            client.scripts("put", queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
+            client.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
             for n in range(50)
         )
     )
@@ -186,7 +186,7 @@ async def test_calls_side_by_side_have_identities_of_their_own(client: Client) -
     for _ in range(3):
         await asyncio.gather(
             *(
-                client.scripts("put", queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
+                client.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
                 for n in range(50)
             )
         )

@@ -28,8 +28,8 @@ from aioqless import (
 )
 from aioqless import job as handler
 from aioqless.client.archive import Archive
-from aioqless.store import Scripts
-from aioqless.store import scripts as sending
+from aioqless.store import Call, ScriptStore, script_store
+from aioqless.store.call import Arguments
 from aioqless.store.composer import compose
 from aioqless.store.header import command_names, read_command
 from tests.client.proxy import Proxy
@@ -93,11 +93,11 @@ async def checked(client: Client) -> Any:
 
 async def swept(client: Client) -> Any:
     await client.config.set("archive", "on")
-    return (await Archive(client.scripts).sweep()).found
+    return (await Archive(client.store).sweep()).found
 
 
 async def noted_in_the_trail(client: Client) -> None:
-    await client.scripts("trail", "add", who="ada", act="retry", about="{}", outcome="done")
+    await client.store.trail_add(who="ada", act="retry", about="{}", outcome="done")
 
 
 def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
@@ -105,7 +105,7 @@ def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
 
 
 def script(command: str, *word: str, **arguments: Any) -> Operation:
-    return lambda client: client.scripts(command, *word, **arguments)
+    return lambda client: client.store.call(command, *word or (None,), arguments)
 
 
 def flow() -> Any:
@@ -186,7 +186,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("session", "a session begins", script("session", "keep", id="digest", proof="hash", seconds=60)),
     ("session", "a session ends", script("session", "drop", id="digest")),
     ("sweep", "sweep", swept),
-    ("archive_trim", "what is archived goes", lambda client: Archive(client.scripts).trim("1-0", "lake")),
+    ("archive_trim", "what is archived goes", lambda client: Archive(client.store).trim("1-0", "lake")),
     ("incarnation", "a name is claimed", script("incarnation", "claim", worker="bob", told='{"id":"2","place":"q"}')),
 ]  # fmt: skip
 
@@ -242,7 +242,7 @@ async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Clien
 async def contents(client: Client) -> dict[str, Any]:
     """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it
     takes no time; so have entries."""
-    found = await Story(client.scripts, client.redis).everything()
+    found = await Story(client.store, client.redis).everything()
     for stream in {"x:archive", "x:trail"} & found.keys():
         found[stream] = [fields for _, fields in found[stream]]
     waiting = found.get("q:mail-work", {})
@@ -264,13 +264,13 @@ async def test_an_operation_each_of_whose_replies_is_lost_once_is_done_once_and_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[str] = []
-    prepare = Scripts.prepare
+    call = ScriptStore.call
 
-    def noted(scripts: Scripts, name: str, *word: str | None, **arguments: Any) -> Any:
-        sent.append(name)
-        return prepare(scripts, name, *word, **arguments)
+    def noted(store: ScriptStore, command: str, form: str | None, arguments: Arguments) -> Call:
+        sent.append(command)
+        return call(store, command, form, arguments)
 
-    monkeypatch.setattr(Scripts, "prepare", noted)
+    monkeypatch.setattr(ScriptStore, "call", noted)
     async with world(redis_url, f"{namespace}-good") as undisturbed:
         sent.clear()
         answer = plain(await does(undisturbed))
@@ -378,7 +378,7 @@ async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_th
 async def test_a_call_is_not_sent_again_when_its_first_answer_may_be_forgotten(
     client: Client, spoiled: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "FORGOTTEN", 0.3)
+    monkeypatch.setattr(script_store, "FORGOTTEN", 0.3)
     proxy.about, proxy.delay, proxy.seconds = b"EVAL", 1, 0.5
     with pytest.raises(exceptions.TimeoutError):
         await spoiled.queue("mail").put("Greet")

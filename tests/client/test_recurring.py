@@ -47,7 +47,7 @@ async def test_a_job_recurs_at_the_times_of_a_cron_expression(client: Client) ->
         recurring.declared,
         recurring.count,
     ) == (3, False, False, None, 0)
-    now = await client.scripts.now()
+    now = await client.store.now()
     assert (
         clock(recurring.next) == "00:30:00"
         and recurring.next is not None
@@ -184,7 +184,7 @@ async def test_a_recurring_job_is_paused_and_resumed(
     )
     await recurring.resume()
     assert not recurring.paused
-    now = await client.scripts.now()
+    now = await client.store.now()
     if recurring.cron:
         assert recurring.next == due
     else:

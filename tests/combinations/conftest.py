@@ -45,7 +45,7 @@ async def got(client: Client, jid: str) -> Job[Any]:
 
 async def states(client: Client, *jids: str) -> list[str | None]:
     """The states of jobs; None for one that isn't there."""
-    return [state or None for state in await client.scripts("states", jids=jids)]
+    return [state or None for state in await client.store.states(jids=jids)]
 
 
 async def lapse(redis: Redis, client: Client, queue: str = "mail") -> None:

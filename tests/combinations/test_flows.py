@@ -86,7 +86,7 @@ async def test_those_behind_a_job_that_lost_its_locks_are_cancelled_with_it(
         await client.queue("mail").pop(worker="ann")
         await lapse(redis, client)
     assert await states(client, *jids) == ["failed"]
-    await client.scripts("tick", batch=[])
+    await client.store.tick(batch=[])
     assert (await client.queue("mail").counts())["depends"] == 0
 
 

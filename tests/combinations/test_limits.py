@@ -182,8 +182,8 @@ async def test_a_limited_job_that_ends_its_workers_fails_and_leaves_its_place(
         (deadly,) = await client.queue("mail").pop(worker="ann")
         assert deadly.jid == "deadly"
         told = b'{"id":"%d","host":"h","place":"","pid":1,"started":""}'
-        await client.scripts("incarnation", "claim", worker="ann", told=told % 1)
-        await client.scripts("incarnation", "recover", worker="ann", id="1")
+        await client.store.incarnation_claim(worker="ann", told=told % 1)
+        await client.store.incarnation_recover(worker="ann", id="1")
     assert await states(client, "deadly") == ["failed"]
     assert [job.jid for job in await client.queue("mail").pop(worker="bob")] == ["next"]
     await client.jobs.cancel("next")

@@ -105,12 +105,12 @@ async def test_tracked_jobs_tell_of_being_popped_and_stalled(client: Client, unt
     await client.config.set("mail-heartbeat", -1)
     for jid in "ab":
         await mail.put("Greet", jid=jid)
-    await client.scripts("track", "track", jid="a")
+    await client.store.track_track(jid="a")
     async with listening(client, tracked=True) as found:
         await mail.pop(2, worker="ann")
         await mail.pop(2, worker="bob")
-        await client.scripts("track", "untrack", jid="a")
-        await client.scripts("track", "track", jid="b")
+        await client.store.track_untrack(jid="a")
+        await client.store.track_track(jid="b")
         await client.jobs.cancel("b")
         await until(lambda: found and isinstance(found[-1], Canceled))
     kinds = [
@@ -201,7 +201,7 @@ async def test_an_outage_is_said_with_its_length_and_listening_goes_on(
 ) -> None:
     async with Client(own_server.url) as client, listening(client, kind="completed") as found:
         before = time.time()
-        await client.scripts.connection.execute("PING")
+        await client.store.connection.execute("PING")
         own_server.kill()
         own_server.start()
         missed = await until(lambda: found and found[0])
@@ -269,7 +269,7 @@ def test_there_is_a_kind_for_each_thing_that_the_scripts_tell() -> None:
     text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])
     said = set(
         re.findall(
-            r"""event(?: = |":)['"](\w+)|events\.tracked\('(\w+)|keys\.event\('(\w+)""", text
+            r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)|keys\.event_channel\('(\w+)""", text
         )
     )
     assert {name for names in said for name in names if name} - {"order"} == set(KINDS) - {"missed"}

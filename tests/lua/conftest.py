@@ -7,7 +7,7 @@ import redis as blocking
 from redis.asyncio import Redis
 
 from aioqless.redis.connection import Connection
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from tests.lua.least import WANTED, LeastScripts, make_users
 from tests.lua.story import Story
 
@@ -21,17 +21,17 @@ def users(redis_url: str) -> None:
 
 
 @pytest.fixture
-async def scripts(redis_url: str, namespace: str, users: None) -> AsyncIterator[Scripts]:
+async def store(redis_url: str, namespace: str, users: None) -> AsyncIterator[ScriptStore]:
     if WANTED:
         least = LeastScripts(redis_url, namespace)
         yield least
         await least.aclose()
     else:
         connection = Connection(redis_url)
-        yield Scripts(connection, namespace)
+        yield ScriptStore(connection, namespace)
         await connection.aclose()
 
 
 @pytest.fixture
-def story(scripts: Scripts, redis: Redis) -> Story:
-    return Story(scripts, redis)
+def story(store: ScriptStore, redis: Redis) -> Story:
+    return Story(store, redis)

@@ -12,9 +12,9 @@ from typing import Any
 from redis import Redis
 
 from aioqless.redis.connection import Connection
-from aioqless.store import Scripts, acl
+from aioqless.store import ScriptStore, acl
 from aioqless.store.header import command_names
-from aioqless.store.invocation import Call
+from aioqless.store.invocation import Invocation
 
 WANTED = os.environ.get("AIOQLESS_LEAST") == "1"
 ANY = "any-namespace"
@@ -52,7 +52,7 @@ def make_users(redis: Redis) -> None:
         redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))  # type: ignore[no-untyped-call]
 
 
-class LeastScripts(Scripts):
+class LeastScripts(ScriptStore):
     """Each command has a connection of its own user."""
 
     def __init__(self, url: str, namespace: str) -> None:
@@ -60,7 +60,7 @@ class LeastScripts(Scripts):
         self._connections: dict[str, Connection] = {}
         super().__init__(Connection(url), namespace)
 
-    async def _evaluate(self, call: Call) -> Any:
+    async def _evaluate(self, call: Invocation) -> Any:
         if call.command not in self._connections:
             self._connections[call.command] = Connection(
                 self._url.replace("://", f"://{call.command}:any@", 1)

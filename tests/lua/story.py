@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless.errors import ScriptError
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.store.composer import compose
 
 Message: TypeAlias = tuple[str, Any]
@@ -40,10 +40,14 @@ class Story:
     """One namespace and what happens in it. Every step has its time, in seconds; keys are named
     without the namespace."""
 
-    def __init__(self, scripts: Scripts, redis: Redis) -> None:
-        self.scripts = scripts
+    def __init__(self, store: ScriptStore, redis: Redis) -> None:
+        self.store = store
         self.redis = redis
-        self.namespace = scripts.namespace
+        self.namespace = store.namespace
+
+    async def call(self, command: str, form: str | None = None, /, **arguments: Any) -> Any:
+        """Run a command whose name a test has as a text."""
+        return await self.store.call(command, form, arguments)
 
     # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
 
@@ -51,12 +55,12 @@ class Story:
         self, jid: str, at: float, *, queue: str = "mail", delay: float = 0, **more: Any
     ) -> Any:
         given = {"klass": "Greet", "data": "{}", **more}
-        return await self.scripts("put", queue=queue, jid=jid, now=at, delay=delay, **given)
+        return await self.store.put(queue=queue, jid=jid, now=at, delay=delay, **given)
 
     async def pop(
         self, at: float, *, queue: str = "mail", worker: str = "ann", count: int = 1, **more: Any
     ) -> list[str]:
-        jobs = await self.scripts("pop", queue=queue, worker=worker, count=count, now=at, **more)
+        jobs = await self.store.pop(queue=queue, worker=worker, count=count, now=at, **more)
         return [job["jid"] for job in jobs]
 
     async def running(
@@ -90,41 +94,40 @@ class Story:
     async def complete(
         self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any
     ) -> Any:
-        return await self.scripts("complete", jid=jid, worker=worker, queue=queue, now=at, **more)
+        return await self.store.complete(jid=jid, worker=worker, queue=queue, now=at, **more)
 
     async def fail(
         self, jid: str, at: float, *, worker: str = "ann", group: str = "typo", **more: Any
     ) -> Any:
         given = {"message": "no such word", **more}
-        return await self.scripts("fail", jid=jid, worker=worker, group=group, now=at, **given)
+        return await self.store.fail(jid=jid, worker=worker, group=group, now=at, **given)
 
     async def retry(
         self, jid: str, at: float, *, worker: str = "ann", queue: str = "mail", **more: Any
     ) -> Any:
-        return await self.scripts("retry", jid=jid, worker=worker, queue=queue, now=at, **more)
+        return await self.store.retry(jid=jid, worker=worker, queue=queue, now=at, **more)
 
     async def release(self, jid: str, at: float, *, worker: str = "ann", **more: Any) -> Any:
-        return await self.scripts("release", jid=jid, worker=worker, now=at, **more)
+        return await self.store.release(jid=jid, worker=worker, now=at, **more)
 
     async def heartbeat(self, jid: str, at: float, *, worker: str = "ann", **more: Any) -> Any:
-        return await self.scripts("heartbeat", jid=jid, worker=worker, now=at, **more)
+        return await self.store.heartbeat(jid=jid, worker=worker, now=at, **more)
 
     async def timeout(self, *jids: str, at: float) -> None:
-        await self.scripts("timeout", now=at, jids=jids)
+        await self.store.timeout(now=at, jids=jids)
 
     async def cancel(self, *jids: str) -> Any:
-        return await self.scripts("cancel", jids=jids)
+        return await self.store.cancel(jids=jids)
 
     async def peek(
         self, at: float, *, queue: str = "mail", count: int = 10, **more: Any
     ) -> list[str]:
         return [
-            job["jid"]
-            for job in await self.scripts("peek", queue=queue, count=count, now=at, **more)
+            job["jid"] for job in await self.store.peek(queue=queue, count=count, now=at, **more)
         ]
 
     async def track(self, jid: str, at: float = 0, *tags: str) -> Any:
-        return await self.scripts("track", "track", jid=jid, now=at, tags=tags)
+        return await self.store.track_track(jid=jid, now=at, tags=tags)
 
     async def recur(
         self,
@@ -137,16 +140,16 @@ class Story:
         **more: Any,
     ) -> Any:
         given = {"klass": "Greet", "data": "{}", **more}
-        return await self.scripts(
-            "recur", "on", queue=queue, jid=jid, now=at, interval=interval, offset=offset, **given
+        return await self.store.recur_on(
+            queue=queue, jid=jid, now=at, interval=interval, offset=offset, **given
         )
 
     async def cron(
         self, jid: str, at: float, *, next: float, expression: str = "0 2 * * *", **more: Any
     ) -> Any:
         given = {"queue": "mail", "klass": "Greet", "data": "{}", "timezone": "UTC", **more}
-        return await self.scripts(
-            "recur", "cron", jid=jid, now=at, expression=expression, next=next, **given
+        return await self.store.recur_cron(
+            jid=jid, now=at, expression=expression, next=next, **given
         )
 
     async def tick(
@@ -155,12 +158,12 @@ class Story:
         """Rows of (jid, its tick, the instance's time, the next tick); returns {now, made, due,
         next}."""
         batch = [dict(zip(("jid", "tick", "at", "next"), row, strict=True)) for row in rows]
-        return await self.scripts("tick", now=now, offset=offset, batch=batch)
+        return await self.store.tick(now=now, offset=offset, batch=batch)
 
     async def configure(self, **options: float | str) -> None:
         """Set options; an underscore stands for a hyphen."""
         for name, value in options.items():
-            await self.scripts("config", "set", option=name.replace("_", "-"), value=value)
+            await self.store.config_set(option=name.replace("_", "-"), value=value)
 
     async def by_hand(self, command: str, keys: list[str], *argv: Any) -> Any:
         """The reply as Redis gives it to a call in the specification's form."""
@@ -171,7 +174,7 @@ class Story:
     # What callers see.
 
     async def get(self, jid: str) -> Any:
-        return await self.scripts("get", jid=jid)
+        return await self.store.get(jid=jid)
 
     async def state(self, jid: str) -> Any:
         job = await self.get(jid)
@@ -183,7 +186,7 @@ class Story:
 
     async def counts(self, at: float, queue: str = "mail") -> dict[str, Any]:
         """How many jobs of a queue are where, zeros left out."""
-        counts = await self.scripts("queues", now=at, queue=queue)
+        counts = await self.store.queues(now=at, queue=queue)
         return {name: count for name, count in counts.items() if count and name != "name"}
 
     async def day(

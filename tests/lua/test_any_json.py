@@ -72,13 +72,12 @@ async def test_odd_data_come_back_as_they_were_given(story: Story, data: str) ->
 async def a_life(story: Story, data: str, other: str) -> None:
     """A job goes through everything with its data, while others come by theirs in every way there
     is."""
-    scripts = story.scripts
+    store = story.store
     await story.redis.flushdb()
 
     # Put, and handed out
     await story.put("a", 0, data=data)
-    await scripts(
-        "put_many",
+    await store.put_many(
         queue="mail",
         now=1,
         batch=[{"jid": "b", "klass": "K", "data": data}, {"jid": "c", "klass": "K", "data": other}],
@@ -90,18 +89,18 @@ async def a_life(story: Story, data: str, other: str) -> None:
         data,
         other,
     ]
-    [[row], *_] = await scripts(
-        "pop_many", worker="ann", count=1, now=3, order="ordered", batch=[{"queue": "mail"}]
+    [[row], *_] = await store.pop_many(
+        worker="ann", count=1, now=3, order="ordered", batch=[{"queue": "mail"}]
     )
     assert data.encode() in row
-    assert (await scripts("recur", "get", jid="r"))["data"] == data
+    assert (await store.recur_get(jid="r"))["data"] == data
 
     # Kept by what doesn't speak of data
     await story.heartbeat("a", 4)
-    await scripts("heartbeat_many", worker="ann", now=4, batch=[{"jid": "a"}, {"jid": "c"}])
-    await scripts("tag", "add", jid="a", now=4, tags=["x"])
-    await scripts("log", jid="a", message="hm", now=4, data=json.dumps({"data": data}))
-    await scripts("priority", jid="a", priority=-1)
+    await store.heartbeat_many(worker="ann", now=4, batch=[{"jid": "a"}, {"jid": "c"}])
+    await store.tag_add(jid="a", now=4, tags=["x"])
+    await store.log(jid="a", message="hm", now=4, data=json.dumps({"data": data}))
+    await store.priority(jid="a", priority=-1)
     await story.timeout("b", at=5)
     await story.retry("a", 5)
     assert await story.pop(6, count=2) == ["b", "a"]
@@ -109,10 +108,10 @@ async def a_life(story: Story, data: str, other: str) -> None:
     assert await story.pop(8) == ["a"]
     await story.fail("a", 9)
     assert await shown(story, "failed", group="typo") == [data]
-    await scripts("unfail", queue="mail", group="typo", now=10)
+    await store.unfail(queue="mail", group="typo", now=10)
     assert await story.pop(11) == ["a"]
     assert await story.complete("a", 12, data="", next="post") == "waiting"
-    assert await scripts("check", now=12, budget=10_000) == {
+    assert await store.check(now=12, budget=10_000) == {
         "cursor": "0",
         "examined": pytest.approx(50, abs=50),
         "found": [],
@@ -128,25 +127,24 @@ async def a_life(story: Story, data: str, other: str) -> None:
         await story.complete("a", 15, queue="post", data=data, next="mail", delay=1) == "scheduled"
     )
     assert await stored(story, "a") == data
-    await scripts("requeue", queue="mail", jid="a", klass="K", data=other, now=16, delay=0)
+    await store.requeue(queue="mail", jid="a", klass="K", data=other, now=16, delay=0)
     assert await stored(story, "a") == other
     assert await story.pop(17) == ["a"]
     await story.fail("a", 18, data=data)
     assert await stored(story, "a") == data
-    await scripts(
-        "complete_many",
+    await store.complete_many(
         worker="ann",
         now=19,
         batch=[{"jid": "b", "queue": "mail", "data": other}, {"jid": "c", "queue": "mail"}],
     )
     assert (await stored(story, "b"), await stored(story, "c")) == (other, other)
-    await scripts("recur", "update", jid="r", pairs=["data", other])
+    await store.recur_update(jid="r", pairs=["data", other])
     await story.peek(100)
     assert await stored(story, "r-2") == other
 
 
 async def shown(story: Story, command: str, **arguments: Any) -> list[str]:
-    reply = await story.scripts(command, **arguments)
+    reply = await story.call(command, **arguments)
     return [job["data"] for job in (reply if isinstance(reply, list) else reply["jobs"])]
 
 
@@ -166,6 +164,6 @@ async def test_what_is_logged_with_an_event_can_be_read_with_the_job(
 ) -> None:
     await story.redis.flushdb()
     await story.put("a", 0)
-    await story.scripts("log", jid="a", message="hm", now=1, data=more)
+    await story.store.log(jid="a", message="hm", now=1, data=more)
     event = (await story.get("a"))["history"][-1]
     assert (event["when"], event["what"], len(event)) == (1, "hm", 3)

@@ -113,13 +113,12 @@ async def test_a_tracked_job_stays_tracked_as_expired(story: Story) -> None:
     await story.put("a", 0)
     await story.track("a")
     await story.cancel("a")
-    assert await story.scripts("track") == {"jobs": [], "expired": ["a"]}
+    assert await story.store.track_list() == {"jobs": [], "expired": ["a"]}
 
 
 async def test_many_are_cancelled_at_once(story: Story) -> None:
     jids = [f"j{n}" for n in range(300)]
-    await story.scripts(
-        "put_many",
+    await story.store.put_many(
         queue="mail",
         now=0,
         batch=[{"jid": jid, "klass": "K", "data": "1", "tags": '["x"]'} for jid in jids],
@@ -133,8 +132,7 @@ async def test_one_with_very_many_dependencies_leaves_some_for_later_calls_to_un
     story: Story,
 ) -> None:
     others = [f"o{n:03}" for n in range(500)]
-    await story.scripts(
-        "put_many",
+    await story.store.put_many(
         queue="post",
         now=0,
         batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in others],

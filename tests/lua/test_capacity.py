@@ -46,16 +46,16 @@ async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_
     async with story.refused(QueueFull):
         await story.put("b", 3)
     async with story.refused(QueueFull):
-        await story.scripts("requeue", queue="mail", jid="b", klass="K", data="1", now=4, delay=0)
+        await story.store.requeue(queue="mail", jid="b", klass="K", data="1", now=4, delay=0)
     async with story.refused(NoSuchJob):
-        await story.scripts("requeue", queue="mail", jid="c", klass="K", data="1", now=4, delay=0)
+        await story.store.requeue(queue="mail", jid="c", klass="K", data="1", now=4, delay=0)
 
 
 async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> None:
     await story.configure(mail_max_length=3)
     await story.put("a", 0)
     batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "bacde"]
-    answers = await story.scripts("put_many", queue="mail", now=1, batch=batch)
+    answers = await story.store.put_many(queue="mail", now=1, batch=batch)
     assert answers[:3] == ["b", "a", "c"] and [type(each) for each in answers[3:]] == [
         QueueFull,
         QueueFull,
@@ -71,10 +71,10 @@ async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: St
     ]
     more = {"queue": "mail", "jid": "d", "klass": "K", "data": "1", "depends": ["a"]}
     async with story.refused(QueueFull, queue="mail"):
-        await story.scripts("put_flow", now=0, batch=[*flow, more])
-    assert await story.scripts("put_flow", now=1, batch=flow) == ["a", "b", "c"]
-    apart = await story.scripts(
-        "put_flow", now=2, batch=[more, {**more, "queue": "post", "jid": "e"}], apart="yes"
+        await story.store.put_flow(now=0, batch=[*flow, more])
+    assert await story.store.put_flow(now=1, batch=flow) == ["a", "b", "c"]
+    apart = await story.store.put_flow(
+        now=2, batch=[more, {**more, "queue": "post", "jid": "e"}], apart="yes"
     )
     assert type(apart[0]) is QueueFull and apart[1] == "e"
 
@@ -89,7 +89,7 @@ async def test_what_retries_goes_on_is_unfailed_or_recurs_finds_room(story: Stor
     assert await story.retry("r-1", 5) == 4
     assert await story.pop(6, count=2) == ["x", "r-1"]
     await story.fail("r-1", 7)
-    assert await story.scripts("unfail", queue="mail", group="typo", now=8) == 1
+    assert await story.store.unfail(queue="mail", group="typo", now=8) == 1
     assert await story.counts(9) == {"waiting": 1, "running": 1, "recurring": 1}
 
 

@@ -19,7 +19,7 @@ async def clear(
     canceled, kept = 0, {}
     while offset is not None:
         given = {"queue": "mail", "state": state, "states": states or [state], **more}
-        reply = await story.scripts("clear", offset=offset, now=at, **given)
+        reply = await story.store.clear(offset=offset, now=at, **given)
         canceled, offset = canceled + reply["canceled"], reply["offset"]
         kept |= dict(reply["kept"])
     return canceled, kept
@@ -65,8 +65,7 @@ async def test_a_job_goes_with_all_that_depend_on_it_in_whatever_order_they_are_
     for number in (3, 1, 0, 2):
         await story.put(f"c{number}", 5)
     for number, other in ((2, 3), (0, 1), (1, 2)):
-        await story.scripts(
-            "put",
+        await story.store.put(
             queue="mail",
             jid=f"c{number}",
             klass="K",
@@ -111,7 +110,7 @@ async def test_jobs_that_depend_on_each_other_in_a_circle_go_together(story: Sto
     await story.put("x", 0)
     await story.put("a", 0, depends=["x"])
     await story.put("b", 0, depends=["a"])
-    await story.scripts("depends", "on", jid="a", jids=["b"], now=1)
+    await story.store.depends_on(jid="a", jids=["b"], now=1)
     assert await clear(story, "depends") == (2, {})
 
 
@@ -145,9 +144,9 @@ async def test_jobs_held_back_by_a_limit_are_scheduled_and_all_go(story: Story) 
 
 async def test_many_go_in_portions(story: Story) -> None:
     batch = [{"jid": f"j{number}", "klass": "K", "data": "1"} for number in range(600)]
-    await story.scripts("put_many", queue="mail", now=0, batch=batch)
-    reply = await story.scripts(
-        "clear", queue="mail", state="waiting", offset=0, now=1, states=["waiting"]
+    await story.store.put_many(queue="mail", now=0, batch=batch)
+    reply = await story.store.clear(
+        queue="mail", state="waiting", offset=0, now=1, states=["waiting"]
     )
     assert reply == {"canceled": 250, "kept": [], "offset": 0}
     assert await clear(story, "waiting", dry_run=1) == (350, {})

@@ -19,32 +19,28 @@ async def recent(story: Story) -> AsyncIterator[Clock]:
 
 
 async def test_a_life_by_the_servers_clock(story: Story, recent: Clock) -> None:
-    call = story.scripts
+    store = story.store
     job: dict[str, Any] = {"jid": "a", "worker": "ann"}
-    await call("put", queue="mail", jid="a", klass="Greet", data="{}", delay=0)
-    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
+    await store.put(queue="mail", jid="a", klass="Greet", data="{}", delay=0)
+    (popped,) = await store.pop(queue="mail", worker="ann", count=1)
     assert recent(popped["expires"] - 60)
-    assert recent(await call("heartbeat", **job) - 60)
-    assert await call("retry", **job, queue="mail") == 4
+    assert recent(await store.heartbeat(**job) - 60)
+    assert await store.retry(**job, queue="mail") == 4
     assert (
-        len(
-            await call(
-                "pop_many", worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}]
-            )
-        )
+        len(await store.pop_many(worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}]))
         == 3
     )
-    assert await call("release", **job, delay=0.000001) == "scheduled"
-    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
-    await call("timeout", jids=["a"])
-    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
-    assert await call("fail", **job, group="typo", message="no") == "a"
-    assert await call("unfail", queue="mail", group="typo") == 1
-    await call("log", jid="a", message="note")
-    assert await call("tag", "add", jid="a", tags=["x"]) == ["x"]
-    assert await call("track", "track", jid="a") == 1
-    (popped,) = await call("pop", queue="mail", worker="ann", count=1)
-    assert await call("complete", **job, queue="mail") == "complete"
+    assert await store.release(**job, delay=0.000001) == "scheduled"
+    (popped,) = await store.pop(queue="mail", worker="ann", count=1)
+    await store.timeout(jids=["a"])
+    (popped,) = await store.pop(queue="mail", worker="ann", count=1)
+    assert await store.fail(**job, group="typo", message="no") == "a"
+    assert await store.unfail(queue="mail", group="typo") == 1
+    await store.log(jid="a", message="note")
+    assert await store.tag_add(jid="a", tags=["x"]) == ["x"]
+    assert await store.track_track(jid="a") == 1
+    (popped,) = await store.pop(queue="mail", worker="ann", count=1)
+    assert await store.complete(**job, queue="mail") == "complete"
     times = [when for when, _ in await story.happened("a")]
     times += [
         *(await story.scores("t:x")).values(),
@@ -60,21 +56,19 @@ async def test_a_dependency_taken_off_without_a_time_is_taken_off_now(
 ) -> None:
     await story.put("a", 0)
     await story.put("b", 0, depends=["a"])
-    await story.scripts("depends", "off", jid="b", jids=["all"])
+    await story.store.depends_off(jid="b", jids=["all"])
     assert recent(-1e10 * (await story.where("b"))["work"])
 
 
 async def test_a_template_begins_now(story: Story, recent: Clock) -> None:
-    await story.scripts(
-        "recur", "on", queue="mail", jid="r", klass="K", data="1", interval=60, offset=0
-    )
+    await story.store.recur_on(queue="mail", jid="r", klass="K", data="1", interval=60, offset=0)
     assert recent((await story.scores("q:mail-recur"))["r"])
-    assert [job["jid"] for job in await story.scripts("peek", queue="mail", count=1)] == ["r-1"]
+    assert [job["jid"] for job in await story.store.peek(queue="mail", count=1)] == ["r-1"]
 
 
 async def test_questions_are_answered_as_of_now(story: Story) -> None:
     await story.running("a", 0, 1)
-    assert (await story.scripts("queues", queue="mail"))["stalled"] == 1
-    assert await story.scripts("jobs", state="stalled", queue="mail") == ["a"]
-    assert await story.scripts("workers") == []
-    assert (await story.scripts("stats", queue="mail"))["wait"]["count"] == 0
+    assert (await story.store.queues(queue="mail"))["stalled"] == 1
+    assert await story.store.jobs(state="stalled", queue="mail") == ["a"]
+    assert await story.store.workers() == []
+    assert (await story.store.stats(queue="mail"))["wait"]["count"] == 0

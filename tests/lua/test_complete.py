@@ -266,8 +266,7 @@ async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_la
 ) -> None:
     await story.running("a")
     waiting = [f"w{n:03}" for n in range(650)]
-    await story.scripts(
-        "put_many",
+    await story.store.put_many(
         queue="post",
         now=2,
         batch=[{"jid": w, "klass": "K", "data": "1", "depends": ["a"]} for w in waiting],
@@ -287,7 +286,7 @@ async def test_a_job_that_was_put_again_keeps_who_waits_for_it_now_apart_from_wh
 ) -> None:
     await story.running("a")
     early = [{"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": ["a"]} for n in range(300)]
-    await story.scripts("put_many", queue="post", now=2, batch=early)
+    await story.store.put_many(queue="post", now=2, batch=early)
     await story.complete("a", 3)
     await story.put("a", 4)
     await story.put("late", 5, queue="post", depends=["a"])

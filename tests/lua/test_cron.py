@@ -41,7 +41,7 @@ async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
 
 async def test_a_template_is_shown_like_one_with_an_interval(story: Story) -> None:
     await story.cron("night", 10, next=7200, priority=-2, tags=["x"])
-    assert await story.scripts("recur", "get", jid="night") == {
+    assert await story.store.recur_get(jid="night") == {
         "jid": "night", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2, "interval": None, "retries": 5, "count": 0,
         "data": "{}", "tags": ["x"], "backlog": 0, "coalesce": True, "cron": "0 2 * * *", "timezone": "UTC", "paused": False,
         "declared": None, "next": 7200,
@@ -66,8 +66,8 @@ async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_i
         "backlog",
         2,
     ]
-    await story.scripts("recur", "update", jid="night", pairs=pairs)
-    view = await story.scripts("recur", "get", jid="night")
+    await story.store.recur_update(jid="night", pairs=pairs)
+    view = await story.store.recur_get(jid="night")
     assert (view["klass"], view["queue"], view["cron"], view["timezone"], view["next"]) == (
         "Send",
         "post",
@@ -76,10 +76,10 @@ async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_i
         9000,
     )
     assert (view["backlog"], view["coalesce"]) == (2, False)
-    assert await story.scripts("recur", "tag", jid="night", tags=["x"]) == ["x"]
+    assert await story.store.recur_tag(jid="night", tags=["x"]) == ["x"]
     assert set(await story.scores("queues")) == {"mail", "post"}
-    await story.scripts("recur", "off", jid="night")
-    assert await story.scripts("recur", "get", jid="night") is None
+    await story.store.recur_off(jid="night")
+    assert await story.store.recur_get(jid="night") is None
     assert (await story.fields("x:cron:night"), await story.scores("x:ticks")) == ({}, {})
 
 
@@ -154,9 +154,9 @@ async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_n
 ) -> None:
     for jid in ("changed", "paused", "off"):
         await story.cron(jid, 10, next=100)
-    await story.scripts("recur", "update", jid="changed", pairs=["cron", "0 3 * * *", "next", 150])
-    await story.scripts("recur", "pause", jid="paused", now=20)
-    await story.scripts("recur", "off", jid="off")
+    await story.store.recur_update(jid="changed", pairs=["cron", "0 3 * * *", "next", 150])
+    await story.store.recur_pause(jid="paused", now=20)
+    await story.store.recur_off(jid="off")
     assert (
         await story.tick(
             120, *((jid, 100, 100, 200) for jid in ("changed", "paused", "off", "unknown"))
@@ -200,9 +200,7 @@ async def test_a_turn_without_a_template_is_dropped_when_it_is_due(story: Story)
 async def test_a_repeated_tick_answers_what_it_made_and_makes_no_more(story: Story) -> None:
     await story.cron("night", 10, next=100)
     batch = [{"jid": "night", "tick": 100, "at": 100, "next": 200}]
-    answers = [
-        await story.scripts("tick", now=now, batch=batch, request="line:1") for now in (150, 250)
-    ]
+    answers = [await story.store.tick(now=now, batch=batch, request="line:1") for now in (150, 250)]
     assert [answer["made"] for answer in answers] == [["night-1"], ["night-1"]]
     assert answers[1]["due"][0]["tick"] == 200, "what is due is told as it is now"
 
@@ -212,9 +210,7 @@ async def test_those_who_reckon_are_told_when_the_first_tick_comes_earlier(story
         await story.cron("late", 10, next=9000)
         await story.cron("early", 10, next=7200)
         await story.cron("later", 10, next=10000)
-        await story.scripts(
-            "recur", "update", jid="later", pairs=["cron", "0 1 * * *", "next", 3600]
-        )
+        await story.store.recur_update(jid="later", pairs=["cron", "0 1 * * *", "next", 3600])
     assert [channel for channel, _ in told] == ["x:retimed"] * 3
 
 
@@ -230,19 +226,19 @@ async def test_a_paused_template_makes_nothing_until_it_is_resumed_and_its_clock
         if kind == "interval"
         else story.cron("r", 0, next=60)
     )
-    before = await story.scripts("recur", "get", jid="r")
-    await story.scripts("recur", "pause", jid="r", now=10)
-    paused = await story.scripts("recur", "get", jid="r")
+    before = await story.store.recur_get(jid="r")
+    await story.store.recur_pause(jid="r", now=10)
+    paused = await story.store.recur_get(jid="r")
     assert paused == before | {"paused": True, "next": None}
     assert (await story.pop(1000), (await story.tick(1000))["due"]) == ([], [])
-    await story.scripts("recur", "resume", jid="r", now=1000, next=1060)
-    assert await story.scripts("recur", "get", jid="r") == before | {"next": 1060}
+    await story.store.recur_resume(jid="r", now=1000, next=1060)
+    assert await story.store.recur_get(jid="r") == before | {"next": 1060}
     assert await story.scores("x:resting") == {}
 
 
 async def test_no_peer_meets_the_turn_of_a_paused_template(story: Story) -> None:
     await story.recur("r", 0)
-    await story.scripts("recur", "pause", jid="r", now=10)
+    await story.store.recur_pause(jid="r", now=10)
     assert await story.scores("q:mail-recur") == {}
     assert (await story.fields("r:r"))["x-paused"] == "10"
     assert await story.scores("x:resting") == {"r": 10}
@@ -251,10 +247,10 @@ async def test_no_peer_meets_the_turn_of_a_paused_template(story: Story) -> None
 async def test_pausing_and_resuming_twice_is_like_once(story: Story) -> None:
     await story.recur("r", 0, interval=60)
     for now in (10, 20):
-        await story.scripts("recur", "pause", jid="r", now=now)
+        await story.store.recur_pause(jid="r", now=now)
     assert await story.scores("x:resting") == {"r": 10}
     for now in (30, 40):
-        await story.scripts("recur", "resume", jid="r", now=now)
+        await story.store.recur_resume(jid="r", now=now)
     assert await story.scores("q:mail-recur") == {"r": 90}
 
 
@@ -262,11 +258,11 @@ async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(
     story: Story,
 ) -> None:
     await story.recur("r", 0)
-    await story.scripts("recur", "pause", jid="r", now=10)
-    await story.scripts("recur", "update", jid="r", pairs=["queue", "post", "interval", 30])
+    await story.store.recur_pause(jid="r", now=10)
+    await story.store.recur_update(jid="r", pairs=["queue", "post", "interval", 30])
     await story.recur("r", 20, interval=5)
     await story.cron("r", 30, next=60)
-    assert (await story.scripts("recur", "get", jid="r"))["paused"] is True
+    assert (await story.store.recur_get(jid="r"))["paused"] is True
     assert (
         await story.scores("x:ticks"),
         await story.scores("q:mail-recur"),
@@ -276,11 +272,11 @@ async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(
 
 async def test_a_peer_that_puts_a_paused_template_anew_ends_its_pause(story: Story) -> None:
     await story.recur("r", 0)
-    await story.scripts("recur", "pause", jid="r", now=10)
+    await story.store.recur_pause(jid="r", now=10)
     await story.change("ZADD", "q:mail-recur", 20, "r")
-    assert (await story.scripts("recur", "get", jid="r"))["paused"] is False
+    assert (await story.store.recur_get(jid="r"))["paused"] is False
     await story.recur("r", 30, offset=5)
-    assert (await story.scripts("recur", "get", jid="r"))["next"] == 35
+    assert (await story.store.recur_get(jid="r"))["next"] == 35
     assert (await story.scores("x:resting"), "x-paused" in await story.fields("r:r")) == ({}, False)
 
 
@@ -293,19 +289,17 @@ async def test_a_template_run_now_makes_an_instance_and_its_clock_goes_on(
         if kind == "interval"
         else story.cron("r", 0, next=60)
     )
-    assert await story.scripts("recur", "run", jid="r", now=10) == "r-1"
+    assert await story.store.recur_run(jid="r", now=10) == "r-1"
     assert await story.where("r-1") == {"work": score(0, 10)}
-    assert (await story.scripts("recur", "get", jid="r"))["next"] == 60
-    await story.scripts("recur", "pause", jid="r", now=11)
-    assert await story.scripts("recur", "run", jid="r", now=12) == "r-2", (
-        "whoever asks for it means it"
-    )
+    assert (await story.store.recur_get(jid="r"))["next"] == 60
+    await story.store.recur_pause(jid="r", now=11)
+    assert await story.store.recur_run(jid="r", now=12) == "r-2", "whoever asks for it means it"
 
 
 @pytest.mark.parametrize("word", ["pause", "resume", "run"])
 async def test_a_template_that_does_not_exist_is_refused(story: Story, word: str) -> None:
     async with story.refused(NoSuchJob, jid="r"):
-        await story.scripts("recur", word, jid="r", now=1)
+        await story.call("recur", word, jid="r", now=1)
 
 
 # Listed
@@ -318,13 +312,11 @@ async def test_templates_are_listed_by_queue_and_those_without_a_turn_in_any(sto
     await story.cron("night", 0, next=100)
     await story.cron("noon", 0, next=50)
     for jid in ("other", "late"):
-        await story.scripts("recur", "pause", jid=jid, now=1)
-    await story.scripts("recur", "resume", jid="late", now=2)
+        await story.store.recur_pause(jid=jid, now=1)
+    await story.store.recur_resume(jid="late", now=2)
 
     async def listed(queue: str | None, **page: int) -> list[str]:
-        return [
-            template["jid"] for template in await story.scripts("recurring", queue=queue, **page)
-        ]
+        return [template["jid"] for template in await story.store.recurring(queue=queue, **page)]
 
     assert await listed("mail") == ["early", "late"]
     assert await listed("post") == []
@@ -333,8 +325,8 @@ async def test_templates_are_listed_by_queue_and_those_without_a_turn_in_any(sto
         ["noon", "night"],
         ["night", "other"],
     )
-    assert (await story.scripts("recurring", queue="mail"))[0] == await story.scripts(
-        "recur", "get", jid="early"
+    assert (await story.store.recurring(queue="mail"))[0] == await story.store.recur_get(
+        jid="early"
     )
 
 
@@ -354,10 +346,8 @@ async def _declare(
         **more,
     }
     if every:
-        return await story.scripts("declare", "interval", interval=every, **given)
-    return await story.scripts(
-        "declare", "cron", **{"expression": "0 2 * * *", "timezone": "UTC"} | given
-    )
+        return await story.store.declare_interval(interval=every, **given)
+    return await story.store.declare_cron(**{"expression": "0 2 * * *", "timezone": "UTC"} | given)
 
 
 @pytest.mark.parametrize("every", [60, None])
@@ -365,9 +355,9 @@ async def test_what_is_declared_again_keeps_its_clock_and_takes_what_else_change
     story: Story, every: float | None
 ) -> None:
     assert await _declare(story, 10, every=every) == "made"
-    due = (await story.scripts("recur", "get", jid="r"))["next"]
+    due = (await story.store.recur_get(jid="r"))["next"]
     assert await _declare(story, 20, every=every, data="[2]", retries=1, queue="post") == "kept"
-    view = await story.scripts("recur", "get", jid="r")
+    view = await story.store.recur_get(jid="r")
     assert (view["data"], view["retries"], view["queue"], view["declared"], view["next"]) == (
         "[2]",
         1,
@@ -393,23 +383,23 @@ async def test_a_changed_schedule_starts_anew(story: Story) -> None:
     ]
     for at, how in enumerate(changes, 20):
         assert await _declare(story, at, **how) == "retimed"
-        assert (await story.scripts("recur", "get", jid="r"))["next"] == at + how.get("every", 100)
+        assert (await story.store.recur_get(jid="r"))["next"] == at + how.get("every", 100)
 
 
 async def test_a_queue_that_is_a_guess_moves_nothing(story: Story) -> None:
     await _declare(story, 10, every=60, queue="mail", anywhere="yes")
     await _declare(story, 20, every=60, queue="post", anywhere="yes")
-    assert (await story.scripts("recur", "get", jid="r"))["queue"] == "mail"
+    assert (await story.store.recur_get(jid="r"))["queue"] == "mail"
     assert await story.scores("q:mail-recur") == {"r": 70}
 
 
 @pytest.mark.parametrize("every", [60, None])
 async def test_a_pause_outlives_declarations(story: Story, every: float | None) -> None:
     await _declare(story, 10, every=every)
-    await story.scripts("recur", "pause", jid="r", now=11)
+    await story.store.recur_pause(jid="r", now=11)
     assert await _declare(story, 20, every=every) == "kept"
     assert await _declare(story, 20, every=30) == "retimed"
-    view = await story.scripts("recur", "get", jid="r")
+    view = await story.store.recur_get(jid="r")
     assert (view["paused"], view["next"]) == (True, None)
 
 
@@ -419,8 +409,8 @@ async def test_only_what_was_declared_is_dropped(story: Story) -> None:
     await story.recur("by hand", 10)
     await _declare(story, 10, jid="taken over", every=60)
     await story.recur("taken over", 20)
-    assert await story.scripts(
-        "declare", "off", jids=["r", "night", "by hand", "taken over", "unknown"]
+    assert await story.store.declare_off(
+        jids=["r", "night", "by hand", "taken over", "unknown"]
     ) == ["r", "night"]
     assert await story.scores("q:mail-recur") == {"by hand": 10, "taken over": 20}
 
@@ -430,4 +420,4 @@ async def test_a_template_with_a_cron_expression_is_not_resumed_without_its_next
 ) -> None:
     await story.cron("night", 1, next=5)
     async with story.refused(InvalidArgument, argument="next"):
-        await story.scripts("recur", "resume", jid="night", now=1)
+        await story.store.recur_resume(jid="night", now=1)

@@ -9,11 +9,11 @@ from tests.lua.story import Story, score
 
 
 async def _on(story: Story, jid: str, *jids: str) -> Any:
-    return await story.scripts("depends", "on", jid=jid, jids=jids, now=10)
+    return await story.store.depends_on(jid=jid, jids=jids, now=10)
 
 
 async def _off(story: Story, jid: str, *jids: str) -> Any:
-    return await story.scripts("depends", "off", jid=jid, jids=jids, now=10)
+    return await story.store.depends_off(jid=jid, jids=jids, now=10)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ async def test_a_job_that_waits_for_nothing_is_refused(story: Story, word: str) 
     await story.put("a", 0)
     await story.put("b", 0)
     async with story.refused(WrongState, jid="b", state="waiting"):
-        await story.scripts("depends", word, jid="b", jids=["a"], now=1)
+        await story.call("depends", word, jid="b", jids=["a"], now=1)
 
 
 async def test_a_job_that_does_not_exist_is_refused(story: Story) -> None:

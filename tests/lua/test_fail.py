@@ -166,7 +166,7 @@ async def test_a_held_job_that_an_operator_fails_waits_for_nothing_any_longer(st
     await story.pop(3)
     await story.complete("b", 4)
     assert await story.state("a") == "failed"
-    assert await story.scripts("unfail", queue="mail", group="typo", now=5) == 1
+    assert await story.store.unfail(queue="mail", group="typo", now=5) == 1
     assert await story.where("a") == {"work": score(0, 5)}
 
 

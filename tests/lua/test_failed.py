@@ -4,11 +4,11 @@ from tests.lua.story import Story
 
 
 async def test_without_a_group_the_groups_are_counted(story: Story) -> None:
-    assert await story.scripts("failed") == {}
+    assert await story.store.failed() == {}
     await story.failed("a", group="upload error")
     await story.failed("b", 3, 4, 5, group="upload error")
     await story.failed("c", 6, 7, 8, group='widget "failure"')
-    assert await story.scripts("failed") == {"upload error": 2, 'widget "failure"': 1}
+    assert await story.store.failed() == {"upload error": 2, 'widget "failure"': 1}
 
 
 async def test_a_group_answers_whole_jobs_with_their_message_newest_first(story: Story) -> None:
@@ -18,7 +18,7 @@ async def test_a_group_answers_whole_jobs_with_their_message_newest_first(story:
     expected = [
         {**(await story.get(jid)), "group": "typo", "message": f"no {jid}"} for jid in ("b", "a")
     ]
-    assert await story.scripts("failed", group="typo") == {"total": 2, "jobs": expected}
+    assert await story.store.failed(group="typo") == {"total": 2, "jobs": expected}
 
 
 async def test_a_group_comes_in_pages_with_its_total(story: Story) -> None:
@@ -26,7 +26,7 @@ async def test_a_group_comes_in_pages_with_its_total(story: Story) -> None:
         await story.failed(f"j{n:02}", n, n, n)
 
     async def page(**given: int) -> tuple[int, list[str]]:
-        found = await story.scripts("failed", group="typo", **given)
+        found = await story.store.failed(group="typo", **given)
         return found["total"], [job["jid"] for job in found["jobs"]]
 
     assert await page() == (27, [f"j{n:02}" for n in range(26, 1, -1)])
@@ -36,10 +36,10 @@ async def test_a_group_comes_in_pages_with_its_total(story: Story) -> None:
 
 
 async def test_an_unknown_group_is_empty(story: Story) -> None:
-    assert await story.scripts("failed", group="typo") == {"total": 0, "jobs": []}
+    assert await story.store.failed(group="typo") == {"total": 0, "jobs": []}
 
 
 async def test_a_job_that_is_gone_is_left_out_of_the_list(story: Story) -> None:
     await story.failed("a")
     await story.change("LPUSH", "f:typo", "ghost")
-    assert [job["jid"] for job in (await story.scripts("failed", group="typo"))["jobs"]] == ["a"]
+    assert [job["jid"] for job in (await story.store.failed(group="typo"))["jobs"]] == ["a"]

@@ -6,21 +6,22 @@ from typing import Any
 import pytest
 
 from aioqless.errors import LockLost, NoSuchJob, ScriptError
-from aioqless.store import Scripts
+from aioqless.store import Call, ScriptStore
+from aioqless.store.call import T
 from tests.lua.story import Story, score
 
 
-class _ForgottenEachTime(Scripts):
+class _ForgottenEachTime(ScriptStore):
     """The server forgets all scripts before each call."""
 
-    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
+    async def send(self, call: Call[T]) -> T:
         await self.connection.execute("SCRIPT", "FLUSH", "SYNC")
-        return await super().__call__(command, word, **arguments)
+        return await super().send(call)
 
 
 @pytest.fixture
 def forgetful(story: Story) -> Story:
-    return Story(_ForgottenEachTime(story.scripts.connection, story.namespace), story.redis)
+    return Story(_ForgottenEachTime(story.store.connection, story.namespace), story.redis)
 
 
 async def _forget(story: Story) -> None:
@@ -42,7 +43,7 @@ async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all
     assert await story.complete("a", 7, queue="post") == "complete"
     assert await story.pop(8) == ["b"]
     assert await story.fail("b", 9) == "b"
-    assert await story.scripts("unfail", queue="mail", group="typo", now=10) == 1
+    assert await story.store.unfail(queue="mail", group="typo", now=10) == 1
     assert await story.cancel("b") == ["b"]
     assert await story.happened("a") == [
         (0, "put"), (1, "popped"), (4, "popped"), (5, "done"), (5, "put"), (6, "popped"), (7, "done"),
@@ -63,13 +64,11 @@ async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_ot
 
 async def test_calls_sent_together_are_all_carried_out_once(story: Story) -> None:
     calls = [
-        story.scripts.prepare(
-            "put", queue="mail", jid=f"j{n}", klass="K", data="1", now=n, delay=0, tags=["x"]
-        )
+        story.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", now=n, delay=0, tags=["x"])
         for n in range(5)
     ]
     await _forget(story)
-    assert await story.scripts.pipeline(calls) == [f"j{n}" for n in range(5)]
+    assert await story.store.pipeline(calls) == [f"j{n}" for n in range(5)]
     assert await story.scores("q:mail-work") == {f"j{n}": score(0, n) for n in range(5)}
     assert await story.scores("tags") == {"x": 5}
 
@@ -77,30 +76,29 @@ async def test_calls_sent_together_are_all_carried_out_once(story: Story) -> Non
 async def test_different_calls_sent_together_each_get_their_own_answer(story: Story) -> None:
     await story.running("a")
     await story.running("b")
-    prepare = story.scripts.prepare
+    store = story.store
     calls = [
-        prepare("heartbeat", jid="a", worker="ann", now=2),
-        prepare("complete", jid="ghost", worker="ann", queue="mail", now=2),
-        prepare("get", jid="b"),
-        prepare("heartbeat", jid="b", worker="bob", now=2),
-        prepare("length", queue="mail"),
-        prepare("get", jid="ghost"),
+        store.heartbeat(jid="a", worker="ann", now=2),
+        store.complete(jid="ghost", worker="ann", queue="mail", now=2),
+        store.get(jid="b"),
+        store.heartbeat(jid="b", worker="bob", now=2),
+        store.length(queue="mail"),
+        store.get(jid="ghost"),
     ]
     await _forget(story)
-    renewed, refused, job, lost, length, nothing = await story.scripts.pipeline(calls)
+    renewed, refused, job, lost, length, nothing = await story.store.pipeline(calls)
     assert (renewed, job["jid"], length, nothing) == (62, "b", 2, None)
     assert (type(refused), type(lost)) == (NoSuchJob, LockLost)
 
 
 async def test_a_server_that_forgot_some_scripts_only_is_told_those(story: Story) -> None:
-    prepare = story.scripts.prepare
+    store = story.store
     await story.put("a", 0)
     await _forget(story)
     assert await story.state("a") == "waiting"
-    put = prepare("put", queue="mail", jid="b", klass="K", data="1", now=1, delay=0)
+    put = store.put(queue="mail", jid="b", klass="K", data="1", now=1, delay=0)
     assert [
-        await _told(answer)
-        for answer in await story.scripts.pipeline([put, prepare("get", jid="a"), put])
+        await _told(answer) for answer in await story.store.pipeline([put, store.get(jid="a"), put])
     ] == ["b", "a", "b"]
     assert await story.happened("b") == [(1, "put"), (1, "put")], "sent twice, done twice"
 
@@ -110,10 +108,7 @@ async def _told(answer: Any) -> Any:
 
 
 async def test_refusals_in_a_pipeline_are_answers_in_their_places(story: Story) -> None:
-    calls = [
-        story.scripts.prepare("complete", jid=jid, worker="ann", queue="mail", now=1)
-        for jid in "ab"
-    ]
+    calls = [story.store.complete(jid=jid, worker="ann", queue="mail", now=1) for jid in "ab"]
     for _ in range(2):
-        answers = await story.scripts.pipeline(calls)
+        answers = await story.store.pipeline(calls)
         assert [answer.jid for answer in answers if isinstance(answer, ScriptError)] == ["a", "b"]

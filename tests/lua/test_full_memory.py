@@ -25,13 +25,11 @@ async def test_new_jobs_are_refused_with_an_error_of_its_own(story: Story) -> No
             with pytest.raises(QueueFull):
                 await story.put("b", 1)
         with pytest.raises(QueueFull):
-            await story.scripts(
-                "put_many", queue="mail", now=1, batch=[{"jid": "b", "klass": "K", "data": "1"}]
+            await story.store.put_many(
+                queue="mail", now=1, batch=[{"jid": "b", "klass": "K", "data": "1"}]
             )
         with pytest.raises(QueueFull):
-            await story.scripts(
-                "requeue", queue="mail", jid="a", klass="K", data="1", now=1, delay=0
-            )
+            await story.store.requeue(queue="mail", jid="a", klass="K", data="1", now=1, delay=0)
         with pytest.raises(QueueFull):
             await story.recur("r", 1)
     assert (await story.get("b"), await story.happened("a")) == (None, [(0, "put")])
@@ -51,16 +49,15 @@ async def test_a_full_queue_can_be_drained(story: Story) -> None:
         assert await story.release("e", 206) == "waiting"
         await story.timeout("f", at=207)
         assert await story.cancel("g") == ["g"]
-        assert await story.scripts("unfail", queue="mail", group="typo", now=208) == 1
+        assert await story.store.unfail(queue="mail", group="typo", now=208) == 1
         assert await story.state("held") == "waiting"
-        rows, _, _ = await story.scripts(
-            "pop_many", worker="ann", count=9, now=209, order="ordered", batch=[{"queue": "mail"}]
+        rows, _, _ = await story.store.pop_many(
+            worker="ann", count=9, now=209, order="ordered", batch=[{"queue": "mail"}]
         )
         assert {row[0] for row in rows} == {b"c", b"d", b"e", b"f", b"held"}
         done = [{"jid": row[0].decode(), "queue": "mail"} for row in rows]
         assert (
-            await story.scripts("complete_many", worker="ann", now=210, batch=done)
-            == ["complete"] * 5
+            await story.store.complete_many(worker="ann", now=210, batch=done) == ["complete"] * 5
         )
 
 

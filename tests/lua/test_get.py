@@ -41,7 +41,7 @@ async def test_empty_lists_are_lists_on_the_wire(story: Story) -> None:
     assert await story.by_hand("failed", [], "typo") == b'{"total":0,"jobs":[]}'
     assert await story.by_hand("tag", [], "get", "x") == b'{"total":0,"jobs":[]}'
     assert await story.by_hand("tag", [], "top") == b"[]"
-    await story.scripts("forget", queues=["mail"])
+    await story.store.forget(queues=["mail"])
     assert await story.by_hand("queues", [], 1) == b"[]"
 
 
@@ -54,8 +54,7 @@ async def test_numbers_keep_all_their_digits(story: Story) -> None:
 
 async def test_an_event_is_shown_with_when_what_and_more(story: Story) -> None:
     await story.put("a", 0)
-    await story.scripts(
-        "log",
+    await story.store.log(
         jid="a",
         message="seen",
         now=2,
@@ -85,10 +84,10 @@ async def test_several_jobs_come_in_the_order_asked_without_those_that_do_not_ex
 ) -> None:
     for jid in "abc":
         await story.put(jid, 0)
-    jobs = await story.scripts("multiget", jids=["c", "unknown", "a", "c"])
+    jobs = await story.store.multiget(jids=["c", "unknown", "a", "c"])
     assert [job["jid"] for job in jobs] == ["c", "a", "c"]
     assert jobs[0] == await story.get("c")
-    assert await story.scripts("multiget", jids=[]) == []
+    assert await story.store.multiget(jids=[]) == []
 
 
 _READS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
@@ -126,4 +125,4 @@ async def test_reading_changes_nothing(
     await story.put("late", 9, delay=10)
     await story.recur("r", 0)
     async with story.unchanged():
-        await story.scripts(*command, **given)
+        await story.call(*command, **given)

@@ -12,7 +12,7 @@ from tests.lua.story import Story
 async def test_a_glance_has_what_a_list_shows_of_jobs_that_exist(story: Story) -> None:
     await story.failed("bad", tags=["x"])
     await story.put("late", 3, delay=10, data='{"long":"' + "x" * 2000 + '"}', priority=-2)
-    bad, late = await story.scripts("glances", jids=["bad", "ghost", "late"])
+    bad, late = await story.store.glances(jids=["bad", "ghost", "late"])
     assert (bad["state"], bad["group"], bad["message"], bad["failed"], bad["tags"]) == (
         "failed",
         "typo",
@@ -33,7 +33,7 @@ async def test_a_glance_has_what_a_list_shows_of_jobs_that_exist(story: Story) -
 async def test_a_long_message_is_cut_between_two_characters(story: Story) -> None:
     await story.running("a")
     await story.fail("a", 2, message="é" * 1000)
-    (job,) = await story.scripts("glances", jids=["a"])
+    (job,) = await story.store.glances(jids=["a"])
     assert job["message"] == "é" * 500
 
 
@@ -48,8 +48,8 @@ async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_a
     await story.running("a")
     await story.fail("a", 2, message=f"Traceback (most recent call last):\n{frames}{cause}\n\n")
     ((job,), (group,)) = (
-        await story.scripts("glances", jids=["a"]),
-        await story.scripts("failures", names=["typo"]),
+        await story.store.glances(jids=["a"]),
+        await story.store.failures(names=["typo"]),
     )
     lines = job["message"].splitlines()
     assert (
@@ -64,7 +64,7 @@ async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_a
 async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: Story) -> None:
     for number in range(100):
         await story.failed(f"j{number}", number * 10, number * 10, number * 10)
-    (record, none) = await story.scripts("failures", names=["typo", "none"])
+    (record, none) = await story.store.failures(names=["typo", "none"])
     group = FailureGroup.of(record)
     assert (group.total, group.latest and group.latest.jid) == (100, "j99")
     assert len(group.marks) == 8 and group.marks[0] == (1, 990) and group.marks[-1] == (100, 0)
@@ -78,23 +78,23 @@ async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: 
 async def test_a_group_is_paged_by_its_jids_the_latest_first(story: Story) -> None:
     for jid in "abc":
         await story.failed(jid)
-    assert await story.scripts("group", group="typo", offset=1, count=5) == ["b", "a"]
-    assert await story.scripts("group", group="typo", count=0) == []
+    assert await story.store.group(group="typo", offset=1, count=5) == ["b", "a"]
+    assert await story.store.group(group="typo", count=0) == []
 
 
 async def test_failed_jobs_run_again_each_in_its_own_queue(story: Story) -> None:
     await story.failed("a", queue="mail")
     await story.failed("b", 3, 4, 5, queue="post")
     await story.failed("c", 6, 7, 8)
-    assert await story.scripts("revive", "group", group="typo", now=9, count=2) == 2
+    assert await story.store.revive_group(group="typo", now=9, count=2) == 2
     assert [(await story.get(jid))["state"] for jid in "abc"] == ["waiting", "waiting", "failed"]
     assert (await story.pop(10, queue="mail"), await story.pop(10, queue="post")) == (["a"], ["b"])
-    assert await story.scripts("failed") == {"typo": 1}
+    assert await story.store.failed() == {"typo": 1}
 
 
 async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -> None:
     await story.failed("a")
-    assert await story.scripts("revive", "job", jid="a", now=9, data="[7]") == 1
+    assert await story.store.revive_job(jid="a", now=9, data="[7]") == 1
     job = await story.get("a")
     assert (job["state"], job["data"], job["remaining"], job["history"][-1]) == (
         "waiting",
@@ -103,35 +103,35 @@ async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -
         {"when": 9, "what": "put", "q": "mail"},
     )
     async with story.refused(WrongState, state="waiting"):
-        await story.scripts("revive", "job", jid="a", now=10, data="[8]")
+        await story.store.revive_job(jid="a", now=10, data="[8]")
     await story.failed("b", 11, 12, 13, queue="post")
     async with story.refused(WrongState, state="failed"):
-        await story.scripts("revive", "job", jid="b", now=14, data="[9]", was="[others]")
+        await story.store.revive_job(jid="b", now=14, data="[9]", was="[others]")
     assert (
-        await story.scripts(
-            "revive", "job", jid="b", now=14, data="[9]", was=(await story.get("b"))["data"]
+        await story.store.revive_job(
+            jid="b", now=14, data="[9]", was=(await story.get("b"))["data"]
         )
         == 1
     )
     async with story.refused(NoSuchJob):
-        await story.scripts("revive", "job", jid="ghost", now=10)
+        await story.store.revive_job(jid="ghost", now=10)
 
 
 async def test_a_failed_job_without_a_queue_stays_where_somebody_sees_it(story: Story) -> None:
     await story.failed("a")
     await story.failed("b", 3, 4, 5)
     await story.ask("HSET", story.key("j:a"), "queue", "")
-    assert await story.scripts("revive", "group", group="typo", now=9) == 1
-    assert await story.scripts("group", group="typo") == ["a"]
+    assert await story.store.revive_group(group="typo", now=9) == 1
+    assert await story.store.group(group="typo") == ["a"]
     async with story.refused(WrongState):
-        await story.scripts("revive", "job", jid="a", now=9)
+        await story.store.revive_job(jid="a", now=9)
 
 
 async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -> None:
     await story.completed("a")
     await story.failed("b", 3, 4, 5)
     await story.completed("c", 86400, 86401, 86402)
-    counts = await story.scripts("queues", queue="mail", now=10)
+    counts = await story.store.queues(queue="mail", now=10)
     today = {
         "popped": 2,
         "completed": 1,
@@ -140,12 +140,12 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
         "lost_locks": 0,
         "explicit_retries": 0,
     }
-    assert await story.scripts("queues", now=10, totals="today") == [{**counts, **today}]
+    assert await story.store.queues(now=10, totals="today") == [{**counts, **today}]
     async with story.refused(InvalidArgument, argument="totals", value="yesterday"):
-        await story.scripts("queues", now=10, totals="yesterday")
+        await story.store.queues(now=10, totals="yesterday")
     assert [
         (day["day"], day["completed"])
-        for day in await story.scripts("days", queue="mail", date=90000, count=3)
+        for day in await story.store.days(queue="mail", date=90000, count=3)
     ] == [
         (0, 1),
         (86400, 1),
@@ -155,7 +155,7 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
 async def test_workers_show_what_they_hold_the_soonest_expiry_first(story: Story) -> None:
     await story.running("a", 0, 1)
     await story.running("b", 2, 3)
-    ann, nobody = await story.scripts("working", workers=["ann", "nobody"], most=1, now=5)
+    ann, nobody = await story.store.working(workers=["ann", "nobody"], most=1, now=5)
     assert (ann["name"], ann["jobs"], ann["stalled"], [job["jid"] for job in ann["doing"]]) == (
         "ann",
         2,
@@ -163,7 +163,7 @@ async def test_workers_show_what_they_hold_the_soonest_expiry_first(story: Story
         ["a"],
     )
     assert (nobody["seen"], nobody["doing"]) == (0, [])
-    (ann,) = await story.scripts("working", workers=["ann"], most=5, now=62)
+    (ann,) = await story.store.working(workers=["ann"], most=5, now=62)
     assert (ann["jobs"], ann["stalled"]) == (1, 1)
 
 
@@ -172,22 +172,22 @@ async def test_jobs_are_found_by_a_part_of_their_klass_portion_by_portion(story:
         await story.put(f"j{number}", 0, klass="shop.Mail" if number % 3 else "shop.[odd]")
     found, cursor, calls = set(), "0", 0
     while calls == 0 or cursor != "0":
-        step = await story.scripts("find", klass="[ODD]", cursor=cursor, count=10)
+        step = await story.store.find(klass="[ODD]", cursor=cursor, count=10)
         cursor, calls = step["cursor"], calls + 1
         found |= set(step["found"])
     assert found == {f"j{number}" for number in range(0, 60, 3)}
     async with story.refused(InvalidArgument, argument="cursor"):
-        await story.scripts("find", klass="x", cursor="1 MATCH *")
+        await story.store.find(klass="x", cursor="1 MATCH *")
 
 
 async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Story) -> None:
     for number in range(3):
-        await story.scripts(
-            "trail", "add", who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done"
+        await story.store.trail_add(
+            who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done"
         )
-    acts = await story.scripts("trail", "list", count=2)
+    acts = await story.store.trail_list(count=2)
     assert [act["about"]["n"] for act in acts] == [2, 1]
-    (oldest,) = await story.scripts("trail", "list", before=acts[-1]["place"])
+    (oldest,) = await story.store.trail_list(before=acts[-1]["place"])
     assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == (
         {"n": 0},
         "ada",
@@ -197,26 +197,26 @@ async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Stor
 
 
 async def test_logins_are_listed_apart_from_acts(story: Story) -> None:
-    await story.scripts("trail", "add", who="ada", act="retry", about="{}", outcome="done")
-    await story.scripts(
-        "trail", "login", who="ada", act="log-in", about='{"address":"::1"}', outcome="refused"
+    await story.store.trail_add(who="ada", act="retry", about="{}", outcome="done")
+    await story.store.trail_login(
+        who="ada", act="log-in", about='{"address":"::1"}', outcome="refused"
     )
-    assert [each["act"] for each in await story.scripts("trail", "list")] == ["retry"]
-    (login,) = await story.scripts("trail", "logins", count=5)
+    assert [each["act"] for each in await story.store.trail_list()] == ["retry"]
+    (login,) = await story.store.trail_logins(count=5)
     assert (login["who"], login["act"], login["about"], login["outcome"]) == (
         "ada",
         "log-in",
         {"address": "::1"},
         "refused",
     )
-    assert await story.scripts("trail", "logins", before=login["place"]) == []
+    assert await story.store.trail_logins(before=login["place"]) == []
 
 
 async def test_a_session_is_read_until_it_is_dropped_or_its_time_is_over(story: Story) -> None:
-    await story.scripts("session", "keep", id="a", proof="p", seconds=60)
-    await story.scripts("session", "keep", id="b", proof="q", seconds=0.5)
-    assert await story.scripts("session", "read", ids=["a", "none", "b"]) == ["p", False, "q"]
-    assert 0 < await story.ask("PTTL", f"{story.scripts.namespace}:x:session:a") <= 60_000
-    assert 0 < await story.ask("PTTL", f"{story.scripts.namespace}:x:session:b") <= 1000
-    await story.scripts("session", "drop", id="a")
-    assert (await story.scripts("session", "read", ids=["a"])) == [False]
+    await story.store.session_keep(id="a", proof="p", seconds=60)
+    await story.store.session_keep(id="b", proof="q", seconds=0.5)
+    assert await story.store.session_read(ids=["a", "none", "b"]) == ["p", False, "q"]
+    assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:a") <= 60_000
+    assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:b") <= 1000
+    await story.store.session_drop(id="a")
+    assert (await story.store.session_read(ids=["a"])) == [False]

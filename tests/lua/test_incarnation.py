@@ -13,14 +13,12 @@ ANN = {"id": "1", "host": "h", "place": "p", "pid": 7, "started": "100"}
 
 async def _claim(story: Story, at: float, gone: str | None = None, **more: Any) -> str:
     told = json.dumps({**ANN, **more})
-    answer: str = await story.scripts(
-        "incarnation", "claim", worker="ann", now=at, told=told, gone=gone
-    )
+    answer: str = await story.store.incarnation_claim(worker="ann", now=at, told=told, gone=gone)
     return answer
 
 
 async def _recover(story: Story, at: float, who: str) -> int:
-    count: int = await story.scripts("incarnation", "recover", worker="ann", now=at, id=who)
+    count: int = await story.store.incarnation_recover(worker="ann", now=at, id=who)
     return count
 
 
@@ -77,9 +75,9 @@ async def test_one_that_was_replaced_is_refused_from_then_on(story: Story) -> No
 
 async def test_only_its_owner_leaves_it(story: Story) -> None:
     await _claim(story, 0)
-    await story.scripts("incarnation", "leave", worker="ann", now=1, id="2")
+    await story.store.incarnation_leave(worker="ann", now=1, id="2")
     assert await story.exists("x:incarnation:ann")
-    await story.scripts("incarnation", "leave", worker="ann", now=1, id="1")
+    await story.store.incarnation_leave(worker="ann", now=1, id="1")
     assert not await story.exists("x:incarnation:ann")
 
 
@@ -151,7 +149,7 @@ async def test_what_it_holds_no_more_is_left_alone(story: Story) -> None:
 
 async def test_very_many_are_taken_back_a_hundred_at_a_time(story: Story) -> None:
     batch = [{"jid": f"j{n}", "klass": "K", "data": "1"} for n in range(250)]
-    await story.scripts("put_many", queue="mail", now=0, batch=batch)
+    await story.store.put_many(queue="mail", now=0, batch=batch)
     await story.pop(1, count=250)
     await _claim(story, 2)
     assert [await _recover(story, 2, "1") for _ in range(4)] == [100, 100, 50, 0]
@@ -166,4 +164,4 @@ async def test_odd_content_counts_as_nobody(story: Story) -> None:
 @pytest.mark.parametrize("told", ["1", "[]", "{"])
 async def test_who_claims_it_is_told_as_an_object(story: Story, told: str) -> None:
     async with story.refused(InvalidArgument, argument="told"):
-        await story.scripts("incarnation", "claim", worker="ann", told=told)
+        await story.store.incarnation_claim(worker="ann", told=told)

@@ -52,7 +52,7 @@ class There:
             "side": side,
             "count": count,
         }
-        return await self.story.scripts("intake", "queue", **given, **more)
+        return await self.story.store.intake_queue(**given, **more)
 
     async def due(
         self,
@@ -72,7 +72,7 @@ class There:
             "count": count,
             "queues": queues,
         }
-        return await self.story.scripts("intake", word, **given, **more)
+        return await self.story.store.call("intake", word, {**given, **more})
 
     async def left(self, queue: str = "mail") -> int:
         return int(await self.story.ask("LLEN", f"{self.prefix}queue:{queue}"))
@@ -355,10 +355,10 @@ async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: T
     await _node(there, "slow", 100, "e", info=True)  # beats more seldom than by default
     await _node(there, "silent", None, "f")  # one without heartbeats may live
     given = {"prefix": there.prefix, "into": "", "now": 1000}
-    assert await story.scripts("intake", "dead", **given) == ["dead"]
+    assert await story.store.intake_dead(**given) == ["dead"]
     for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
-        assert await story.scripts(
-            "intake", "backup", **given, node=node, count=9, queues=("mail", "post")
+        assert await story.store.intake_backup(
+            **given, node=node, count=9, queues=("mail", "post")
         ) == _taken(taken)
     assert await story.pop(1001, count=9) == ["a", "b"] and await story.pop(1001, queue="post") == [
         "c"
@@ -373,8 +373,8 @@ async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: T
 async def test_backup_is_taken_in_portions(story: Story, there: There) -> None:
     await _node(there, "dead", 5, "a", "b", "c")
     given = {"prefix": there.prefix, "into": "x-", "node": "dead", "queues": ("mail",), "count": 2}
-    assert await story.scripts("intake", "backup", **given, now=999) == _taken(2, more=True)
-    assert await story.scripts("intake", "backup", **given, now=1000) == _taken(1)
+    assert await story.store.intake_backup(**given, now=999) == _taken(2, more=True)
+    assert await story.store.intake_backup(**given, now=1000) == _taken(1)
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
@@ -464,10 +464,10 @@ async def test_a_call_takes_no_more_than_a_portion(there: There) -> None:
 
 async def test_the_queues_there_can_be_asked_for(there: There) -> None:
     names = {"prefix": there.prefix, "into": ""}
-    assert await there.story.scripts("intake", "queues", **names) == []
+    assert await there.story.store.intake_queues(**names) == []
     await there.push({}, queue="mail")
     await there.push({}, queue="post")
-    assert set(await there.story.scripts("intake", "queues", **names)) == {"mail", "post"}
+    assert set(await there.story.store.intake_queues(**names)) == {"mail", "post"}
 
 
 async def test_a_wrong_argument_is_refused_by_name(there: There) -> None:

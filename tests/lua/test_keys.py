@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from tests.lua.story import Story
 
 KNOWN = [
@@ -44,12 +44,12 @@ async def _live(story: Story) -> None:
     await story.recur("r", 9, offset=1, priority=2)
     await story.cron("night", 9, next=7200)
     await story.cron("paused", 9, next=7200)
-    await story.scripts("recur", "pause", jid="paused", now=9)
+    await story.store.recur_pause(jid="paused", now=9)
     await story.pop(10, queue="post")
     await story.peek(10)
     await story.pop(37, worker="bob", queue="mail", count=0)
     await _limited(story)
-    await story.scripts("pause", queues=["post"])
+    await story.store.pause(queues=["post"])
     await story.put("many", 11, queue="post", depends=["waiting", "a"])
 
 
@@ -119,7 +119,7 @@ async def test_every_jid_in_a_queue_has_a_hash(lived: Story) -> None:
 
 
 async def test_a_namespace_may_have_any_name_and_shares_nothing_with_others(story: Story) -> None:
-    odd = Story(Scripts(story.scripts.connection, f"{{{story.namespace}'s \\ ns}}"), story.redis)
+    odd = Story(ScriptStore(story.store.connection, f"{{{story.namespace}'s \\ ns}}"), story.redis)
     await odd.running("a")
     assert await odd.complete("a", 2) == "complete"
     assert await story.get("a") is None
@@ -129,4 +129,4 @@ async def test_a_namespace_may_have_any_name_and_shares_nothing_with_others(stor
 
 
 def test_a_client_without_a_namespace_shares_that_of_live_clients(story: Story) -> None:
-    assert Scripts(story.scripts.connection).namespace == "ql"
+    assert ScriptStore(story.store.connection).namespace == "ql"

@@ -24,9 +24,7 @@ async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> st
     """When pop_many, which found too little, says to ask again."""
     batch = [{"queue": queue} for queue in queues or ("mail",)]
     due = (
-        await story.scripts(
-            "pop_many", worker=worker, count=100, now=at, order="ordered", batch=batch
-        )
+        await story.store.pop_many(worker=worker, count=100, now=at, order="ordered", batch=batch)
     )[1]
     return str(due)
 
@@ -96,8 +94,8 @@ async def test_however_a_run_ends_the_next_of_its_key_may_start(story: Story, en
         case "put":
             await story.put("a", 5, queue="post")
         case _:
-            await story.scripts(
-                "complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]
+            await story.store.complete_many(
+                worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]
             )
     assert (await story.state("b"), await story.state("c")) == ("waiting", "scheduled")
     assert await story.pop(6, count=9) == ["b"]
@@ -120,7 +118,7 @@ async def test_a_held_back_job_whose_priority_changes_changes_its_place(story: S
     await story.put("a", 2, **ONE)
     await story.put("b", 3, **ONE)
     await story.pop(4, count=9)
-    await story.scripts("priority", jid="b", priority=-1)
+    await story.store.priority(jid="b", priority=-1)
     await story.complete("first", 5)
     assert await story.pop(6, count=9) == ["b"]
     assert await story.scores("x:held:k") == {"a": score(0, 2)}
@@ -231,8 +229,8 @@ async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> No
     for n in range(120):
         await story.put(f"a{n:03}", n + 2, **ONE)
     batch = [{"queue": "mail"}]
-    rows, due, _ = await story.scripts(
-        "pop_many", worker="bob", count=1, now=300, order="ordered", batch=batch
+    rows, due, _ = await story.store.pop_many(
+        worker="bob", count=1, now=300, order="ordered", batch=batch
     )
     assert (rows, due) == ([], "0.001")
     assert (await story.counts(300))["waiting"] == 70
@@ -307,9 +305,7 @@ async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, o
         await story.put(f"a{n}", n, queue="A")
         await story.put(f"b{n}", n, queue="B")
     batch = [{"queue": "A"}, {"queue": "B"}]
-    rows, _, _ = await story.scripts(
-        "pop_many", worker="ann", count=3, now=10, order=order, batch=batch
-    )
+    rows, _, _ = await story.store.pop_many(worker="ann", count=3, now=10, order=order, batch=batch)
     assert sorted(row[0] for row in rows) == [b"a0", b"b0", b"b1"]
 
 

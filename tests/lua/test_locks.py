@@ -199,7 +199,7 @@ async def test_whatever_ends_a_run_leaves_the_next_its_own_courtesy(
         await story.timeout("a", at=62)
     else:
         await story.fail("a", 62)
-        await story.scripts("unfail", queue="mail", group="typo", now=63)
+        await story.store.unfail(queue="mail", group="typo", now=63)
     assert await story.pop(64, worker="bob") == ["a"]
     assert await story.pop(124) == [], "courtesy"
     assert await story.pop(134) == ["a"]
@@ -279,7 +279,7 @@ async def test_an_exhausted_job_that_is_unfailed_has_all_its_retries_again(story
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     await story.pop(61, worker="bob")
-    assert await story.scripts("unfail", queue="mail", group="failed-retries-mail", now=62) == 1
+    assert await story.store.unfail(queue="mail", group="failed-retries-mail", now=62) == 1
     assert ((await story.get("a"))["remaining"], await story.where("a")) == (
         0,
         {"work": score(0, 62)},
@@ -370,7 +370,7 @@ async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(
             await story.put("a", end)
         case "unfail":
             await story.fail("a", end, worker="bob")
-            await story.scripts("unfail", queue="mail", group="typo", now=end)
+            await story.store.unfail(queue="mail", group="typo", now=end)
         case _:
             await story.complete("a", end, worker="bob", next="mail")
     assert "x-lost" not in await story.job("a")

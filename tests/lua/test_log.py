@@ -7,7 +7,7 @@ from tests.lua.story import Story
 
 
 async def _log(story: Story, at: float, message: str = "note", data: str | None = None) -> None:
-    await story.scripts("log", jid="a", message=message, now=at, data=data)
+    await story.store.log(jid="a", message=message, now=at, data=data)
 
 
 async def test_an_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> None:

@@ -86,20 +86,20 @@ async def waits_for_its_retry(story: Story) -> None:
 
 async def is_reserved(story: Story) -> None:
     await put(story)
-    answer = await story.scripts(
-        "reserve", queue="mail", person="ann", worker="ann@2", limit=300, now=POPPED
+    answer = await story.store.reserve(
+        queue="mail", person="ann", worker="ann@2", limit=300, now=POPPED
     )
     assert answer["job"]["jid"] == "a"
 
 
 async def was_skipped_by_a_person(story: Story) -> None:
     await is_reserved(story)
-    await story.scripts("skip", jid="a", person="ann", worker="ann@2", now=POPPED)
+    await story.store.skip(jid="a", person="ann", worker="ann@2", now=POPPED)
 
 
 async def was_handed_over(story: Story) -> None:
     await is_reserved(story)
-    await story.scripts("hand_over", jid="a", worker="ann@2", to="bob", limit=60, now=POPPED)
+    await story.store.hand_over(jid="a", worker="ann@2", to="bob", limit=60, now=POPPED)
 
 
 async def failed(story: Story) -> None:
@@ -118,7 +118,7 @@ async def failed_and_mattered(story: Story) -> None:
         "depends": '["a"]',
         "on_failed": "cancel",
     }
-    await story.scripts("put_flow", now=0, batch=[{"queue": "mail", **flow}])
+    await story.store.put_flow(now=0, batch=[{"queue": "mail", **flow}])
     assert await story.pop(POPPED) == ["a"]
     await story.fail("a", POPPED)
     assert await story.get("b") is None
@@ -126,7 +126,7 @@ async def failed_and_mattered(story: Story) -> None:
 
 async def failed_and_runs_again(story: Story) -> None:
     await failed(story)
-    await story.scripts("revive", "job", jid="a", now=POPPED)
+    await story.store.revive_job(jid="a", now=POPPED)
     assert await story.pop(POPPED) == ["a"]
 
 
@@ -185,7 +185,7 @@ async def test_a_job_that_is_cancelled_leaves_nothing(
     assert await story.cancel("a", *others) == ["a", *others]
     assert await left(story) == {}
     assert not await story.exists("x:result:a")
-    assert (await story.scripts("check", now=POPPED, budget=10_000))["found"] == []
+    assert (await story.store.check(now=POPPED, budget=10_000))["found"] == []
 
 
 @pytest.mark.parametrize("archive", ["off", "on"])
@@ -222,7 +222,7 @@ async def test_a_recurring_job_that_is_taken_off_leaves_nothing_though_it_was_pa
     await (
         story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made)
     )
-    await story.scripts("recur", "pause", jid="r", now=1)
+    await story.store.recur_pause(jid="r", now=1)
     assert "x:resting" in await left(story)
-    await story.scripts("recur", "off", jid="r")
+    await story.store.recur_off(jid="r")
     assert await left(story) == {}

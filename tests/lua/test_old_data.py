@@ -63,7 +63,7 @@ async def test_the_first_event_of_a_new_kind_converts_an_old_history(story: Stor
 async def test_any_command_takes_a_job_with_an_old_history(story: Story, step: str) -> None:
     await _stored(story, history=STAGES)
     if step == "log":
-        await story.scripts("log", jid="a", message="note", now=160)
+        await story.store.log(jid="a", message="note", now=160)
         assert await story.items("j:a-history") == [*EVENTS, '[160,"note"]']
     elif step == "put":
         await story.put("a", 160)
@@ -133,13 +133,13 @@ async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(
         5,
         5,
     )
-    assert await story.scripts("tag", "add", jid="a", now=200, tags=["x"]) == ["x"]
+    assert await story.store.tag_add(jid="a", now=200, tags=["x"]) == ["x"]
     assert await story.pop(201) == ["a"]
     assert await story.heartbeat("a", 202) == 262
     assert await story.complete("a", 203, next="post") == "waiting"
     assert await story.pop(204, queue="post") == ["a"]
     assert await story.fail("a", 205) == "a"
-    assert await story.scripts("unfail", queue="mail", group="typo", now=206) == 1
+    assert await story.store.unfail(queue="mail", group="typo", now=206) == 1
     assert await story.pop(207) == ["a"]
     assert await story.retry("a", 208) == 4
     assert await story.pop(209) == ["a"]
@@ -211,7 +211,7 @@ async def test_a_failure_of_a_type_is_one_of_a_group(story: Story) -> None:
         "when": 7.5,
         "worker": "eve",
     }
-    (job,) = (await story.scripts("failed", group="typo"))["jobs"]
+    (job,) = (await story.store.failed(group="typo"))["jobs"]
     assert (job["group"], job["message"]) == ("typo", "no")
 
 
@@ -223,7 +223,7 @@ async def test_a_job_that_failed_with_a_type_can_leave_its_group(story: Story, s
     elif step == "cancel":
         await story.cancel("a")
     else:
-        assert await story.scripts("unfail", queue="mail", group="typo", now=10) == 1
+        assert await story.store.unfail(queue="mail", group="typo", now=10) == 1
     assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
     assert (await story.day())["failed"] == "0"
 
@@ -286,7 +286,7 @@ async def test_an_entry_that_a_peers_timeout_left_with_a_worker_does_no_harm(sto
     await story.change("ZADD", "w:bob:jobs", 61, "a")
     assert await story.pop(10) == ["a"]
     assert await story.complete("a", 11) == "complete"
-    assert await story.scripts("workers", now=12, worker="ann") == {"jobs": [], "stalled": []}
+    assert await story.store.workers(now=12, worker="ann") == {"jobs": [], "stalled": []}
 
 
 async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(
@@ -298,7 +298,7 @@ async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(
         await story.change("ZADD", "q:mail-depends", 5, jid)
         await story.change("SADD", f"j:{jid}-dependencies", jid)
         await story.change("SADD", f"j:{jid}-dependents", jid)
-    await story.scripts("depends", "off", jid="a", jids=["a"], now=10)
+    await story.store.depends_off(jid="a", jids=["a"], now=10)
     assert await story.pop(11) == ["a"]
     assert await story.cancel("b") == ["b"]
 
@@ -315,7 +315,7 @@ async def test_a_dependent_whose_job_is_gone_does_not_hold_up_a_cancellation(sto
 
 async def test_counters_of_tags_that_drifted_are_not_shown(story: Story) -> None:
     await story.change("ZADD", "tags", -3, "x", 0, "y", 1, "z", 2, "w")
-    assert await story.scripts("tag", "top") == ["w"]
+    assert await story.store.tag_top() == ["w"]
 
 
 async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
@@ -323,7 +323,7 @@ async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
               "type": "interval", "interval": "60", "retries": "0", "backlog": "0", "count": "7"}  # fmt: skip
     await story.change("HSET", "r:r", *[part for pair in fields.items() for part in pair])
     await story.change("ZADD", "q:mail-recur", 10, "r")
-    template = await story.scripts("recur", "get", jid="r")
+    template = await story.store.recur_get(jid="r")
     assert (template["tags"], template["priority"], template["count"], template["coalesce"]) == (
         [],
         -3,
@@ -358,16 +358,16 @@ async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nob
 async def test_a_job_with_an_empty_jid_is_run_to_its_end(story: Story, end: str) -> None:
     await _stored(story, jid="")
     assert await story.pop(160) == [""]
-    assert await story.scripts("heartbeat", jid="", worker="ann", now=161) == 221
+    assert await story.store.heartbeat(jid="", worker="ann", now=161) == 221
     if end == "complete_many":
-        assert await story.scripts(
-            "heartbeat_many", worker="ann", now=162, batch=[{"jid": ""}]
-        ) == ["222"]
-        assert await story.scripts(
-            "complete_many", worker="ann", now=163, batch=[{"jid": "", "queue": "mail"}]
+        assert await story.store.heartbeat_many(worker="ann", now=162, batch=[{"jid": ""}]) == [
+            "222"
+        ]
+        assert await story.store.complete_many(
+            worker="ann", now=163, batch=[{"jid": "", "queue": "mail"}]
         ) == ["complete"]
     elif end == "release":
-        assert await story.scripts("release", jid="", worker="ann", now=162) == "waiting"
+        assert await story.store.release(jid="", worker="ann", now=162) == "waiting"
     else:
         await getattr(story, end)("", 162)
     expected = {"fail": "failed", "retry": "waiting", "release": "waiting"}.get(end, "complete")
@@ -379,7 +379,7 @@ async def test_a_job_with_an_empty_jid_is_canceled_alone_and_with_others(story: 
     assert await story.cancel("") == [""]
     await _stored(story, jid="")
     await _stored(story, jid="a")
-    assert await story.scripts("cancel", jids=["", "a", ""], request="line:1") == ["", "a"]
+    assert await story.store.cancel(jids=["", "a", ""], request="line:1") == ["", "a"]
     assert not await story.exists("j:") and not await story.exists("j:a")
 
 
@@ -400,13 +400,11 @@ async def test_of_odd_tags_those_that_can_be_read_are_shown(story: Story) -> Non
     await _tagged(story)
     async with story.unchanged():
         assert (await story.get("a"))["tags"] == ["7", "x", "1.5"]
-        assert [job["tags"] for job in await story.scripts("glances", jids=["a"])] == [
-            ["7", "x", "1.5"]
-        ]
+        assert [job["tags"] for job in await story.store.glances(jids=["a"])] == [["7", "x", "1.5"]]
         for tag in ("7", "x", "1.5"):
-            assert (await story.scripts("tag", "get", tag=tag))["jobs"] == ["a"]
-    rows, _, _ = await story.scripts(
-        "pop_many", worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}]
+            assert (await story.store.tag_get(tag=tag))["jobs"] == ["a"]
+    rows, _, _ = await story.store.pop_many(
+        worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}]
     )
     assert record_of_row(rows[0])["tags"] == ["7", "x", "1.5"]
 
@@ -423,7 +421,7 @@ async def test_a_check_leaves_odd_tags_and_what_lists_them_alone(story: Story) -
 async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) -> None:
     await _tagged(story)
     if step == "tag":
-        assert await story.scripts("tag", "add", jid="a", now=160, tags=["x", "z", "7"]) == [
+        assert await story.store.tag_add(jid="a", now=160, tags=["x", "z", "7"]) == [
             "7",
             "x",
             "1.5",
@@ -432,7 +430,7 @@ async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) ->
         assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1, "z": 1}
         return
     if step == "untag":
-        assert await story.scripts("tag", "remove", jid="a", now=160, tags=["7"]) == ["x", "1.5"]
+        assert await story.store.tag_remove(jid="a", now=160, tags=["7"]) == ["x", "1.5"]
         assert await story.scores("tags") == {"x": 1, "1.5": 1}
         return
     if step == "cancel":
@@ -455,7 +453,7 @@ async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) ->
 async def test_a_recurring_jobs_odd_tags_are_those_of_its_instances(story: Story) -> None:
     await story.recur("r", 0)
     await story.change("HSET", "r:r", "tags", ODD)
-    assert (await story.scripts("recur", "get", jid="r"))["tags"] == ["7", "x", "1.5"]
+    assert (await story.store.recur_get(jid="r"))["tags"] == ["7", "x", "1.5"]
     assert await story.pop(1) == ["r-1"]
     assert (await story.get("r-1"))["tags"] == ["7", "x", "1.5"]
     assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1}
@@ -469,7 +467,7 @@ async def test_a_failure_group_that_is_a_number_is_the_group_of_that_name(story:
     async with story.unchanged():
         assert await findings(story, resolve="resolve", at=160) == []
     await story.put("a", 170)
-    assert await story.scripts("failed") == {} and not await story.exists("f:7")
+    assert await story.store.failed() == {} and not await story.exists("f:7")
 
 
 async def test_a_check_leaves_a_job_with_an_empty_jid_alone(story: Story) -> None:

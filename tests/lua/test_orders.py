@@ -9,12 +9,9 @@ from tests.lua.story import Story
 async def test_an_order_is_published_to_the_worker_alone(story: Story) -> None:
     async with story.heard() as messages:
         assert (
-            await story.scripts(
-                "order", "subscribe", worker="ann", answer="x", queue="mail", limit=4
-            )
-            == 1
+            await story.store.order_subscribe(worker="ann", answer="x", queue="mail", limit=4) == 1
         )
-        assert await story.scripts("order", "quiet", worker="ann", answer="y") == 1
+        assert await story.store.order_quiet(worker="ann", answer="y") == 1
     assert messages == [
         (
             "w:ann",
@@ -26,25 +23,23 @@ async def test_an_order_is_published_to_the_worker_alone(story: Story) -> None:
 
 async def test_an_order_to_nobody_is_refused(story: Story) -> None:
     async with story.refused(NoSuchWorker, worker="nobody"):
-        await story.scripts("order", "quiet", worker="nobody", answer="x")
+        await story.store.order_quiet(worker="nobody", answer="x")
 
 
 async def test_an_order_that_is_repeated_is_published_once(story: Story) -> None:
     async with story.heard() as messages:
         for _ in range(2):
-            assert (
-                await story.scripts("order", "quiet", worker="ann", answer="x", request="c1:1") == 1
-            )
+            assert await story.store.order_quiet(worker="ann", answer="x", request="c1:1") == 1
     assert len(messages) == 1
 
 
 async def test_an_answer_goes_to_who_asked(story: Story) -> None:
     async with story.heard() as messages:
-        await story.scripts("answer", answer="x", told='{"paused": true}')
+        await story.store.answer(answer="x", told='{"paused": true}')
     assert messages == [("x:answer:x", {"paused": True})]
 
 
 @pytest.mark.parametrize("told", ["", "1", "{"])
 async def test_an_answer_is_an_object(story: Story, told: str) -> None:
     async with story.refused(InvalidArgument, argument="told"):
-        await story.scripts("answer", answer="x", told=told)
+        await story.store.answer(answer="x", told=told)

@@ -15,7 +15,7 @@ async def test_a_peek_shows_jobs_in_the_order_of_a_pop_and_changes_none(story: S
 
 async def test_a_peek_answers_whole_jobs(story: Story) -> None:
     await story.put("a", 0, data="[1]")
-    assert await story.scripts("peek", queue="mail", count=1, now=1) == [await story.get("a")]
+    assert await story.store.peek(queue="mail", count=1, now=1) == [await story.get("a")]
 
 
 async def test_an_offset_skips_lapsed_jobs_too(story: Story) -> None:
@@ -32,7 +32,7 @@ async def test_lapsed_jobs_are_shown_first_and_are_still_their_holders(story: St
     await story.running("lapsed")
     await story.put("a", 2, priority=-9)
     async with story.unchanged():
-        jobs = await story.scripts("peek", queue="mail", count=9, now=61)
+        jobs = await story.store.peek(queue="mail", count=9, now=61)
     assert [(job["jid"], job["state"], job["worker"]) for job in jobs] == [
         ("lapsed", "running", "ann"),
         ("a", "waiting", ""),
@@ -55,7 +55,7 @@ async def test_pausing_and_limits_do_not_blind_a_peek(story: Story) -> None:
     await story.configure(mail_max_concurrency=1)
     await story.running("a")
     await story.put("b", 2)
-    await story.scripts("pause", queues=["mail"])
+    await story.store.pause(queues=["mail"])
     assert await story.peek(3) == ["b"]
 
 

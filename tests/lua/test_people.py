@@ -17,8 +17,8 @@ async def ask(
 ) -> dict[str, Any]:
     """`ada@2` is the second session of ada."""
     given = {"queue": "mail", **more}
-    answer: dict[str, Any] = await story.scripts(
-        "reserve", person=who.partition("@")[0], worker=who, limit=limit, now=at, **given
+    answer: dict[str, Any] = await story.store.reserve(
+        person=who.partition("@")[0], worker=who, limit=limit, now=at, **given
     )
     return answer
 
@@ -31,13 +31,11 @@ async def reserve(story: Story, at: float, who: str = "ada", **more: Any) -> str
 async def extend(
     story: Story, jid: str, at: float, who: str = "ada", limit: float = 300, **more: Any
 ) -> Any:
-    return await story.scripts("extend", jid=jid, worker=who, limit=limit, now=at, **more)
+    return await story.store.extend(jid=jid, worker=who, limit=limit, now=at, **more)
 
 
 async def skip(story: Story, jid: str, at: float, who: str = "ada", **more: Any) -> Any:
-    return await story.scripts(
-        "skip", jid=jid, person=who.partition("@")[0], worker=who, now=at, **more
-    )
+    return await story.store.skip(jid=jid, person=who.partition("@")[0], worker=who, now=at, **more)
 
 
 async def hand_over(
@@ -49,15 +47,15 @@ async def hand_over(
     limit: float = 60,
     **more: Any,
 ) -> Any:
-    return await story.scripts("hand_over", jid=jid, worker=who, to=to, limit=limit, now=at, **more)
+    return await story.store.hand_over(jid=jid, worker=who, to=to, limit=limit, now=at, **more)
 
 
 async def held(story: Story, who: str, at: float) -> Any:
-    return (await story.scripts("reservation", queue="mail", worker=who, now=at))["job"]
+    return (await story.store.reservation(queue="mail", worker=who, now=at))["job"]
 
 
 async def is_sound(story: Story, at: float) -> bool:
-    return bool((await story.scripts("check", now=at, budget=10_000))["found"] == [])
+    return bool((await story.store.check(now=at, budget=10_000))["found"] == [])
 
 
 # Reserving
@@ -113,7 +111,7 @@ async def test_a_session_may_have_one_job_of_each_queue(story: Story) -> None:
 async def test_nothing_is_reserved_in_a_queue_that_is_empty_or_paused(story: Story) -> None:
     assert await ask(story, 1) == {"job": None, "skipped": 0, "now": 1}
     await story.put("a", 0)
-    await story.scripts("pause", queues=["mail"])
+    await story.store.pause(queues=["mail"])
     assert await reserve(story, 1) is None
 
 

@@ -11,7 +11,7 @@ A_MOMENT = 1353000060.123456
 
 async def test_a_popped_job_is_answered_whole(story: Story) -> None:
     await story.put("a", 0, data='{"n":1}', tags=["x"], priority=-1, retries=2)
-    assert await story.scripts("pop", queue="mail", worker="ann", count=1, now=1) == [
+    assert await story.store.pop(queue="mail", worker="ann", count=1, now=1) == [
         {
             "jid": "a", "klass": "Greet", "state": "running", "queue": "mail", "worker": "ann", "tracked": False, "priority": -1,
             "retries": 2, "remaining": 2, "expires": 61, "data": '{"n":1}', "tags": ["x"], "failure": {}, "spawned_from_jid": False,
@@ -194,10 +194,10 @@ async def test_a_paused_queue_hands_out_nothing_and_does_not_even_meet_the_worke
     story: Story,
 ) -> None:
     await story.put("a", 0)
-    await story.scripts("pause", queues=["mail"])
+    await story.store.pause(queues=["mail"])
     async with story.unchanged():
         assert await story.pop(1) == []
-    await story.scripts("unpause", queues=["mail"])
+    await story.store.unpause(queues=["mail"])
     assert await story.pop(2) == ["a"]
 
 

@@ -16,8 +16,8 @@ async def _ask(
 ) -> list[Any]:
     batch = [queue if isinstance(queue, dict) else {"queue": queue} for queue in queues]
     given = {"worker": "ann", **more}
-    reply: list[Any] = await story.scripts(
-        "pop_many", now=at, order=order, count=count, batch=batch, **given
+    reply: list[Any] = await story.store.pop_many(
+        now=at, order=order, count=count, batch=batch, **given
     )
     return reply
 
@@ -90,7 +90,7 @@ async def test_a_limit_of_zero_leaves_a_queue_alone(example: Story) -> None:
 
 
 async def test_a_paused_queue_is_passed_over(example: Story) -> None:
-    await example.scripts("pause", queues=["C"])
+    await example.store.pause(queues=["C"])
     assert await _pop(example, 10, "rotation", ["C", "B", "A"], 3) == ["B0", "A0", "B1"]
     assert await _pop(example, 10, "ordered", ["C", "A"], 1) == ["A1"]
 
@@ -127,7 +127,7 @@ async def test_what_earlier_calls_left_is_gone_on_with(story: Story) -> None:
     waiting = [
         {"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)
     ]
-    await story.scripts("put_many", queue="post", now=2, batch=waiting)
+    await story.store.put_many(queue="post", now=2, batch=waiting)
     await story.complete("a", 3)
     assert (await story.counts(3, "post"))["depends"] == 50
     await _pop(story, 4, "ordered", ["mail"], 1)
@@ -212,11 +212,11 @@ async def test_a_call_whose_whole_count_were_locks_to_be_told_of_says_to_ask_at_
     for jid in "abc":
         await story.running(jid)
     batch = [{"queue": "mail"}]
-    rows, due, _ = await story.scripts(
-        "pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch
+    rows, due, _ = await story.store.pop_many(
+        worker="bob", count=2, now=500, order="ordered", batch=batch
     )
     assert (rows, due) == ([], "0.001")
-    rows, due, _ = await story.scripts(
-        "pop_many", worker="bob", count=2, now=500, order="ordered", batch=batch
+    rows, due, _ = await story.store.pop_many(
+        worker="bob", count=2, now=500, order="ordered", batch=batch
     )
     assert (rows, due) == ([], "10")

@@ -7,7 +7,7 @@ from tests.lua.story import Story, score
 
 
 async def _prioritize(story: Story, jid: str, priority: float) -> float:
-    answered: float = await story.scripts("priority", jid=jid, priority=priority)
+    answered: float = await story.store.priority(jid=jid, priority=priority)
     return answered
 
 

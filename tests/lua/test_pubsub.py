@@ -44,8 +44,7 @@ async def test_a_put_of_a_tracked_job_is_told_after_the_log(story: Story) -> Non
 
 async def test_each_job_of_a_batch_is_logged(story: Story) -> None:
     async with story.heard("x:ready") as messages:
-        await story.scripts(
-            "put_many",
+        await story.store.put_many(
             queue="mail",
             now=0,
             batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in "ab"],
@@ -72,7 +71,7 @@ async def test_a_worker_that_puts_its_own_job_elsewhere_has_lost_nothing(story: 
 async def test_a_requeue_is_logged_as_a_put(story: Story) -> None:
     await story.put("a", 0)
     async with story.heard("x:ready") as messages:
-        await story.scripts("requeue", queue="post", jid="a", klass="K", data="1", now=1, delay=0)
+        await story.store.requeue(queue="post", jid="a", klass="K", data="1", now=1, delay=0)
     assert messages == [_log("put", queue="post")]
 
 
@@ -103,8 +102,7 @@ async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
     await story.running("a")
     await story.running("b")
     async with story.heard() as messages:
-        await story.scripts(
-            "complete_many",
+        await story.store.complete_many(
             worker="ann",
             now=2,
             batch=[{"jid": "b", "queue": "mail"}, {"jid": "a", "queue": "mail"}],
@@ -225,8 +223,8 @@ async def test_tracking_and_untracking_are_always_told(story: Story) -> None:
     async with story.heard() as messages:
         await story.track("a", 1)
         await story.track("a", 2)
-        await story.scripts("track", "untrack", jid="a", now=3)
-        await story.scripts("track", "untrack", jid="a", now=4)
+        await story.store.track_untrack(jid="a", now=3)
+        await story.store.track_untrack(jid="a", now=4)
     assert messages == [("track", "a"), ("track", "a"), ("untrack", "a"), ("untrack", "a")]
 
 
@@ -235,7 +233,7 @@ async def test_an_untracked_job_is_told_of_no_longer(story: Story) -> None:
     await story.put("b", 0)
     await _tracked(story)
     await story.track("b")
-    await story.scripts("track", "untrack", jid="a", now=1)
+    await story.store.track_untrack(jid="a", now=1)
     async with story.heard() as messages:
         await story.pop(2, count=2)
     assert messages == [("popped", "b")]
@@ -243,8 +241,8 @@ async def test_an_untracked_job_is_told_of_no_longer(story: Story) -> None:
 
 async def test_changes_of_the_configuration_are_logged(story: Story) -> None:
     async with story.heard() as messages:
-        await story.scripts("config", "set", option="heartbeat", value=30)
-        await story.scripts("config", "unset", option="heartbeat")
+        await story.store.config_set(option="heartbeat", value=30)
+        await story.store.config_unset(option="heartbeat")
     assert messages == [
         ("log", {"event": "config_set", "option": "heartbeat", "value": "30"}),
         ("log", {"event": "config_unset", "option": "heartbeat"}),
@@ -260,13 +258,13 @@ async def test_what_concerns_nobody_else_is_not_published(story: Story) -> None:
     await story.put("b", 2, depends=["a"])
     async with story.heard("x:ready") as messages:
         await story.heartbeat("a", 3)
-        await story.scripts("log", jid="a", message="note", now=3)
-        await story.scripts("priority", jid="a", priority=3)
-        await story.scripts("tag", "add", jid="a", now=3, tags=["y"])
-        await story.scripts("depends", "off", jid="b", now=3, jids=["a"])
-        await story.scripts("pause", queues=["mail"])
-        await story.scripts("unpause", queues=["mail"])
-        await story.scripts("forget", queues=["mail"])
+        await story.store.log(jid="a", message="note", now=3)
+        await story.store.priority(jid="a", priority=3)
+        await story.store.tag_add(jid="a", now=3, tags=["y"])
+        await story.store.depends_off(jid="b", now=3, jids=["a"])
+        await story.store.pause(queues=["mail"])
+        await story.store.unpause(queues=["mail"])
+        await story.store.forget(queues=["mail"])
         await story.retry("a", 4)
         await story.recur("r", 4)
         await story.peek(5)
@@ -336,9 +334,7 @@ async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not
 
 async def test_a_batch_makes_its_queue_ready_once(story: Story) -> None:
     batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "abc"]
-    assert await _ready(story, story.scripts("put_many", queue="mail", now=0, batch=batch)) == [
-        ["mail"]
-    ]
+    assert await _ready(story, story.store.put_many(queue="mail", now=0, batch=batch)) == [["mail"]]
 
 
 @pytest.mark.parametrize(
@@ -352,8 +348,8 @@ async def test_whatever_makes_a_job_wait_in_an_empty_queue_makes_it_ready(
         "release": lambda: story.release("a", 5),
         "timeout": lambda: story.timeout("a", at=5),
         "next": lambda: story.complete("a", 5, next="mail"),
-        "unfail": lambda: story.scripts("unfail", queue="mail", group="typo", now=5),
-        "depends off": lambda: story.scripts("depends", "off", jid="b", jids=["a"], now=5),
+        "unfail": lambda: story.store.unfail(queue="mail", group="typo", now=5),
+        "depends off": lambda: story.store.depends_off(jid="b", jids=["a"], now=5),
         "peek": lambda: story.peek(5),
     }
     await story.running("a")
@@ -374,8 +370,8 @@ async def test_a_completion_makes_the_queue_of_who_waited_ready(story: Story) ->
 
 async def test_an_unpaused_queue_is_ready(story: Story) -> None:
     await story.put("a", 0)
-    await story.scripts("pause", queues=["mail"])
-    assert await _ready(story, story.scripts("unpause", queues=["mail"])) == [["mail"]]
+    await story.store.pause(queues=["mail"])
+    assert await _ready(story, story.store.unpause(queues=["mail"])) == [["mail"]]
 
 
 # Where a limit kept jobs waiting
@@ -383,8 +379,8 @@ async def test_an_unpaused_queue_is_ready(story: Story) -> None:
 
 STEPS: dict[str, Callable[[Story], Awaitable[Any]]] = {
     "complete": lambda story: story.complete("a", 5),
-    "complete_many": lambda story: story.scripts(
-        "complete_many", worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]
+    "complete_many": lambda story: story.store.complete_many(
+        worker="ann", now=5, batch=[{"jid": "a", "queue": "mail"}]
     ),
     "next": lambda story: story.complete("a", 5, next="post"),
     "fail": lambda story: story.fail("a", 5),

@@ -71,7 +71,7 @@ async def test_the_queue_may_be_named_by_its_whole_key(story: Story) -> None:
 
 async def test_without_a_time_the_servers_clock_is_read(story: Story) -> None:
     before = time.time()
-    await story.scripts("put", queue="mail", jid="a", klass="Greet", data="{}", delay=0)
+    await story.store.put(queue="mail", jid="a", klass="Greet", data="{}", delay=0)
     assert before - 1 <= float((await story.job("a"))["time"]) <= time.time() + 1
 
 
@@ -393,8 +393,8 @@ async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(
     await story.change("HSET", "j:a-history-history", "jid", "a-history-history")
     async with story.refused(InvalidArgument, argument="jid"):
         await story.put("a-history-history", 1)
-    requeued = await story.scripts(
-        "requeue", queue="post", jid="a-history-history", klass="Greet", data="{}", now=1, delay=0
+    requeued = await story.store.requeue(
+        queue="post", jid="a-history-history", klass="Greet", data="{}", now=1, delay=0
     )
     assert requeued == "a-history-history"
 
@@ -404,9 +404,7 @@ async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(
 
 async def test_requeue_refuses_a_job_that_does_not_exist(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
-        await story.scripts(
-            "requeue", queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0
-        )
+        await story.store.requeue(queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0)
 
 
 async def test_requeue_moves_a_job_as_put_does(story: Story) -> None:
@@ -421,7 +419,7 @@ async def test_requeue_moves_a_job_as_put_does(story: Story) -> None:
         "priority": -4,
         "tags": ["y"],
     }
-    assert await story.scripts("requeue", queue="post", jid="a", **given) == "a"
+    assert await story.store.requeue(queue="post", jid="a", **given) == "a"
     job = await story.get("a")
     assert (job["queue"], job["klass"], job["data"], job["retries"], job["priority"]) == (
         "post",

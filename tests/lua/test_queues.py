@@ -35,9 +35,7 @@ async def full(story: Story) -> Story:
 
 
 async def _jobs(story: Story, state: str, **more: Any) -> list[str]:
-    jids: list[str] = await story.scripts(
-        "jobs", state=state, **{"now": 100, "queue": "mail", **more}
-    )
+    jids: list[str] = await story.store.jobs(state=state, **{"now": 100, "queue": "mail", **more})
     return jids
 
 
@@ -46,7 +44,7 @@ async def _jobs(story: Story, state: str, **more: Any) -> list[str]:
 
 async def test_lag_is_how_long_the_first_in_line_has_waited(story: Story) -> None:
     async def lag(now: float) -> float:
-        (seconds,) = await story.scripts("lag", queues=["mail"], now=now)
+        (seconds,) = await story.store.lag(queues=["mail"], now=now)
         return float(seconds)
 
     assert await lag(10) == 0
@@ -65,7 +63,7 @@ async def test_lag_is_how_long_the_first_in_line_has_waited(story: Story) -> Non
 
 async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
     await story.put("a", 20)
-    assert await story.scripts("lag", queues=["other", "mail"], now=21) == [
+    assert await story.store.lag(queues=["other", "mail"], now=21) == [
         0,
         pytest.approx(1, abs=0.001),
     ]
@@ -75,7 +73,7 @@ async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
 
 
 async def test_a_queue_is_counted_state_by_state(full: Story) -> None:
-    assert await full.scripts("queues", now=100, queue="mail") == {
+    assert await full.store.queues(now=100, queue="mail") == {
         "name": "mail", "waiting": 3, "running": 1, "stalled": 2, "scheduled": 3, "depends": 1, "recurring": 1, "paused": False,
     }  # fmt: skip
 
@@ -99,43 +97,39 @@ async def test_a_job_that_was_timed_out_counts_as_waiting(story: Story) -> None:
 
 
 async def test_an_unknown_queue_has_no_jobs(story: Story) -> None:
-    assert await story.scripts("queues", now=0, queue="mail") == {"name": "mail", **_NONE}
+    assert await story.store.queues(now=0, queue="mail") == {"name": "mail", **_NONE}
 
 
 async def test_the_names_alone_are_listed_in_pages(story: Story) -> None:
     for n, queue in enumerate(("zebra", "apple", "mango")):
         await story.put(f"j{n}", n, queue=queue)
-    assert await story.scripts("queue_names") == ["zebra", "apple", "mango"]
-    assert await story.scripts("queue_names", offset=1, count=1) == ["apple"]
-    assert (
-        await story.scripts("queue_names", offset=3)
-        == await story.scripts("queue_names", count=0)
-        == []
-    )
+    assert await story.store.queue_names() == ["zebra", "apple", "mango"]
+    assert await story.store.queue_names(offset=1, count=1) == ["apple"]
+    assert await story.store.queue_names(offset=3) == await story.store.queue_names(count=0) == []
 
 
 async def test_all_queues_are_listed_by_when_they_were_first_seen(story: Story) -> None:
     for at, queue in enumerate(("zebra", "apple", "mango", "zebra")):
         await story.put(f"j{at}", at, queue=queue)
-    counts = await story.scripts("queues", now=9)
+    counts = await story.store.queues(now=9)
     assert [(each["name"], each["waiting"]) for each in counts] == [
         ("zebra", 2),
         ("apple", 1),
         ("mango", 1),
     ]
-    assert counts[1] == await story.scripts("queues", now=9, queue="apple")
-    assert [each["name"] for each in await story.scripts("queues", now=9, offset=1, count=1)] == [
+    assert counts[1] == await story.store.queues(now=9, queue="apple")
+    assert [each["name"] for each in await story.store.queues(now=9, offset=1, count=1)] == [
         "apple"
     ]
-    assert await story.scripts("queues", now=9, offset=0, count=0) == []
+    assert await story.store.queues(now=9, offset=0, count=0) == []
 
 
 # length
 
 
 async def test_the_length_is_what_waits_runs_or_is_scheduled(full: Story) -> None:
-    assert await full.scripts("length", queue="mail") == 9
-    assert await full.scripts("length", queue="unknown") == 0
+    assert await full.store.length(queue="mail") == 9
+    assert await full.store.length(queue="unknown") == 0
 
 
 # jobs
@@ -221,16 +215,16 @@ async def test_an_unknown_state_and_a_missing_queue_are_refused(story: Story) ->
 
 
 async def test_queues_are_paused_and_unpaused_by_name(story: Story) -> None:
-    await story.scripts("pause", queues=["mail", "unknown"])
+    await story.store.pause(queues=["mail", "unknown"])
     assert await story.members("paused_queues") == {"mail", "unknown"}
     assert await story.counts(0) == {"paused": True}
-    await story.scripts("unpause", queues=["mail"])
+    await story.store.unpause(queues=["mail"])
     assert await story.members("paused_queues") == {"unknown"}
 
 
 async def test_a_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story) -> None:
     await story.running("a")
-    await story.scripts("pause", queues=["mail"])
+    await story.store.pause(queues=["mail"])
     await story.put("b", 2)
     assert await story.complete("a", 3) == "complete"
     assert await story.counts(4) == {"waiting": 1, "paused": True}
@@ -239,8 +233,8 @@ async def test_a_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story)
 async def test_a_forgotten_queue_is_not_listed_and_keeps_its_jobs(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0, queue="post")
-    await story.scripts("forget", queues=["mail", "post"])
-    assert await story.scripts("queues", now=1) == []
+    await story.store.forget(queues=["mail", "post"])
+    assert await story.store.queues(now=1) == []
     assert await story.pop(2) == ["a"]
     await story.put("c", 3)
     assert await story.scores("queues") == {"mail": 3}

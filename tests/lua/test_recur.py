@@ -9,11 +9,11 @@ from tests.lua.story import Story, score
 
 
 async def _template(story: Story, jid: str = "r") -> Any:
-    return await story.scripts("recur", "get", jid=jid)
+    return await story.store.recur_get(jid=jid)
 
 
 async def _update(story: Story, *pairs: Any) -> Any:
-    return await story.scripts("recur", "update", jid="r", pairs=pairs)
+    return await story.store.recur_update(jid="r", pairs=pairs)
 
 
 # The template
@@ -93,10 +93,10 @@ async def test_a_template_that_is_put_again_keeps_its_count_only_and_starts_its_
 async def test_a_template_that_is_taken_off_leaves_its_instances(story: Story) -> None:
     await story.recur("r", 0)
     assert await story.peek(0) == ["r-1"]
-    assert await story.scripts("recur", "off", jid="r") == 1
+    assert await story.store.recur_off(jid="r") == 1
     assert (await _template(story), await story.scores("q:mail-recur")) == (None, {})
     assert await story.pop(100) == ["r-1"]
-    assert await story.scripts("recur", "off", jid="r") == 1, "also when there was none"
+    assert await story.store.recur_off(jid="r") == 1, "also when there was none"
 
 
 @pytest.mark.parametrize("interval", [0, -1])
@@ -201,7 +201,7 @@ async def test_an_instance_of_a_template_put_again_does_not_take_the_jid_of_one_
 ) -> None:
     await story.recur("r", 0)
     assert await story.pop(0) == ["r-1"]
-    await story.scripts("recur", "off", jid="r")
+    await story.store.recur_off(jid="r")
     await story.recur("r", 10)
     assert await story.pop(10, worker="bob") == ["r-2"]
     assert (await story.get("r-1"))["worker"] == "ann"
@@ -215,7 +215,7 @@ async def test_a_template_without_a_hash_makes_nothing(story: Story) -> None:
 
 async def test_a_paused_queue_makes_no_instances(story: Story) -> None:
     await story.recur("r", 0)
-    await story.scripts("pause", queues=["mail"])
+    await story.store.pause(queues=["mail"])
     assert await story.pop(5) == []
     assert (await _template(story))["count"] == 0
 
@@ -295,14 +295,14 @@ async def test_one_bad_change_stops_all(story: Story, pairs: tuple[Any, ...]) ->
 async def test_a_templates_tags_are_for_its_next_instances(story: Story) -> None:
     await story.recur("r", 0, tags=["x"])
     assert await story.peek(0) == ["r-1"]
-    assert await story.scripts("recur", "tag", jid="r", tags=["y", "x", "z"]) == ["x", "y", "z"]
-    assert await story.scripts("recur", "untag", jid="r", tags=["x", "unknown"]) == ["y", "z"]
+    assert await story.store.recur_tag(jid="r", tags=["y", "x", "z"]) == ["x", "y", "z"]
+    assert await story.store.recur_untag(jid="r", tags=["x", "unknown"]) == ["y", "z"]
     assert (await story.fields("r:r"))["tags"] == '["y","z"]'
     assert (await story.get("r-1"))["tags"] == ["x"]
     assert await story.scores("tags") == {"x": 1}
     await story.peek(60)
     assert (await story.get("r-2"))["tags"] == ["y", "z"]
-    assert await story.scripts("recur", "untag", jid="r", tags=["y", "z"]) == []
+    assert await story.store.recur_untag(jid="r", tags=["y", "z"]) == []
     assert (await story.fields("r:r"))["tags"] == "[]"
 
 
@@ -314,4 +314,4 @@ async def test_a_template_that_does_not_exist_is_refused(
     story: Story, word: str, given: dict[str, Any]
 ) -> None:
     async with story.refused(NoSuchJob, jid="r"):
-        await story.scripts("recur", word, jid="r", **given)
+        await story.call("recur", word, jid="r", **given)

@@ -67,7 +67,7 @@ async def test_a_delay_of_zero_is_none(story: Story) -> None:
 
 async def test_a_released_job_keeps_the_priority_it_has_now(story: Story) -> None:
     await story.running("a", 3, 5)
-    await story.scripts("priority", jid="a", priority=-7)
+    await story.store.priority(jid="a", priority=-7)
     await story.release("a", 9)
     assert await story.where("a") == {"work": score(7, 3)}
 

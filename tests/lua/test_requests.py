@@ -97,21 +97,21 @@ async def world(story: Story) -> Story:
     await story.recur("r", 4, offset=1, tags=["x"])
     await story.cron("night", 4, next=7)
     await story.recur("resting", 4)
-    await story.scripts("recur", "pause", jid="resting", now=5)
+    await story.store.recur_pause(jid="resting", now=5)
     declared = {"queue": "mail", "klass": "Greet", "data": "{}", "interval": 60}
-    await story.scripts("declare", "interval", jid="declared", now=4, next=500, **declared)
-    await story.scripts("pause", queues=["post"])
+    await story.store.declare_interval(jid="declared", now=4, next=500, **declared)
+    await story.store.pause(queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
     await story.completed("done")
-    await story.scripts("session", "keep", id="open", proof="x", seconds=60)
+    await story.store.session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
-    await story.scripts("incarnation", "claim", worker="ann", now=5, told='{"id":"1","place":"p"}')
+    await story.store.incarnation_claim(worker="ann", now=5, told='{"id":"1","place":"p"}')
     return story
 
 
 async def _request(story: Story, command: tuple[str, ...], given: Given, request: str) -> Any:
     """The reply, refusals within it as texts, so that replies can be compared."""
-    reply = await story.scripts(*command, **given, request=request)
+    reply = await story.call(*command, **given, request=request)
     return (
         [str(item) if isinstance(item, Exception) else item for item in reply]
         if isinstance(reply, list)
@@ -148,9 +148,9 @@ async def test_another_time_in_a_repeated_request_makes_no_difference(
     world: Story, now: float
 ) -> None:
     given: Given = {"queue": "mail", "worker": "ann", "count": 9}
-    first = await world.scripts("pop", **given, now=10, request="c1:7")
+    first = await world.store.pop(**given, now=10, request="c1:7")
     async with world.unchanged():
-        assert await world.scripts("pop", **given, now=now, request="c1:7") == first
+        assert await world.store.pop(**given, now=now, request="c1:7") == first
 
 
 async def test_a_later_request_of_the_same_line_is_carried_out(story: Story) -> None:
@@ -200,10 +200,10 @@ async def test_the_jobs_of_a_repeated_pop_are_as_they_are_now(story: Story) -> N
     await story.put("a", 0)
     await story.put("b", 1)
     given: Given = {"queue": "mail", "worker": "ann", "count": 9, "now": 2, "request": "c1:7"}
-    await story.scripts("pop", **given)
+    await story.store.pop(**given)
     await story.heartbeat("a", 10, data="[2]")
     await story.complete("b", 11)
-    (job,) = await story.scripts("pop", **given)
+    (job,) = await story.store.pop(**given)
     assert (job["jid"], job["data"], job["expires"]) == ("a", "[2]", 70)
 
 
@@ -219,9 +219,9 @@ async def test_a_repeated_pop_of_several_queues_shows_what_is_still_held(story: 
         "batch": queues,
         "request": "c1:7",
     }
-    assert [row[0] for row in (await story.scripts("pop_many", **given))[0]] == [b"a", b"b"]
+    assert [row[0] for row in (await story.store.pop_many(**given))[0]] == [b"a", b"b"]
     await story.complete("a", 3)
-    assert [row[0] for row in (await story.scripts("pop_many", **given))[0]] == [b"b"]
+    assert [row[0] for row in (await story.store.pop_many(**given))[0]] == [b"b"]
 
 
 async def test_a_call_by_hand_gives_its_identity_behind_an_empty_argument(story: Story) -> None:

@@ -78,7 +78,7 @@ async def test_what_is_tracked_is_remembered_by_its_jid(story: Story) -> None:
 
 
 async def rule(story: Story, option: str, value: float) -> None:
-    await story.scripts("config", "set", option=option, value=value)
+    await story.store.config_set(option=option, value=value)
 
 
 async def test_a_queue_may_keep_its_completed_jobs_for_a_time_of_its_own(story: Story) -> None:
@@ -115,7 +115,7 @@ async def test_a_queue_that_keeps_nothing_deletes_at_once(story: Story) -> None:
 
 async def test_an_unset_rule_is_forgotten(story: Story) -> None:
     await rule(story, "mail-jobs-history", 10)
-    await story.scripts("config", "unset", option="mail-jobs-history")
+    await story.store.config_unset(option="mail-jobs-history")
     await story.completed("a", 0, 1, 2)
     assert await story.scores("completed") == {"a": 2} and not await story.exists("x:rules")
 
@@ -152,10 +152,10 @@ async def test_a_job_that_fails_again_where_no_rule_is_stays_for_ever(
     await rule(story, "mail-failed-history", 10)
     await story.failed("a", 0, 1, 2)
     if way == "unfail":
-        await story.scripts("unfail", queue="post", group="typo", now=3)
+        await story.store.unfail(queue="post", group="typo", now=3)
     elif way == "revive":
         await rule(story, "mail-failed-history", 1000)
-        await story.scripts("revive", "job", jid="a", now=3)
+        await story.store.revive_job(jid="a", now=3)
     elif way == "put":
         await story.put("a", 3, queue="post")
     else:
@@ -182,4 +182,4 @@ async def test_a_failed_job_that_others_wait_for_is_not_deleted(story: Story) ->
 
 async def test_a_rule_that_is_no_time_is_refused(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="mail-jobs-history"), story.unchanged():
-        await story.scripts("config", "set", option="mail-jobs-history", value="long")
+        await story.store.config_set(option="mail-jobs-history", value="long")

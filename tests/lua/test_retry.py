@@ -60,9 +60,9 @@ async def test_explicit_retry_is_counted_in_a_field_of_ours_beside_lost_locks(st
         assert await story.pop(at) == ["a"]
     assert await story.day() == {"retries": "1", "x-retries": "2"}
     parts = {"retries": 3, "lost_locks": 1, "explicit_retries": 2}
-    today = await story.scripts("queues", now=70, queue="mail", totals="today")
-    (day,) = await story.scripts("days", queue="mail", date=70, count=1)
-    for counted in (await story.scripts("stats", queue="mail", date=70), today, day):
+    today = await story.store.queues(now=70, queue="mail", totals="today")
+    (day,) = await story.store.days(queue="mail", date=70, count=1)
+    for counted in (await story.store.stats(queue="mail", date=70), today, day):
         assert {name: counted[name] for name in parts} == parts
 
 

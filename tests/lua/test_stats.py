@@ -14,7 +14,7 @@ COUNTERS = {"failures": 0, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
 
 
 async def _stats(story: Story, date: float = 0, queue: str = "mail") -> Any:
-    return await story.scripts("stats", queue=queue, date=date)
+    return await story.store.stats(queue=queue, date=date)
 
 
 async def test_a_day_without_jobs_is_all_zeros(story: Story) -> None:
@@ -245,7 +245,7 @@ async def test_queue_that_is_no_longer_used_leaves_nothing(story: Story) -> None
     await story.put("b", 0, queue="waiting")
     await story.put("c", 0, queue="paused")
     await story.cancel("c")
-    await story.scripts("pause", queues=["paused"])
+    await story.store.pause(queues=["paused"])
     await story.recur("d", 0, queue="recurring", interval=1e9, offset=1e9)
     for _ in range(20):
         assert await story.pop(40 * DAY, queue="empty") == []

@@ -7,12 +7,12 @@ from tests.lua.story import Story
 
 
 async def _add(story: Story, jid: str, at: float, *tags: str) -> list[str]:
-    has: list[str] = await story.scripts("tag", "add", jid=jid, now=at, tags=tags)
+    has: list[str] = await story.store.tag_add(jid=jid, now=at, tags=tags)
     return has
 
 
 async def _remove(story: Story, jid: str, *tags: str) -> list[str]:
-    has: list[str] = await story.scripts("tag", "remove", jid=jid, now=9, tags=tags)
+    has: list[str] = await story.store.tag_remove(jid=jid, now=9, tags=tags)
     return has
 
 
@@ -78,39 +78,39 @@ async def test_the_jobs_of_a_tag_are_listed_by_when_they_got_it(story: Story) ->
     for at, jid in enumerate("cab"):
         await story.put(jid, 0)
         await _add(story, jid, at, "x")
-    assert await story.scripts("tag", "get", tag="x") == {"total": 3, "jobs": ["c", "a", "b"]}
+    assert await story.store.tag_get(tag="x") == {"total": 3, "jobs": ["c", "a", "b"]}
 
 
 async def test_the_jobs_of_a_tag_come_in_pages_with_their_total(story: Story) -> None:
     for n in range(30):
         await story.put(f"j{n:02}", n, tags=["x"])
-    first = await story.scripts("tag", "get", tag="x")
+    first = await story.store.tag_get(tag="x")
     assert (first["total"], first["jobs"]) == (30, [f"j{n:02}" for n in range(25)])
-    assert await story.scripts("tag", "get", tag="x", offset=28) == {
+    assert await story.store.tag_get(tag="x", offset=28) == {
         "total": 30,
         "jobs": ["j28", "j29"],
     }
-    assert await story.scripts("tag", "get", tag="x", offset=2, count=2) == {
+    assert await story.store.tag_get(tag="x", offset=2, count=2) == {
         "total": 30,
         "jobs": ["j02", "j03"],
     }
-    assert await story.scripts("tag", "get", tag="x", offset=0, count=0) == {
+    assert await story.store.tag_get(tag="x", offset=0, count=0) == {
         "total": 30,
         "jobs": [],
     }
 
 
 async def test_an_unknown_tag_has_no_jobs(story: Story) -> None:
-    assert await story.scripts("tag", "get", tag="x") == {"total": 0, "jobs": []}
+    assert await story.store.tag_get(tag="x") == {"total": 0, "jobs": []}
 
 
 async def test_the_top_tags_are_those_of_two_jobs_or_more_commonest_first(story: Story) -> None:
     for jid, tags in (("a", ["one", "two", "three"]), ("b", ["two", "three"]), ("c", ["three"])):
         await story.put(jid, 0, tags=tags)
-    assert await story.scripts("tag", "top") == ["three", "two"]
-    assert await story.scripts("tag", "top", offset=1) == ["two"]
-    assert await story.scripts("tag", "top", offset=0, count=1) == ["three"]
-    assert await story.scripts("tag", "top", offset=0, count=0) == []
+    assert await story.store.tag_top() == ["three", "two"]
+    assert await story.store.tag_top(offset=1) == ["two"]
+    assert await story.store.tag_top(offset=0, count=1) == ["three"]
+    assert await story.store.tag_top(offset=0, count=0) == []
 
 
 @pytest.mark.parametrize("end", ["cancel", "expire"])

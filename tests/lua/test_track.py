@@ -17,7 +17,7 @@ async def test_tracked_jobs_are_listed_whole_in_the_order_of_tracking(story: Sto
     await story.put("b", 0)
     await story.track("b", 3)
     await story.track("a", 5)
-    assert await story.scripts("track") == {
+    assert await story.store.track_list() == {
         "jobs": [await story.get("b"), await story.get("a")],
         "expired": [],
     }
@@ -44,8 +44,8 @@ async def test_tags_given_with_the_tracking_are_added(story: Story) -> None:
 async def test_an_untracked_job_is_off_the_list(story: Story) -> None:
     await story.put("a", 0)
     await story.track("a", 3)
-    assert await story.scripts("track", "untrack", jid="a", now=4) == 1
-    assert await story.scripts("track", "untrack", jid="a", now=5) == 0
+    assert await story.store.track_untrack(jid="a", now=4) == 1
+    assert await story.store.track_untrack(jid="a", now=5) == 0
     assert (await story.scores("tracked"), (await story.get("a"))["tracked"]) == ({}, False)
 
 
@@ -57,9 +57,9 @@ async def test_jobs_whose_data_expired_are_listed_by_their_jids_and_can_be_untra
     await story.track("a", 0)
     await story.pop(1)
     await story.complete("a", 2)
-    assert await story.scripts("track") == {"jobs": [], "expired": ["a"]}
-    assert await story.scripts("track", "untrack", jid="a", now=4) == 1
-    assert await story.scripts("track") == {"jobs": [], "expired": []}
+    assert await story.store.track_list() == {"jobs": [], "expired": ["a"]}
+    assert await story.store.track_untrack(jid="a", now=4) == 1
+    assert await story.store.track_list() == {"jobs": [], "expired": []}
 
 
 async def test_a_job_that_does_not_exist_cannot_be_tracked(story: Story) -> None:

@@ -97,7 +97,7 @@ async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_too
     story: Story,
 ) -> None:
     await story.failed("a", **UNIQUE)
-    await story.scripts("unfail", queue="mail", group="typo", now=3)
+    await story.store.unfail(queue="mail", group="typo", now=3)
     assert await story.put("b", 4, **UNIQUE) == "a"
 
 
@@ -117,7 +117,7 @@ async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(
             "unfail": (("unfail",), {"queue": "mail", "group": "typo"}),
         }
         words, given = again[way]
-        await story.scripts(*words, now=5, **given)
+        await story.call(*words, now=5, **given)
     assert await story.put("b", 6, **UNIQUE) == "a"
 
 
@@ -182,7 +182,7 @@ async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_ha
 
 async def test_in_a_batch_the_first_of_a_key_is_put(story: Story) -> None:
     batch = [{"jid": jid, "klass": "K", "data": "1", **UNIQUE} for jid in "abc"]
-    assert await story.scripts("put_many", queue="mail", now=0, batch=batch) == ["a", "a", "a"]
+    assert await story.store.put_many(queue="mail", now=0, batch=batch) == ["a", "a", "a"]
     assert await story.counts(0) == {"waiting": 1}
 
 
@@ -218,11 +218,11 @@ async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> 
         ]
 
     async with story.refused(AlreadyThere, jid="a"):
-        await story.scripts("put_flow", now=1, batch=flow(**UNIQUE))
+        await story.store.put_flow(now=1, batch=flow(**UNIQUE))
     await story.cancel("a")
     async with story.refused(AlreadyThere, jid="b"):
-        await story.scripts("put_flow", now=1, batch=[{**each, **UNIQUE} for each in flow()])
-    assert await story.scripts("put_flow", now=1, batch=flow(**UNIQUE)) == ["b", "c"]
+        await story.store.put_flow(now=1, batch=[{**each, **UNIQUE} for each in flow()])
+    assert await story.store.put_flow(now=1, batch=flow(**UNIQUE)) == ["b", "c"]
 
 
 # Recurring jobs
@@ -241,8 +241,8 @@ async def test_an_instance_whose_key_is_had_is_left_out(story: Story) -> None:
 
 async def test_an_instance_run_out_of_turn_is_the_one_that_has_the_key(story: Story) -> None:
     await story.recur("r", 0, offset=60, **UNIQUE)
-    assert await story.scripts("recur", "run", jid="r", now=1) == "r-1"
-    assert await story.scripts("recur", "run", jid="r", now=2) == "r-1"
+    assert await story.store.recur_run(jid="r", now=1) == "r-1"
+    assert await story.store.recur_run(jid="r", now=2) == "r-1"
 
 
 # Refusals

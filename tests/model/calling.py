@@ -8,7 +8,7 @@ from redis import Redis
 
 from aioqless.errors import ScriptError
 from aioqless.redis.connection import Connection
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.store.invocation import as_text
 from tests.model.arguments import REFUSALS, Refusal
 from tests.model.keyspace import keyspace
@@ -29,7 +29,7 @@ class RealScripts:
         self._channels.psubscribe(f"{namespace}:*")
         self._runner = asyncio.Runner()
         self._connection = Connection(url)
-        self._scripts = Scripts(self._connection, namespace)
+        self._store = ScriptStore(self._connection, namespace)
 
     def __enter__(self) -> "RealScripts":
         return self
@@ -43,7 +43,11 @@ class RealScripts:
 
     def call(self, command: str, /, *words: str, **given: Any) -> Any:
         try:
-            reply = comparable(self._runner.run(self._scripts(command, *words, **given)))
+            reply = comparable(
+                self._runner.run(
+                    self._store.send(self._store.call(command, *words or (None,), given))
+                )
+            )
         except ScriptError as refused:
             raise Refusal(refused.code, str(refused)) from None
         if command == "pop_many":

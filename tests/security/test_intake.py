@@ -92,7 +92,7 @@ async def _taken(url: str, format: Format, waiting: list[bytes], later: list[byt
                 )
             pushed = len(waiting) + (await redis.zcard("fuzz:retry"))
             taken = await Intake(
-                client.scripts, Source(format=format, prefix="fuzz"), Outage()
+                client.store, Source(format=format, prefix="fuzz"), Outage()
             ).once()
             aside = await redis.lrange("other:x:refused", 0, -1)
             assert (await redis.exists("fuzz:queue:mail", "fuzz:retry"), taken + len(aside)) == (

@@ -32,9 +32,7 @@ async def test_a_script_called_with_anything_answers_or_refuses_in_its_own_words
         )
         arguments = [text(chance) for _ in range(chance.randrange(14))]
         try:
-            await client.scripts.connection.execute(
-                "EVAL", script.text, len(keys), *keys, *arguments
-            )
+            await client.store.connection.execute("EVAL", script.text, len(keys), *keys, *arguments)
         except ResponseError as refused:
             assert re.match(r"[A-Z]+ \{", str(refused)), (name, keys, arguments, str(refused))
     assert await client.check(resolve=True) is not None

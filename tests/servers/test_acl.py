@@ -239,7 +239,7 @@ async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
         await mail.pause()
         await mail.unpause()
         assert await mail.unfail("typo") == 1
-        await client.scripts("timeout", jids=[holding.jid])
+        await client.store.timeout(jids=[holding.jid])
         await client.config.set("heartbeat", 30)
         await client.config.unset("heartbeat")
         assert sorted(await client.jobs.cancel("c", "d")) == ["c", "d"]
@@ -293,7 +293,7 @@ async def test_an_archiver_reads_trims_and_sweeps(as_a: ByRole, root: Client) ->
         (running,) = await root.queue("mail").pop()
         await running.complete()
     async with as_a("archiver") as client:
-        archive = Archive(client.scripts)
+        archive = Archive(client.store)
         state = await archive.state()
         assert state.length == 3 and state.last
         entries = await client.redis.xrange(f"{client.namespace}:x:archive", "-", "+")
@@ -365,11 +365,11 @@ async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(
     as_a: ByRole, root: Client, role: str
 ) -> None:
     await root.queue("mail").put("Greet", jid="a")
-    before = await root.scripts("get", jid="a")
+    before = await root.store.get(jid="a")
     async with as_a(role) as client:
         with pytest.raises(exceptions.ResponseError):
             await client.queue("mail").pop()
-    assert await root.scripts("get", jid="a") == before
+    assert await root.store.get(jid="a") == before
     assert [each.jid for each in await root.queue("mail").pop()] == ["a"]
 
 

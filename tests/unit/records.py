@@ -6,7 +6,7 @@ from typing import Any
 
 from aioqless import Job
 from aioqless.handlers import Handler, Handlers
-from aioqless.store import NoScripts
+from aioqless.store import OfflineStore
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
 
@@ -21,7 +21,7 @@ def record_of(**fields: Any) -> dict[str, Any]:
 
 def job_of(**fields: Any) -> Job[Any]:
     """A job that runs in the queue `mail`. It has nobody to call."""
-    return Job(NoScripts(), record_of(**fields))
+    return Job(OfflineStore(), record_of(**fields))
 
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 
 from aioqless.redis.connection import Connection
-from aioqless.store import Scripts
-from aioqless.store.invocation import Call, as_text, from_json, lay_out
+from aioqless.store import ScriptStore
+from aioqless.store.invocation import Invocation, as_text, from_json, lay_out
 
 
-def laid_out(command: str, word: str | None = None, **arguments: Any) -> Call:
+def laid_out(command: str, word: str | None = None, **arguments: Any) -> Invocation:
     return lay_out("ql", command, word, arguments)
 
 
@@ -106,7 +106,7 @@ def test_a_wrong_or_missing_name_is_told(
 @pytest.mark.parametrize("namespace", ["", "a:b", "a\nb", ":"])
 def test_a_namespace_that_would_not_keep_apart_is_refused(namespace: str) -> None:
     with pytest.raises(ValueError, match=r"namespace .* must be a printable name without ':'"):
-        Scripts(cast(Connection, None), namespace)
+        ScriptStore(cast(Connection, None), namespace)
 
 
 # Replies

@@ -101,11 +101,10 @@ async def of_many(client: Client) -> None:
     results = client.queue("results")
     await results.put("Greet", jid="with-a-result")
     (job,) = await results.pop(worker="worker-results")
-    await client.scripts(
-        "heartbeat", jid=job.jid, worker="worker-results", now=THEN, progress=0.5, message="half"
+    await client.store.heartbeat(
+        jid=job.jid, worker="worker-results", now=THEN, progress=0.5, message="half"
     )
-    await client.scripts(
-        "complete",
+    await client.store.complete(
         jid=job.jid,
         worker="worker-results",
         queue="results",
@@ -139,7 +138,7 @@ async def of_the_archive(client: Client) -> None:
     await completed.complete()
     await failed.fail("broken", "why")
     await retried.retry()
-    archive = Archive(client.scripts)
+    archive = Archive(client.store)
     first = (await archive.state()).first
     assert first is not None
     await archive.trim(first, "lake")
@@ -152,21 +151,19 @@ async def of_others(client: Client) -> None:
         client.url, namespace=client.namespace, clock=lambda: THEN, seal=Seal(SEALED_WITH)
     ) as sealing:
         await sealing.queue("sealed").put("Greet", {"card": 1}, jid="sealed")
-    await client.scripts("incarnation", "claim", worker="stable", now=THEN, told='{"id": "1"}')
-    await client.scripts(
-        "trail", "add", who="ann", act="cancel", about='{"jid": "a"}', outcome="done"
+    await client.store.incarnation_claim(worker="stable", now=THEN, told='{"id": "1"}')
+    await client.store.trail_add(who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
+    await client.store.trail_login(
+        who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
-    await client.scripts(
-        "trail", "login", who="ann", act="login", about='{"address": "::1"}', outcome="done"
-    )
-    await client.scripts("declare", "begin", id="1")
-    await client.scripts("session", "keep", id="known", proof="of-a-password", seconds=10**9)
+    await client.store.declare_begin(id="1")
+    await client.store.session_keep(id="known", proof="of-a-password", seconds=10**9)
     pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}
     await client.redis.lpush(
         "queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed)
     )
-    await client.scripts(
-        "intake", "queue", prefix="", into="", queue="foreign", side="right", count=9, now=THEN
+    await client.store.intake_queue(
+        prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
 
 

@@ -159,12 +159,12 @@ async def test_check_that_resolves_leaves_no_old_statistics_of_former_versions(
 async def test_what_is_kept_beside_jobs_is_read(latest: Client) -> None:
     found = await latest.jobs.get("with-a-result")
     assert found is not None and await found.result() == [1]
-    state = await Archive(latest.scripts).state()
+    state = await Archive(latest.store).state()
     assert (state.on, state.length, state.reader) == (True, 1, "lake")
-    trail = await latest.scripts("trail", "list")
+    trail = await latest.store.trail_list()
     assert [(act["who"], act["act"]) for act in trail] == [("ann", "cancel")]
-    assert [act["act"] for act in await latest.scripts("trail", "logins")] == ["login"]
-    assert await latest.scripts("session", "read", ids=["known", "unknown"]) == [
+    assert [act["act"] for act in await latest.store.trail_logins()] == ["login"]
+    assert await latest.store.session_read(ids=["known", "unknown"]) == [
         "of-a-password",
         False,
     ]
@@ -176,7 +176,7 @@ async def test_limits_keys_and_what_people_skipped_still_hold(latest: Client) ->
     assert (
         await latest.queue("shared").pop(2, worker="now") == []
     )  # the one that has the lock has its grace now
-    await latest.scripts("timeout", jids=["holding"])
+    await latest.store.timeout(jids=["holding"])
     (first,) = await latest.queue("shared").pop(2, worker="now")
     assert first.jid in ("holding", "held-back")
     reserved = await Desk(latest, "desk").reserve(Person("ann", "1"))

@@ -65,7 +65,7 @@ async def test_what_is_declared_is_made_when_a_worker_starts(
         5,
         True,
     )
-    now = await client.scripts.now()
+    now = await client.store.now()
     assert hourly.next is not None and now + 3590 < hourly.next <= now + 3600, (
         "a deploy sets nothing off"
     )

@@ -173,7 +173,7 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(
 
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
-        worker._heartbeater.do_beside(lambda scripts: asyncio.sleep(60, False))
+        worker._heartbeater.do_beside(lambda store: asyncio.sleep(60, False))
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > loop_watchdog.LATE
@@ -426,7 +426,7 @@ async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_
 ) -> None:
     async with work() as worker:
         await until(lambda: worker._heartbeater._heart._beating)
-        connection = worker._heartbeater._heart._scripts.connection
+        connection = worker._heartbeater._heart._store.connection
         close = connection.aclose
 
         async def cancelled_meanwhile() -> None:

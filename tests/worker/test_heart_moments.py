@@ -11,7 +11,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, Job, job
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from aioqless.worker import loop_watchdog
 from aioqless.worker.lock_renewer import Heart, Told
 from tests.conftest import Until
@@ -30,7 +30,7 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
             heart._beating = None
             return True
 
-    heart = Heart(client.scripts, "ann", {}, loop_watchdog.Pulse(), 600)
+    heart = Heart(client.store, "ann", {}, loop_watchdog.Pulse(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
     heart._beating = Ending((loop, stopped))  # type: ignore[assignment]
@@ -45,12 +45,12 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
 
 
 async def test_redis_is_reported_as_found_only_after_it_answered(
-    scripts: Scripts, until: Until
+    store: ScriptStore, until: Until
 ) -> None:
     looks: list[int] = []  # how often Redis had been reported as found at each look
     found: list[float] = []
 
-    async def ask(_: Scripts) -> bool:
+    async def ask(_: ScriptStore) -> bool:
         """Redis is away at the first look; it is asked for nothing in the next three, and answers
         then."""
         looks.append(len(found))
@@ -60,7 +60,7 @@ async def test_redis_is_reported_as_found_only_after_it_answered(
 
     watched = loop_watchdog.Pulse()
     watched.watch()
-    heart = Heart(scripts, "ann", {}, watched, 600)
+    heart = Heart(store, "ann", {}, watched, 600)
     heart.beside = ask
     beating = asyncio.create_task(
         heart.beat(

@@ -111,7 +111,7 @@ async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> 
         with pytest.raises(
             NotObeyed, match=r"worker 'ruby' heard quiet and did not answer within 0\.05 s"
         ):
-            await Workers(client.redis, client.scripts, patience=0.05).quiet("ruby")
+            await Workers(client.redis, client.store, patience=0.05).quiet("ruby")
 
 
 @pytest.mark.parametrize(

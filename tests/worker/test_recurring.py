@@ -69,8 +69,8 @@ async def test_what_was_missed_while_nobody_was_there_counts_once_or_as_the_back
 
     options: Any = {} if backlog is None else {"backlog": backlog}
     await client.queue("mail").recur(minutely, cron="* * * * *", jid="r", **options)
-    since = (await client.scripts.now()) // 60 * 60 - 59 * 60
-    await client.scripts("recur", "update", jid="r", pairs=["next", since])
+    since = (await client.store.now()) // 60 * 60 - 59 * 60
+    await client.store.recur_update(jid="r", pairs=["next", since])
     async with work(minutely):
         await until(lambda: len(lines.of("job.completed")) >= made)
         recurring = await client.jobs.recurring("r")
@@ -85,11 +85,11 @@ async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_sto
     async def good(job: Job) -> None: ...
 
     given = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
-    await client.scripts(
-        "recur", "cron", jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given
+    await client.store.recur_cron(
+        jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given
     )
-    await client.scripts("recur", "cron", jid="old", expression="garbage", timezone="UTC", **given)
-    await client.scripts("recur", "cron", jid="good", expression=A_SECOND, timezone="UTC", **given)
+    await client.store.recur_cron(jid="old", expression="garbage", timezone="UTC", **given)
+    await client.store.recur_cron(jid="good", expression=A_SECOND, timezone="UTC", **given)
     async with work(good):
         await until(lambda: len(lines.of("job.completed")) >= 2)
     told = {line["recurring"]: line["why"] for line in lines.of("recurring.refused")}
@@ -104,9 +104,7 @@ async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.scripts(
-        "recur",
-        "cron",
+    await client.store.recur_cron(
         jid="r",
         expression=A_SECOND,
         timezone="UTC",
@@ -217,9 +215,7 @@ async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.scripts(
-        "recur",
-        "cron",
+    await client.store.recur_cron(
         jid="r",
         expression=A_SECOND,
         timezone="UTC",

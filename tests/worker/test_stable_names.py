@@ -30,7 +30,7 @@ async def claim(client: Client, **former: Any) -> None:
         "started": "1",
         **former,
     }
-    await client.scripts("incarnation", "claim", worker="ann", told=json.dumps(told))
+    await client.store.incarnation_claim(worker="ann", told=json.dumps(told))
 
 
 async def silent(client: Client, seconds: float) -> None:

@@ -40,7 +40,7 @@ ROOT = NewJob("Bad", {}, jid="root")
 
 
 async def states(client: Client, *jids: str) -> list[str | None]:
-    return [state or None for state in await client.scripts("states", jids=jids)]
+    return [state or None for state in await client.store.states(jids=jids)]
 
 
 async def fail_root(client: Client) -> None:
@@ -165,7 +165,7 @@ async def test_workers_see_to_those_behind_a_job_whose_locks_ran_out(
     queue = client.queue("mail")
     await queue.put("Bad", jid="root", retries=0)
     await queue.put("Good", jid="a", depends=["root"], on_failed="fail")
-    await client.scripts("pop", queue="mail", worker="gone", count=1, now=1)
+    await client.store.pop(queue="mail", worker="gone", count=1, now=1)
     async with work(good):
         assert (await client.jobs.wait("a", timeout=10)).state == "failed"
     assert await client.check() == []
@@ -196,5 +196,5 @@ async def test_those_not_seen_to_yet_stay_when_the_failed_job_runs_again(client:
     )
     await fail_root(client)
     await client.queue("mail").unfail("no-postcode")
-    await client.scripts("tick", batch=[])
+    await client.store.tick(batch=[])
     assert (await states(client, *jids)).count("depends") == 100

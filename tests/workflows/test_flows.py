@@ -85,7 +85,7 @@ async def test_of_a_flow_with_a_refused_job_none_is_put(client: Client) -> None:
         for jid, data in [("a", "{}"), ("b", "{")]
     ]
     with pytest.raises(InvalidArgument):
-        await client.scripts("put_flow", batch=batch)
+        await client.store.put_flow(batch=batch)
     assert await client.jobs.multiget("a", "b") == []
 
 

@@ -36,7 +36,7 @@ def check(
     async def act(client: Client) -> None:
         with progress("looking", None) as step:
             problems.extend(await client.check(resolve=resolve, step=step))
-        if trouble := (await Archive(client.scripts).state()).trouble(time.time()):
+        if trouble := (await Archive(client.store).state()).trouble(time.time()):
             troubles.append(trouble)
 
     run(url, namespace, act)

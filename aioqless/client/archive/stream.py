@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
-from aioqless.store import Scripts
+from aioqless.store import Call, Store
 
 LATE: Final = 3600.0  # seconds that what ended waits, when an archiver is at work
 NEARLY: Final = 0.9
@@ -70,39 +72,40 @@ class Archive:
     """The archive of a namespace. `await archive.sweep()` tells of what other clients of qless
     ended."""
 
-    def __init__(self, scripts: Scripts) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     async def state(self) -> ArchiveState:
         """How it is now."""
-        return ArchiveState(**await self._scripts("archive_state"))
+        return ArchiveState(**await self._store.archive_state())
 
     async def trim(self, id: str, reader: str, *, takeover: bool = False) -> int:
         """Entries up to that of `id` are safely elsewhere, and go. Returns how many went.
 
         `reader` names who has them. Raises InvalidArgument if another has trimmed before, unless
         this one takes over."""
-        more = {"takeover": "yes"} if takeover else {}
-        gone: int = await self._scripts("archive_trim", id=id, reader=reader, **more)
-        return gone
+        return await self._store.archive_trim(
+            id=id, reader=reader, takeover="yes" if takeover else None
+        )
 
     async def sweep(self) -> Swept:
         """Tell of all jobs that are complete or failed and not told of yet. Nothing happens where
         the archive is off."""
         swept = Swept()
-        await self._walk(swept, "completed")
-        for group in await self._scripts("failed"):
-            await self._walk(swept, "failed", group=group)
+        await self._walk(swept, self._store.sweep_completed)
+        for group in await self._store.failed():
+            await self._walk(swept, partial(self._store.sweep_failed, group=group))
         return swept
 
-    async def _walk(self, swept: Swept, word: str, **arguments: Any) -> None:
+    async def _walk(self, swept: Swept, sweep: Callable[..., Call[Any]]) -> None:
+        start: str | None = None
         while True:
-            portion = await self._scripts("sweep", word, **arguments)
+            portion = await sweep(from_=start)
             swept.found += portion["found"]
             swept.missing += portion["missing"]
             if not portion["next"]:
                 return
-            arguments["from"] = portion["next"]
+            start = portion["next"]
 
 
 def _place(id: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from aioqless.client.events.filters import Wanted
 from aioqless.client.events.stream import Stream
 from aioqless.redis.pubsub import TRACKED, Event, subscribed, told_by
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.store.invocation import as_text
 
 
@@ -18,10 +18,10 @@ class Events:
     """The events of a namespace: typed, filtered and on and on by calling it; as they come by `all`
     and `tracked`."""
 
-    def __init__(self, redis: Redis, scripts: Scripts) -> None:
+    def __init__(self, redis: Redis, store: Store) -> None:
         self._redis = redis
-        self._scripts = scripts
-        self._namespace = scripts.namespace
+        self._store = store
+        self._namespace = store.namespace
         self._closed = False
 
     def __call__(
@@ -45,7 +45,7 @@ class Events:
         TypeError for a filter that can't be, redis-py's ConnectionError when Redis isn't there at
         the beginning."""
         wanted = Wanted.checked(queue, jid, kind, tracked)
-        return Stream(self._redis, self._scripts, wanted, lambda: self._closed)
+        return Stream(self._redis, self._store, wanted, lambda: self._closed)
 
     def close(self) -> None:
         """Let streams end, rather than listen anew."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from aioqless import validation
 from aioqless.client.events.types import KINDS, AnyEvent, Missed, Tracked, Untracked
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 REMEMBERED = 10_000  # jobs
 
@@ -46,16 +46,16 @@ class Sieve:
     """Lets through what is wanted. Owns what must be remembered for that: which jobs are tracked,
     and which queue each was last in, for the log doesn't say with each event."""
 
-    def __init__(self, wanted: Wanted, scripts: Scripts) -> None:
+    def __init__(self, wanted: Wanted, store: Store) -> None:
         self._wanted = wanted
-        self._scripts = scripts
+        self._store = store
         self._tracked: set[str] = set()
         self._queues: dict[str, str] = {}
 
     async def begin(self) -> None:
         """Look at what was told of before anybody listened."""
         if self._wanted.tracked:
-            page = await self._scripts("track")
+            page = await self._store.track_list()
             self._tracked = {*(job["jid"] for job in page["jobs"]), *page["expired"]}
 
     async def passed(self, event: AnyEvent) -> AnyEvent | None:
@@ -105,7 +105,7 @@ class Sieve:
         be a flood of questions."""
         if self._wanted.queues is None or jid in self._queues:
             return self._queues.get(jid)
-        record = await self._scripts("get", jid=jid)
+        record = await self._store.get(jid=jid)
         return str(record["queue"]) if record and record["queue"] else None
 
 

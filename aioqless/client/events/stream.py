@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from aioqless.client.events.filters import Sieve, Wanted
 from aioqless.client.events.types import AnyEvent, Missed, event_of
 from aioqless.redis.pubsub import subscribed, told_by
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.store.invocation import as_text
 
 PAUSE, LONGEST = 0.1, 5.0  # seconds before Redis is tried again
@@ -32,11 +32,11 @@ class Stream:
     client is closed."""
 
     def __init__(
-        self, redis: Redis, scripts: Scripts, wanted: Wanted, closed: Callable[[], bool]
+        self, redis: Redis, store: Store, wanted: Wanted, closed: Callable[[], bool]
     ) -> None:
         self._redis = redis
-        self._scripts = scripts
-        self._sieve = Sieve(wanted, scripts)
+        self._store = store
+        self._sieve = Sieve(wanted, store)
         self._closed = closed
         self._begun: AsyncGenerator[AnyEvent | None, None] | None = None
 
@@ -85,10 +85,10 @@ class Stream:
                 pause = min(2 * pause, LONGEST)
 
     def _channels(self) -> list[str]:
-        return [f"{self._scripts.namespace}:{name}" for name in ("log", *BESIDE_THE_LOG)]
+        return [f"{self._store.namespace}:{name}" for name in ("log", *BESIDE_THE_LOG)]
 
     def _read(self, channel: str, payload: bytes, when: float) -> AnyEvent | None:
-        name = channel.removeprefix(f"{self._scripts.namespace}:")
+        name = channel.removeprefix(f"{self._store.namespace}:")
         return event_of(
             told_by(payload) if name == "log" else {"event": name, "jid": as_text(payload)}, when
         )

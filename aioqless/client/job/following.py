@@ -31,7 +31,7 @@ class Followed(ReadJob[Data]):
         Raises TimeoutError after `timeout` seconds, NoSuchJob when it is cancelled. A job that goes
         on in another queue, runs again or waits for its retry is not through yet. In a handler this
         keeps a slot: let jobs depend on each other instead."""
-        await self._scripts.followers.until_through(self.jid, timeout)
+        await self._store.followers.until_through(self.jid, timeout)
         return await self.refresh()
 
     async def follow(self) -> AsyncGenerator[Self, None]:
@@ -45,7 +45,7 @@ class Followed(ReadJob[Data]):
         seen together. That a job has begun is seen with its first progress. Raises NoSuchJob when
         it is cancelled."""
         async with aclosing(
-            self._scripts.followers.looks(self.jid, self.refresh, closely=True)
+            self._store.followers.looks(self.jid, self.refresh, closely=True)
         ) as looks:
             async for job in looks:
                 yield job
@@ -65,9 +65,7 @@ class Followed(ReadJob[Data]):
         `@job(result_ttl=seconds)`.
 
         Raises NoResult, and BrokenSeal for one that can't be trusted or read."""
-        return opened_result(
-            self._scripts.seal, await self._scripts("result", jid=self.jid), self.jid
-        )
+        return opened_result(self._store.seal, await self._store.result(jid=self.jid), self.jid)
 
     async def results(self) -> dict[str, Any]:
         """The results of the jobs it was last put to wait for, by jid, of those that keep theirs.
@@ -75,9 +73,9 @@ class Followed(ReadJob[Data]):
         found: dict[str, Any] = {}
         start: int | None = 0
         while start is not None:
-            page = await self._scripts("dependency_results", jid=self.jid, start=start)
+            page = await self._store.dependency_results(jid=self.jid, start=start)
             found |= {
-                jid: opened_result(self._scripts.seal, kept, jid)
+                jid: opened_result(self._store.seal, kept, jid)
                 for jid, kept in page["results"].items()
             }
             start = page["next"]
@@ -92,7 +90,7 @@ class Followed(ReadJob[Data]):
         for a share that is none."""
         if validation.checked_number("share", share, least=0) > 1:
             raise ValueError(f"share {share!r} must be between 0 and 1")
-        self._scripts.reports.tell(
+        self._store.reports.tell(
             cast("Job[Any]", self), share, validation.readable(message)[:LONGEST_MESSAGE]
         )
         return Told()
@@ -100,11 +98,11 @@ class Followed(ReadJob[Data]):
     async def track(self, *tags: str) -> None:
         """Keep an eye on it: its events are published one by one. The tags are put on it as
         well."""
-        await self._scripts("track", "track", jid=self.jid, tags=tags)
+        await self._store.track_track(jid=self.jid, tags=tags)
 
     async def untrack(self) -> None:
         """Publish its events no longer."""
-        await self._scripts("track", "untrack", jid=self.jid)
+        await self._store.track_untrack(jid=self.jid)
 
 
 class Told:

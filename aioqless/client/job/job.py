@@ -41,7 +41,7 @@ class Job(Followed[Data]):
     async def heartbeat(self) -> float:
         """Keep the lock, and store the data if they were changed; returns when it now expires."""
         text = self.changed_data()
-        self.expires = await self._scripts("heartbeat", **self._held, data=text)
+        self.expires = await self._store.heartbeat(**self._held, data=text)
         if text is not None:
             self.raw_data, self._opened = text.decode(), None
             self._as_read = json_data.shape(self._data) if self._as_read is not None else None
@@ -56,8 +56,7 @@ class Job(Followed[Data]):
     ) -> str:
         """End the job, or send it on to the queue `next`, after `delay` seconds or the jobs it
         `depends` on. Returns its state."""
-        state: str = await self._scripts(
-            "complete",
+        state: str = await self._store.complete(
             **self._held,
             queue=self.queue,
             data=self.changed_data(),
@@ -71,9 +70,7 @@ class Job(Followed[Data]):
     async def fail(self, group: str, message: str) -> None:
         """Set the job aside as failed, in the group of its kind of failure. A job that nobody runs
         may be failed by anybody."""
-        await self._scripts(
-            "fail", **self._held, group=group, message=message, data=self.changed_data()
-        )
+        await self._store.fail(**self._held, group=group, message=message, data=self.changed_data())
         self.settled = True
 
     async def retry(
@@ -81,15 +78,15 @@ class Job(Followed[Data]):
     ) -> int:
         """Run it again, at the cost of a retry. Returns how many remain; below zero: there was none
         left, and it failed."""
-        remaining: int = await self._scripts(
-            "retry", **self._held, queue=self.queue, delay=delay, group=group, message=message
+        remaining: int = await self._store.retry(
+            **self._held, queue=self.queue, delay=delay, group=group, message=message
         )
         self.settled = True
         return remaining
 
     async def release(self, delay: float = 0) -> str:
         """Hand it back to its place in the queue, at no cost of a retry. Returns its state."""
-        state: str = await self._scripts("release", **self._held, delay=delay)
+        state: str = await self._store.release(**self._held, delay=delay)
         self.settled = True
         return state
 
@@ -97,7 +94,7 @@ class Job(Followed[Data]):
 
     async def cancel(self) -> bool:
         """Delete the job; whether there was anything to delete. Raises HasDependents."""
-        return bool(await self._scripts("cancel", jids=[self.jid]))
+        return bool(await self._store.cancel(jids=[self.jid]))
 
     async def move(
         self,
@@ -109,8 +106,7 @@ class Job(Followed[Data]):
     ) -> None:
         """Put it into another queue, wherever it is now; whoever runs it loses the lock."""
         text = self.changed_data() or self.raw_data
-        await self._scripts(
-            "requeue",
+        await self._store.requeue(
             queue=validation.checked("queue", queue),
             jid=self.jid,
             klass=self.klass,
@@ -122,35 +118,35 @@ class Job(Followed[Data]):
 
     async def timeout(self) -> None:
         """Take it from its worker; it is next in line before all others."""
-        await self._scripts("timeout", jids=[self.jid])
+        await self._store.timeout(jids=[self.jid])
 
     async def depend(self, *jids: str) -> None:
         """Let it wait for more jobs. Raises WrongState unless it waits for some already."""
-        await self._scripts("depends", "on", jid=self.jid, jids=jids)
+        await self._store.depends_on(jid=self.jid, jids=jids)
 
     async def undepend(self, *jids: str) -> None:
         """Let it no longer wait for these jobs; without any, for none at all."""
-        await self._scripts("depends", "off", jid=self.jid, jids=jids or ["all"])
+        await self._store.depends_off(jid=self.jid, jids=jids or ["all"])
 
     async def set_priority(self, priority: float) -> None:
         """Run it sooner (lower) or later than others."""
-        await self._scripts("priority", jid=self.jid, priority=priority)
+        await self._store.priority(jid=self.jid, priority=priority)
         self.priority = priority
 
     async def tag(self, *tags: str) -> list[str]:
         """Put tags on it; returns all it has."""
-        self.tags = await self._scripts("tag", "add", jid=self.jid, tags=tags)
+        self.tags = await self._store.tag_add(jid=self.jid, tags=tags)
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
         """Take tags off it; returns those it still has."""
-        self.tags = await self._scripts("tag", "remove", jid=self.jid, tags=tags)
+        self.tags = await self._store.tag_remove(jid=self.jid, tags=tags)
         return self.tags
 
     async def log(self, message: str, **more: Any) -> None:
         """Add an event of your own to its history; `more` is stored with it."""
-        await self._scripts(
-            "log", jid=self.jid, message=message, data=msgspec.json.encode(more) if more else None
+        await self._store.log(
+            jid=self.jid, message=message, data=msgspec.json.encode(more) if more else None
         )
 
     def __repr__(self) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from redis import exceptions
 
 from aioqless.log import log
-from aioqless.store import Scripts
-from aioqless.store.invocation import Call
+from aioqless.store import Call, Store
 
 if TYPE_CHECKING:
     from aioqless.client.job import Job
@@ -21,8 +20,8 @@ class Reports:
     """Owns the latest report of each job that isn't sent yet, and the task that sends them: at
     once, and the next after a pause."""
 
-    def __init__(self, scripts: Scripts) -> None:
-        self._scripts = scripts
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._loop = asyncio.get_running_loop()
         self._latest: dict[str, tuple[Job[Any], float, str]] = {}
         self._sending: asyncio.Task[None] | None = None
@@ -62,13 +61,12 @@ class Reports:
     async def _answers(self, calls: list[Call]) -> list[Any]:
         """Nothing is sent a second time: the next report may get through."""
         try:
-            return await self._scripts.pipeline(calls)
+            return await self._store.pipeline(calls)
         except exceptions.RedisError as error:
             return [error] * len(calls)
 
     def _call(self, job: Job[Any], share: float, message: str) -> Call:
-        return self._scripts.prepare(
-            "heartbeat",
+        return self._store.heartbeat(
             jid=job.jid,
             worker=job.worker,
             fence=job.fence or None,

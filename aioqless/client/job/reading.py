@@ -13,7 +13,7 @@ from aioqless.client import json_data
 from aioqless.client.job.record import Failure, HeldBack, History, history_of, progress_of, stages
 from aioqless.contrib.encryption import opened
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.store import NoScripts, Scripts
+from aioqless.store import OfflineStore, Store
 
 Data = TypeVar("Data", default=Any)
 Reason: TypeAlias = Literal[
@@ -25,15 +25,15 @@ class ReadJob(Generic[Data]):
     """What Redis said of a job. (Job, which is this with verbs, says what the fields are.)"""
 
     __slots__ = (
-        "_as_read", "_data", "_history", "_opened", "_scripts", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
+        "_as_read", "_data", "_history", "_opened", "_store", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
         "max_data", "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state",
         "stopped", "tags", "tracked", "worker",
     )  # fmt: skip
 
     def __init__(
-        self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
+        self, store: Store, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
     ) -> None:
-        self._scripts = scripts
+        self._store = store
         self.max_data = max_data
         self._read(record)
 
@@ -90,7 +90,7 @@ class ReadJob(Generic[Data]):
     def text(self) -> str:
         """The data as JSON, out of their seal if they have one. Raises BrokenSeal."""
         if self._opened is None:
-            self._opened = opened(self._scripts.seal, self.raw_data, self.klass)
+            self._opened = opened(self._store.seal, self.raw_data, self.klass)
         return self._opened
 
     def changed_data(self) -> bytes | None:
@@ -108,13 +108,11 @@ class ReadJob(Generic[Data]):
             text = json_data.encoded(
                 json_data.joined(self.text, self._as_read, text), self.max_data
             )
-        return text if self._scripts.seal is None else self._scripts.seal.close(text, self.klass)
+        return text if self._store.seal is None else self._store.seal.close(text, self.klass)
 
     def sealed_result(self, text: bytes) -> bytes:
         """The JSON of what its handler returned as it is kept, sealed where its client seals."""
-        return (
-            text if self._scripts.seal is None else self._scripts.seal.close_result(text, self.jid)
-        )
+        return text if self._store.seal is None else self._store.seal.close_result(text, self.jid)
 
     def raise_if_stopped(self) -> None:
         """End here if the worker wants this run to end: raises CancelledError, which on the loop is
@@ -128,7 +126,7 @@ class ReadJob(Generic[Data]):
         process. Raises BrokenSeal."""
         other = copy.copy(self)
         other._opened = self.text
-        other._scripts = NoScripts()
+        other._store = OfflineStore()
         return other
 
     @property
@@ -164,7 +162,7 @@ class ReadJob(Generic[Data]):
 
     async def refresh(self) -> Self:
         """Read the job again, history included. Raises NoSuchJob."""
-        record = await self._scripts("get", jid=self.jid)
+        record = await self._store.get(jid=self.jid)
         if record is None:
             raise NoSuchJob("get", "NOJOB", {"jid": self.jid, "why": "there is no such job"})
         self._read(record)

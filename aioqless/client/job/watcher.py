@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from aioqless.errors import NoSuchJob
 from aioqless.redis.connection import AWAY
 from aioqless.redis.pubsub import subscribed, told_by
-from aioqless.store import Scripts
+from aioqless.store import Store
 from aioqless.waiting import cancel_and_wait
 
 PAUSE = 0.5
@@ -30,9 +30,9 @@ class Followers:
     A state is read after the subscription stands, so no end is missed; when it broke, every state
     is read anew."""
 
-    def __init__(self, redis: Redis, scripts: Scripts) -> None:
+    def __init__(self, redis: Redis, store: Store) -> None:
         self._redis = redis
-        self._scripts = scripts
+        self._store = store
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._closely = 0  # how many want to hear of more than the end
         self._listening: asyncio.Task[None] | None = None
@@ -46,7 +46,7 @@ class Followers:
         try:
             async with (
                 asyncio.timeout(timeout),
-                aclosing(self.looks(jid, lambda: self._scripts("states", jids=[jid]))) as looks,
+                aclosing(self.looks(jid, lambda: self._store.states(jids=[jid]))) as looks,
             ):
                 async for (state,) in looks:
                     if not state:
@@ -105,7 +105,7 @@ class Followers:
     async def _listen(self) -> None:
         while True:
             try:
-                async with subscribed(self._redis, f"{self._scripts.namespace}:log") as messages:
+                async with subscribed(self._redis, f"{self._store.namespace}:log") as messages:
                     self._stands = True
                     self._wake(*self._waiting)
                     await self._follow(messages)

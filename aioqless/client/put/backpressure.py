@@ -10,7 +10,7 @@ from typing import Any, Literal
 from aioqless import validation
 from aioqless.client.put.put_batcher import put_batch
 from aioqless.errors import QueueFull
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 FIRST = 0.02  # seconds between two tries; they double
 LONGEST = 1.0
@@ -35,7 +35,7 @@ class Patience:
 
 
 async def put_patiently(
-    scripts: Scripts,
+    store: Store,
     queue: str,
     batch: list[dict[str, Any]],
     patience: Patience,
@@ -45,13 +45,13 @@ async def put_patiently(
     """Put jobs; returns the jid or the refusal of each. Those for which there is no room are put
     again for as long as patience lasts. Raises QueueFull when Redis has no memory for any. `keep`:
     one that exists stays as it is, and its answer is empty."""
-    answers = await _put(scripts, queue, batch, existing)
+    answers = await _put(store, queue, batch, existing)
     while (
         left := [index for index, answer in enumerate(answers) if isinstance(answer, QueueFull)]
     ) and await patience.lasts():
         for index, answer in zip(
             left,
-            await _put(scripts, queue, [batch[index] for index in left], existing),
+            await _put(store, queue, [batch[index] for index in left], existing),
             strict=True,
         ):
             answers[index] = answer
@@ -61,9 +61,9 @@ async def put_patiently(
 
 
 async def _put(
-    scripts: Scripts, queue: str, batch: list[dict[str, Any]], existing: Literal["keep"] | None
+    store: Store, queue: str, batch: list[dict[str, Any]], existing: Literal["keep"] | None
 ) -> list[Any]:
     try:
-        return await put_batch(scripts, queue, batch, existing=existing)
+        return await put_batch(store, queue, batch, existing=existing)
     except QueueFull as full:  # of memory, so for all of them
         return [full] * len(batch)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from aioqless.client.put.new_job import NewJob
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 MOST_PER_CALL = 50  # keeps Redis for about a millisecond
 UNDER_WAY = 2  # batches of one caller's
@@ -26,11 +26,11 @@ class Puts:
 
     def __init__(
         self,
-        scripts: Scripts,
+        store: Store,
         context: Callable[[NewJob], Mapping[str, str] | None] = lambda job: None,
     ) -> None:
         self.context = context  # of jobs that are put without one
-        self._scripts = scripts
+        self._store = store
         self._gathered: dict[str, list[_Put]] = {}
         self._sending: set[asyncio.Task[None]] = set()
 
@@ -61,9 +61,9 @@ class Puts:
         answers: list[Any]
         try:
             if len(batch) == 1 and "on_failed" not in batch[0]:
-                answers = [await self._scripts("put", queue=queue, **batch[0])]
+                answers = [await self._store.put(queue=queue, **batch[0])]
             else:
-                answers = await put_batch(self._scripts, queue, batch)
+                answers = await put_batch(self._store, queue, batch)
         except Exception as error:  # whatever it is, it is the callers' to deal with
             answers = [error] * len(puts)
         for put, answer in zip(puts, answers, strict=True):
@@ -107,7 +107,7 @@ async def in_batches(
 
 
 async def put_batch(
-    scripts: Scripts,
+    store: Store,
     queue: str,
     batch: list[dict[str, Any]],
     *,
@@ -117,14 +117,13 @@ async def put_batch(
     as it is, and its answer is empty."""
     answers: list[Any]
     if any("on_failed" in each for each in batch):
-        answers = await scripts(
-            "put_flow",
+        answers = await store.put_flow(
             batch=[{"queue": queue, **each} for each in batch],
             apart="yes",
             existing=existing,
         )
     else:
-        answers = await scripts("put_many", queue=queue, batch=batch, existing=existing)
+        answers = await store.put_many(queue=queue, batch=batch, existing=existing)
     return answers
 
 

@@ -15,7 +15,7 @@ from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
 from aioqless.contrib.encryption import opened
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.store import Scripts
+from aioqless.store import Store
 
 # What a recurring job's instances have of what a job can be put with.
 OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
@@ -46,7 +46,7 @@ class RecurOptions(TermOptions, total=False):
 
 
 async def recur(
-    scripts: Scripts,
+    store: Store,
     queue: str,
     job: str | Klass | NewJob,
     data: Any,
@@ -74,26 +74,24 @@ async def recur(
         raise TypeError(
             f"a recurring job has no {', '.join(astray)}: that is for one job that is put"
         )
-    new = template.arguments(max_data, scripts.seal)
+    new = template.arguments(max_data, store.seal)
     given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
             raise TypeError("offset goes with every: a cron expression says its times")
-        first = schedule.next(await scripts.now())
-        await scripts(
-            "recur",
-            "cron",
+        first = schedule.next(await store.now())
+        await store.recur_cron(
             expression=schedule.expression,
             timezone=schedule.timezone,
             next=first,
             **given,
         )
     else:
-        await scripts("recur", "on", interval=schedule.seconds, offset=offset, **given)
-    record = await scripts("recur", "get", jid=new["jid"])
+        await store.recur_on(interval=schedule.seconds, offset=offset, **given)
+    record = await store.recur_get(jid=new["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
-    return RecurringJob(scripts, record, max_data=max_data)
+    return RecurringJob(store, record, max_data=max_data)
 
 
 class RecurringJob:
@@ -105,14 +103,14 @@ class RecurringJob:
     give one. `declared` is when code last declared it, None for one made by hand."""
 
     __slots__ = (
-        "_max_data", "_scripts", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
+        "_max_data", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
         "priority", "queue", "raw_data", "retries", "tags", "timezone",
     )  # fmt: skip
 
     def __init__(
-        self, scripts: Scripts, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
+        self, store: Store, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
     ) -> None:
-        self._scripts = scripts
+        self._store = store
         self._max_data = max_data
         self._read(record)
 
@@ -137,11 +135,11 @@ class RecurringJob:
     @property
     def data(self) -> Any:
         """The data of its instances. Raises InvalidData."""
-        return json_data.decoded(opened(self._scripts.seal, self.raw_data, self.klass))
+        return json_data.decoded(opened(self._store.seal, self.raw_data, self.klass))
 
     async def refresh(self) -> Self:
         """Read it again. Raises NoSuchJob."""
-        record = await self._scripts("recur", "get", jid=self.jid)
+        record = await self._store.recur_get(jid=self.jid)
         if record is None:
             raise NoSuchJob(
                 "recur", "NOJOB", {"jid": self.jid, "why": "there is no such recurring job"}
@@ -165,7 +163,7 @@ class RecurringJob:
             if "interval" in changes:
                 raise TypeError("every and interval are the same: say one of them")
             changes["interval"] = Every(changes.pop("every")).seconds
-        seal, klass = self._scripts.seal, changes.get("klass", self.klass)
+        seal, klass = self._store.seal, changes.get("klass", self.klass)
         if (
             "data" not in changes and seal is not None and klass != self.klass
         ):  # sealed data are those of one klass
@@ -182,11 +180,9 @@ class RecurringJob:
             changes |= {
                 "cron": cron.expression,
                 "timezone": cron.timezone,
-                "next": cron.next(await self._scripts.now()),
+                "next": cron.next(await self._store.now()),
             }
-        await self._scripts(
-            "recur",
-            "update",
+        await self._store.recur_update(
             jid=self.jid,
             pairs=[part for change in changes.items() for part in change],
         )
@@ -194,18 +190,18 @@ class RecurringJob:
 
     async def tag(self, *tags: str) -> list[str]:
         """Put tags on it and so on its coming instances; returns all it has."""
-        self.tags = await self._scripts("recur", "tag", jid=self.jid, tags=tags)
+        self.tags = await self._store.recur_tag(jid=self.jid, tags=tags)
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
         """Take tags off it; returns those it still has."""
-        self.tags = await self._scripts("recur", "untag", jid=self.jid, tags=tags)
+        self.tags = await self._store.recur_untag(jid=self.jid, tags=tags)
         return self.tags
 
     async def pause(self) -> None:
         """No more instances until it is resumed, also when it is put or declared anew; those that
         were made go on."""
-        await self._scripts("recur", "pause", jid=self.jid)
+        await self._store.recur_pause(jid=self.jid)
         await self.refresh()
 
     async def resume(self) -> None:
@@ -215,21 +211,21 @@ class RecurringJob:
         first = (
             None
             if self.cron is None
-            else Cron(self.cron, self.timezone or "UTC").next(await self._scripts.now())
+            else Cron(self.cron, self.timezone or "UTC").next(await self._store.now())
         )
-        await self._scripts("recur", "resume", jid=self.jid, next=first)
+        await self._store.recur_resume(jid=self.jid, next=first)
         await self.refresh()
 
     async def run_now(self) -> str:
         """Make an instance at once, also of one that is paused; its clock goes on as it was.
         Returns the instance's jid."""
-        jid: str = await self._scripts("recur", "run", jid=self.jid)
+        jid: str = await self._store.recur_run(jid=self.jid)
         self.count += 1
         return jid
 
     async def cancel(self) -> None:
         """No more instances; those that were made stay."""
-        await self._scripts("recur", "off", jid=self.jid)
+        await self._store.recur_off(jid=self.jid)
 
     def __repr__(self) -> str:
         when = (

@@ -42,7 +42,7 @@ def intake(
     )
 
     async def act(client: Client) -> None:
-        taking = Intake(client.scripts, source, Outage(), poll)
+        taking = Intake(client.store, source, Outage(), poll)
         if once:
             await taking.once()
             return

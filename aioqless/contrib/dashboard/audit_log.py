@@ -43,8 +43,8 @@ async def add(
     if about.get("data"):
         noted["data"] = f"{len(about['data'])} characters"
     log.info("web.acted", who=who.name, act=act, about=noted, outcome=outcome)
-    await client.scripts(
-        "trail", "add", who=who.name, act=act, about=json.dumps(noted), outcome=outcome[:LONGEST]
+    await client.store.trail_add(
+        who=who.name, act=act, about=json.dumps(noted), outcome=outcome[:LONGEST]
     )
 
 
@@ -58,9 +58,7 @@ async def add_login(client: Client, who: str, act: str, address: str, outcome: s
     else:
         log.info("web.logged_out", who=who, client=address)
     try:
-        await client.scripts(
-            "trail",
-            "login",
+        await client.store.trail_login(
             who=who,
             act=act,
             about=json.dumps({"address": address}),
@@ -79,9 +77,5 @@ async def latest(
     client: Client, before: str | None, count: int, *, logins: bool = False
 ) -> list[Act]:
     """Return acts, or log-ins, the latest first; those before a place."""
-    return [
-        Act(**each)
-        for each in await client.scripts(
-            "trail", "logins" if logins else "list", before=before, count=count
-        )
-    ]
+    read = client.store.trail_logins if logins else client.store.trail_list
+    return [Act(**each) for each in await read(before=before, count=count)]

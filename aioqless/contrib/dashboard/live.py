@@ -150,7 +150,7 @@ class Live:
         self._added.set()
         if self._rendering_task is None:
             self._client = self._board.client.over(
-                ThrottledConnection(self._board.client.scripts.connection)
+                ThrottledConnection(self._board.client.store.connection)
             )
             self._rendering_task = asyncio.create_task(self._run(), name="aioqless pages")
 

@@ -63,9 +63,7 @@ class Login:
         proof = self._dashboard.proof_of(name)
         known_id = digest(f"known {name} {address}")
         found = (
-            await self._dashboard.client.scripts("session", "read", ids=[known_id])
-            if proof
-            else [False]
+            await self._dashboard.client.store.session_read(ids=[known_id]) if proof else [False]
         )
         async with self._attempts.admitted(
             name, address, bool(proof) and found[0] == digest(proof or "")
@@ -73,8 +71,8 @@ class Login:
             right = await self._matches(name, password) and proof is not None
         if right and proof is not None:
             await self._attempts.succeeded(name, address)
-            await self._dashboard.client.scripts(
-                "session", "keep", id=known_id, proof=digest(proof), seconds=KNOWN_FOR
+            await self._dashboard.client.store.session_keep(
+                id=known_id, proof=digest(proof), seconds=KNOWN_FOR
             )
         return right
 

@@ -112,7 +112,7 @@ class Sampler:
         queues = msgspec.convert(await _all(client.queues), tuple[QueueNow, ...])
         failed = await client.jobs.failed()
         workers = tuple(await client.workers.counts())
-        unread = (await Archive(client.scripts).state()).trouble(now := time.time())
+        unread = (await Archive(client.store).state()).trouble(now := time.time())
         return Sample(
             when=now,
             queues=queues,
@@ -158,7 +158,7 @@ async def unserved(client: Client, queues: Iterable[QueueNow]) -> dict[str, int]
     ]
     lags: list[float] = []
     for first in range(0, len(names), PAGE):
-        lags += await client.scripts("lag", queues=names[first : first + PAGE])
+        lags += await client.store.lag(queues=names[first : first + PAGE])
     return {
         name: round(time.time() - lag)
         for name, lag in zip(names, lags, strict=True)
@@ -186,7 +186,7 @@ async def lost(client: Client, names: Sequence[str], now: float) -> dict[str, fl
         return {}
     channels = {f"{client.namespace}:w:{name}": name for name in silent}
     try:
-        counts = await client.scripts.connection.execute("PUBSUB", "NUMSUB", *channels)
+        counts = await client.store.connection.execute("PUBSUB", "NUMSUB", *channels)
     except exceptions.ResponseError:  # not permitted: nothing is known
         return {}
     listening = {
@@ -208,7 +208,7 @@ async def _all(read: Any) -> list[dict[str, Any]]:
 
 async def health(client: Client) -> Health:
     """What Redis says of itself."""
-    said = parsed((await client.scripts.connection.execute("INFO")).decode("utf-8", "replace"))
+    said = parsed((await client.store.connection.execute("INFO")).decode("utf-8", "replace"))
     aof = said.get("aof_enabled") == "1"
     return Health(
         version=said.get("valkey_version") or said.get("redis_version", ""),

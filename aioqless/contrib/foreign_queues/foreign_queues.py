@@ -14,7 +14,7 @@ from aioqless import validation
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.log import log
 from aioqless.redis.connection import AWAY
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
 
@@ -71,8 +71,8 @@ class Came:
 class Arrivals:
     """Takes what is there. Owns how far the walks through scheduled entries of others have come."""
 
-    def __init__(self, scripts: Scripts, source: Source) -> None:
-        self._scripts = scripts
+    def __init__(self, store: ScriptStore, source: Source) -> None:
+        self._store = store
         self._source = source
         self._passed = {"schedule": 0, "retry": 0}
         self._told: set[str] = set()
@@ -81,7 +81,7 @@ class Arrivals:
     async def check(self) -> None:
         """Raises AioqlessError where jobs can't be taken in one step: in a Cluster, where the other
         system's keys are elsewhere."""
-        if b"cluster_enabled:1" in await self._scripts.connection.execute("INFO", "cluster"):
+        if b"cluster_enabled:1" in await self._store.connection.execute("INFO", "cluster"):
             raise AioqlessError(
                 f"jobs of {self._source.format} can't be taken in a Redis Cluster: its keys are on other nodes than ours"
             )
@@ -138,7 +138,7 @@ class Arrivals:
                 "into": self._source.into,
                 "first_retry": FIRST_RETRY.get(self._source.format, 0),
             }
-            return await self._scripts("intake", word, **where, **arguments)
+            return await self._store.call("intake", word, {**where, **arguments})
         except (*AWAY, QueueFull):
             raise
         except (ScriptError, exceptions.ResponseError) as wrong:

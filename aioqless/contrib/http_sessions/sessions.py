@@ -82,8 +82,8 @@ class Sessions:
         """Return a new session of a user, and record it: a number that was known before login is
         never taken over."""
         session = self.begin(name)
-        await self._client.scripts(
-            "session", "keep", id=self._id(session), proof=digest(proof), seconds=self.lasts
+        await self._client.store.session_keep(
+            id=self._id(session), proof=digest(proof), seconds=self.lasts
         )
         return session
 
@@ -92,7 +92,7 @@ class Sessions:
         counts: nothing is shown without it."""
         id_, expected = self._id(session), digest(proof)
         try:
-            (found,) = await self._client.scripts("session", "read", ids=[id_])
+            (found,) = await self._client.store.session_read(ids=[id_])
         except AWAY:
             if self._confirmed.get(id_, ("", 0.0))[0] == expected:
                 return True
@@ -109,7 +109,7 @@ class Sessions:
                 self._confirmed.setdefault(id_, (expected, 0.0))
                 proofs = {each: proof for each, (proof, _) in self._confirmed.items()}
                 try:
-                    found = await self._client.scripts("session", "read", ids=list(proofs))
+                    found = await self._client.store.session_read(ids=list(proofs))
                 except AWAY:
                     return True  # the page says so
                 for (each, proof_), there in zip(proofs.items(), found, strict=True):
@@ -118,7 +118,7 @@ class Sessions:
 
     async def end(self, session: Session) -> None:
         """Delete the record: the cookie opens nothing any more, in any process."""
-        await self._client.scripts("session", "drop", id=self._id(session))
+        await self._client.store.session_drop(id=self._id(session))
         self._confirmed.pop(self._id(session), None)
 
     def cookie(self, session: Session) -> str:

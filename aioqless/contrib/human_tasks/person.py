@@ -33,10 +33,10 @@ class Person:
         """The name that the person's locks are held under: `name`, or `name@session`."""
         return f"{self.name}@{self.session}" if self.session else self.name
 
-    def identity(self, request: str | None) -> dict[str, str]:
+    def request_id(self, request: str | None) -> str | None:
         """What makes a call one that may be repeated, as an argument of scripts; `request` is this
         session's own name for it."""
-        return {} if request is None else {"request": f"{self.worker} {request}:1"}
+        return None if request is None else f"{self.worker} {request}:1"
 
     @classmethod
     def of(cls, person: Person | str) -> Person:

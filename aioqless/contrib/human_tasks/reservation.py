@@ -10,7 +10,7 @@ from aioqless.client import json_data
 from aioqless.client.job import Job
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.errors import InvalidData
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Reservation:
     fence: int
     left: float
     terms: Terms = field(repr=False)
-    scripts: Scripts = field(repr=False)
+    store: ScriptStore = field(repr=False)
 
     @property
     def expires(self) -> float:
@@ -80,7 +80,7 @@ class Reservation:
         expires: float = await self._do("extend", request, limit=seconds)
         self.job.expires = expires
         self.left = (
-            seconds if request is None else max(0.0, expires - await self.scripts.now())
+            seconds if request is None else max(0.0, expires - await self.store.now())
         )  # it may be an earlier answer
         return expires
 
@@ -134,4 +134,6 @@ class Reservation:
 
     async def _do(self, command: str, request: str | None, **arguments: Any) -> Any:
         held = {"jid": self.job.jid, "worker": self.person.worker, "fence": self.fence}
-        return await self.scripts(command, **held, **arguments, **self.person.identity(request))
+        return await self.store.call(
+            command, None, {**held, **arguments, "request": self.person.request_id(request)}
+        )

@@ -47,14 +47,13 @@ class Desk:
     ) -> tuple[Reservation | None, int]:
         """The same, and how many jobs were passed over since the person had skipped them."""
         person = Person.of(person)
-        answer = await self.client.scripts(
-            "reserve",
+        answer = await self.client.store.reserve(
             queue=self.queue,
             person=person.name,
             worker=person.worker,
             limit=self.terms.chosen(limit),
             again=int(again),
-            **person.identity(request),
+            request=person.request_id(request),
         )
         return self._reserved(person, answer), answer["skipped"]
 
@@ -62,7 +61,7 @@ class Desk:
         """What this session has reserved, if its time isn't over."""
         person = Person.of(person)
         return self._reserved(
-            person, await self.client.scripts("reservation", queue=self.queue, worker=person.worker)
+            person, await self.client.store.reservation(queue=self.queue, worker=person.worker)
         )
 
     async def fate(self, person: Person | str, jid: str) -> Fate | None:
@@ -71,7 +70,7 @@ class Desk:
         if job is None:
             return Fate("gone")
         return (
-            fate_of(job, person, self.queue, await self.client.scripts.now())
+            fate_of(job, person, self.queue, await self.client.store.now())
             if had_by(job, person)
             else None
         )
@@ -90,12 +89,12 @@ class Desk:
     def _reserved(self, person: Person, answer: dict[str, Any]) -> Reservation | None:
         if answer["job"] is None:
             return None
-        job = Job(self.client.scripts, answer["job"], max_data=self.client.max_data)
+        job = Job(self.client.store, answer["job"], max_data=self.client.max_data)
         return self._reservation(person, job, job.expires - answer["now"], job.fence)
 
     def _reservation(self, person: Person, job: Job, left: float, fence: int) -> Reservation:
         return Reservation(
-            job, person, self.queue, fence, max(0.0, left), self.terms, self.client.scripts
+            job, person, self.queue, fence, max(0.0, left), self.terms, self.client.store
         )
 
     def __repr__(self) -> str:

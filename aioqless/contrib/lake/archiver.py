@@ -252,7 +252,7 @@ class Archiver:
     def _ask(self, act: Callable[[Archive], Awaitable[Answer]]) -> Answer:
         async def asked() -> Answer:
             async with Client(self._url, namespace=self._namespace) as client:
-                return await act(Archive(client.scripts))
+                return await act(Archive(client.store))
 
         return asyncio.run(asked())
 

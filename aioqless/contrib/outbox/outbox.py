@@ -167,10 +167,10 @@ class Relay:
 
     async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> int:
         """Returns how many were dealt with: those for which there is no room stay as they are."""
-        scripts = self._client.scripts
+        store = self._client.store
         answers = await in_batches(
             [_arguments(row) for row in rows],
-            lambda batch: put_batch(scripts, queue, batch, existing="keep"),
+            lambda batch: put_batch(store, queue, batch, existing="keep"),
         )
         if held := [answer for answer in answers if isinstance(answer, QueueFull)]:
             log.error("outbox.blocked", error=str(held[0]))

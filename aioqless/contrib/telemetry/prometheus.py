@@ -99,9 +99,7 @@ async def _read_always(client: Client) -> None:
 async def read(client: Client) -> None:
     """Set the gauges of queues and failure groups to what Redis has now."""
     queues = await client.queues()
-    lags = (
-        await client.scripts("lag", queues=[counts["name"] for counts in queues]) if queues else []
-    )
+    lags = await client.store.lag(queues=[counts["name"] for counts in queues]) if queues else []
     depth.clear()
     lag.clear()
     failed.clear()

@@ -27,7 +27,7 @@ async def test_a_job_whose_every_field_is_markup_is_shown_as_text(
     jid = await queue.put(NAME, data, jid=NAME, tags=[NAME, "two"], context={NAME: MARKUP}, delay=0)
     await queue.put(NAME, {}, tags=[NAME], depends=[jid])
     await queue.recur(NAME, data, every=3600, offset=3600, jid="r" + NAME, tags=[NAME])
-    await client.scripts("track", "track", jid=jid, tags=[])
+    await client.store.track_track(jid=jid, tags=[])
     await client.jobs.tags()
     await client.config.set(NAME, NAME, force=True)
     (job,) = await queue.pop(worker=NAME)

@@ -281,7 +281,7 @@ def test_of_ipv6_a_customers_network_is_one_address(address: str, network: str) 
 async def test_the_audit_log_has_every_login_and_refusal_and_attempts_never_displace_acts(
     client: Client,
 ) -> None:
-    await client.scripts("trail", "add", who="ada", act="pause", about="{}", outcome="done")
+    await client.store.trail_add(who="ada", act="pause", about="{}", outcome="done")
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         await guess(http, "ada")
         await guess(http, "hunter2 typed into the wrong field")
@@ -289,7 +289,7 @@ async def test_the_audit_log_has_every_login_and_refusal_and_attempts_never_disp
         await http.post("/logout", data={"token": await token(http)})
         noted = [
             (each["who"], each["act"], each["outcome"])
-            for each in await client.scripts("trail", "logins")
+            for each in await client.store.trail_logins()
         ]
         assert noted == [
             ("ada", "log-out", "done"),
@@ -297,7 +297,7 @@ async def test_the_audit_log_has_every_login_and_refusal_and_attempts_never_disp
             ("(unknown)", "log-in", "refused"),
             ("ada", "log-in", "refused"),
         ]
-        assert [each["act"] for each in await client.scripts("trail", "list")] == ["pause"]
+        assert [each["act"] for each in await client.store.trail_list()] == ["pause"]
         await log_in(http, "ada")
         page = (await http.get("/trail?kind=logins")).text
         assert (

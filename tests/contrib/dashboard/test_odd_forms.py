@@ -56,7 +56,7 @@ async def test_whatever_is_sent_is_answered_and_noted(
             [*plain, ("limit", value), ("priority", value)],
         ):
             assert await sent(http, act, [its, *form]) in (200, 404), act
-    assert len(await client.scripts("trail", "list", count=1000)) == 2 * len(acts)
+    assert len(await client.store.trail_list(count=1000)) == 2 * len(acts)
 
 
 async def test_an_option_that_no_command_reads_is_refused_with_the_one_that_may_be_meant(
@@ -78,7 +78,7 @@ async def test_an_odd_value_keeps_no_act_out_of_the_trail(
         [("token", (await token(http)).encode()), ("queue", b"mail"), ("x" * 5000, HALF)],
     )
     assert (await client.queue("mail").counts())["paused"]
-    (noted,) = await client.scripts("trail", "list")
+    (noted,) = await client.store.trail_list()
     assert (noted["act"], noted["about"]["queue"]) == ("pause", "mail") and "\\udced" in str(
         noted["about"]
     )

@@ -104,7 +104,7 @@ async def test_with_the_documented_headers_and_a_trusted_proxy_people_log_in(
                 http.headers.update({"Origin": proxy, "X-Forwarded-For": "10.9.8.7"})
                 assert (await log_in(http, "ada")).status_code == 303
                 assert (await http.get("/queues")).status_code == 200
-    (login,) = await client.scripts("trail", "logins")
+    (login,) = await client.store.trail_logins()
     assert login["about"] == {
         "address": "10.9.8.7"
     }  # nginx listens on loopback, which is trusted: as a proxy before it would say

@@ -27,7 +27,7 @@ RESQUE = '{"class":"Archive","args":[35,"compressed"]}'
 
 
 def _intake(client: Client, poll: float = 1.0, **source: Any) -> Intake:
-    return Intake(client.scripts, Source(**source), Outage(), poll)
+    return Intake(client.store, Source(**source), Outage(), poll)
 
 
 async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
@@ -68,7 +68,7 @@ async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:
 
 async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> None:
     await here.redis.sadd("exq:queues", "default")
-    await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": await here.scripts.now()})
+    await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": await here.store.now()})
     jids = [f"{number:08}-8aeb-4ec2-a6bb-a7b7d2a4b4d5" for number in range(250)]
     for jid in jids:
         await here.redis.lpush(

@@ -24,7 +24,7 @@ async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_wer
 ) -> None:
     now, later, post, *plain = await push("some")
     sent = [json.loads(entry) for entry in await here.redis.lrange("queue:mail", 0, -1)]
-    assert await Intake(here.scripts, Source(format="sidekiq"), Outage()).once() == 6
+    assert await Intake(here.store, Source(format="sidekiq"), Outage()).once() == 6
 
     hard = await got(here, now)
     assert (hard.klass, hard.queue, hard.state, hard.retries, hard.tags) == (
@@ -38,7 +38,7 @@ async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_wer
     assert (await got(here, later)).state == "scheduled"
     assert (
         3500
-        < await here.redis.zscore("ql:q:mail-scheduled", later) - await here.scripts.now()
+        < await here.redis.zscore("ql:q:mail-scheduled", later) - await here.store.now()
         <= 3600
     )
     assert ((await got(here, post)).queue, (await got(here, post)).retries) == ("post", 0)

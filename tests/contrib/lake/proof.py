@@ -220,7 +220,7 @@ def _expected(jobs: int) -> int:
 def _state(url: str) -> ArchiveState:
     async def asked() -> ArchiveState:
         async with Client(url) as client:
-            return await Archive(client.scripts).state()
+            return await Archive(client.store).state()
 
     return asyncio.run(asked())
 

@@ -14,7 +14,7 @@ from aioqless.client.archive import Event, Run, parse_raw
 from aioqless.contrib.lake import tables
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.tables.bins import QLESS
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from tests.contrib.lake.literal import by
 
 NAMES = TABLES["bronze/events"].schema.names
@@ -49,14 +49,13 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 
 async def test_statistics_of_redis_and_of_the_tables_agree(
-    scripts: Scripts, redis: Redis, namespace: str, spark: SparkSession
+    store: ScriptStore, redis: Redis, namespace: str, spark: SparkSession
 ) -> None:
     for option, value in {"archive": "on", "grace-period": "0", "heartbeat": "60"}.items():
-        await scripts("config", "set", option=option, value=value)
+        await store.config_set(option=option, value=value)
     chance, now = random.Random(4), START
     for number in range(40):
-        await scripts(
-            "put",
+        await store.put(
             queue="mail",
             jid=f"j{number}",
             klass="Greet",
@@ -66,7 +65,7 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
             retries=1,
         )
     now += 60
-    while popped := await scripts("pop", queue="mail", worker="ann", count=1, now=now):
+    while popped := await store.pop(queue="mail", worker="ann", count=1, now=now):
         jid, fate = (
             popped[0]["jid"],
             chance.choice(("complete", "complete", "complete", "fail", "lose")),
@@ -75,10 +74,10 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
             (0.004, 1.5, 70 if fate == "lose" else 20, 4000 if fate == "complete" else 3)
         )
         if fate == "complete":
-            await scripts("heartbeat", jid=jid, worker="ann", now=now)
-            await scripts("complete", jid=jid, worker="ann", queue="mail", now=now, data="")
+            await store.heartbeat(jid=jid, worker="ann", now=now)
+            await store.complete(jid=jid, worker="ann", queue="mail", now=now, data="")
         elif fate == "fail":
-            await scripts("fail", jid=jid, worker="ann", group="mail-Error", message="no", now=now)
+            await store.fail(jid=jid, worker="ann", group="mail-Error", message="no", now=now)
         else:
             now += 100
     entries = await redis.xrange(f"{namespace}:x:archive")
@@ -89,7 +88,7 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
     ]
     table = spark.createDataFrame([_row(event) for event in events], TABLES["bronze/events"].schema)
 
-    theirs = await scripts("stats", queue="mail", date=START)
+    theirs = await store.stats(queue="mail", date=START)
     times = by(tables.times(tables.runs(table)).where("by = 'queue'").collect(), "kind")
     for kind in ("wait", "run"):
         ours, redis_ = times[kind], theirs[kind]

@@ -69,7 +69,7 @@ class Place:
         )
 
     async def length(self) -> int:
-        return (await Archive(self.client.scripts).state()).length
+        return (await Archive(self.client.store).state()).length
 
 
 @pytest.fixture

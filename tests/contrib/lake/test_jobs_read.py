@@ -150,7 +150,7 @@ async def test_a_job_is_read_as_callers_see_it(client: Client) -> None:
     (job,) = await queue.pop(1)
     await job.fail("broken", "it was \u00fc")
     stored = [
-        await client.scripts.connection.execute(
+        await client.store.connection.execute(
             "HMGET", f"{client.namespace}:j:{jid}", *fields_of(SCHEMA)
         )
         for jid in "abz"
@@ -164,9 +164,7 @@ async def test_a_job_is_read_as_callers_see_it(client: Client) -> None:
         and failed["failure"]["message"] == "it was \u00fc"
         and failed["depends"] == ["nobody"]
     )
-    assert (
-        abs(failed["time"].timestamp() - await client.scripts.now()) < 60 and failed["fence"] == 1
-    )
+    assert abs(failed["time"].timestamp() - await client.store.now()) < 60 and failed["fence"] == 1
     assert (
         scheduled["state"] == "scheduled"
         and scheduled["failure"] is None

@@ -50,7 +50,7 @@ class Gauge:
         await self.story.ask("CONFIG", "RESETSTAT")
         before = await self._worked()
         try:
-            return await self.story.scripts(command, word, **arguments)
+            return await self.story.call(command, word, **arguments)
         finally:
             counted = await self.story.redis.info("commandstats")
             self.took.append(round(await self._worked() - before))
@@ -131,7 +131,7 @@ async def count(story: Story, name: str) -> int:
 async def is_sound(story: Story, at: float) -> bool:
     cursor = ""
     while cursor != "0":
-        reply = await story.scripts("check", now=at, cursor=cursor, budget=10_000)
+        reply = await story.store.check(now=at, cursor=cursor, budget=10_000)
         assert reply["found"] == []
         cursor = reply["cursor"]
     return True

@@ -48,7 +48,7 @@ async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(
     assert (await gauge("reserve", **given, now=10))["job"][
         "jid"
     ] == "j201"  # of the first 201, each was set aside
-    await story.scripts("skip", jid="j201", person="ada", worker="ada", now=11)
+    await story.store.skip(jid="j201", person="ada", worker="ada", now=11)
     assert await count(story, "x:skipped:ada") == 200
     assert gauge.most <= 150 + 5 * 201
     assert await count(story, "q:mail-work") == MANY

@@ -134,7 +134,7 @@ async def test_many_lapsed_locks_are_seen_to_as_jobs_are_wanted(story: Story, ga
         await gauge("pop", queue="mail", worker="bob", count=1_000, now=at)
     for _ in range(size // 1_000 + 1):
         await gauge("pop", queue="mail", worker="bob", count=1_000, now=at + 11)
-    assert await story.scripts("failed") == {"failed-retries-mail": size}
+    assert await story.store.failed() == {"failed-retries-mail": size}
     assert not await story.exists("q:mail-locks")
     assert gauge.most <= 1_000 * 25 + 150
     assert await is_sound(story, at)

@@ -29,8 +29,7 @@ async def test_completed_jobs_that_are_due_go_a_few_at_a_time_until_all_are_gone
     left = COMPLETED
     for number in range(COMPLETED):
         jids = [f"new{number}-{each}" for each in range(20)] if number else ["new"]
-        await story.scripts(
-            "put_many",
+        await story.store.put_many(
             queue="mail",
             now=A_MOMENT,
             batch=[{"jid": jid, "klass": "K", "data": "{}"} for jid in jids],

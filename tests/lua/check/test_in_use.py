@@ -24,11 +24,11 @@ async def a_long_life(story: Story, chance: random.Random, *, steps: int, check_
         at += chance.choice([0, 0, 0.5, 1, 5, 30, 400])
         word, arguments = a_command(chance, at)
         try:
-            await story.scripts(*word, **arguments)
+            await story.call(*word, **arguments)
         except ScriptError:
             continue
         if check_every == 1:
-            reply = await story.scripts("check", now=at, cursor=cursor, budget=15)
+            reply = await story.store.check(now=at, cursor=cursor, budget=15)
             assert reply["found"] == [], (number, word, arguments)
             cursor = reply["cursor"]
         elif number % check_every == 0:

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-from aioqless.store import Scripts
+from aioqless.store import ScriptStore
 from tests.lua.check.town import a_town, findings, problems
 from tests.lua.story import Story
 
 
 async def test_an_empty_namespace_is_sound(story: Story) -> None:
-    reply = await story.scripts("check", now=1, budget=10_000)
+    reply = await story.store.check(now=1, budget=10_000)
     assert (reply["cursor"], reply["found"], reply["mended"]) == ("0", [], 0)
 
 
@@ -43,10 +43,10 @@ async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story
             {"jid": f"{number}-{each}", "klass": "Greet", "data": "{}", "tags": ["x"]}
             for each in range(1000)
         ]
-        await story.scripts("put_many", queue="mail", now=1, batch=batch)
+        await story.store.put_many(queue="mail", now=1, batch=batch)
     cursor, steps = "", []
     while cursor != "0":
-        reply = await story.scripts("check", now=2, cursor=cursor)
+        reply = await story.store.check(now=2, cursor=cursor)
         cursor = reply["cursor"]
         steps.append(reply["examined"])
         assert reply["found"] == []
@@ -101,19 +101,20 @@ async def test_in_a_long_group_the_job_is_found_by_when_it_failed(story: Story) 
 async def test_a_cursor_of_somebodys_own_is_refused(story: Story, cursor: str) -> None:
     await story.put("a", 0)
     async with story.refused(InvalidArgument, argument="cursor"):
-        await story.scripts("check", now=1, cursor=cursor.replace("{key}", story.key("j:a")))
+        await story.store.check(now=1, cursor=cursor.replace("{key}", story.key("j:a")))
 
 
 async def test_only_the_word_resolve_resolves(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="resolve"):
-        await story.scripts("check", now=1, resolve="yes")
+        await story.store.check(now=1, resolve="yes")
 
 
 @pytest.mark.parametrize("name", ["a*b", "a?b", "[ab]", "a\\b", "a-b", "{a}", "a%b"])
 async def test_a_namespace_of_any_name_is_walked_and_no_other(story: Story, name: str) -> None:
-    connection = story.scripts.connection
+    connection = story.store.connection
     other, mine = (
-        Story(Scripts(connection, story.namespace + each), story.redis) for each in ("a+b", name)
+        Story(ScriptStore(connection, story.namespace + each), story.redis)
+        for each in ("a+b", name)
     )
     for each in (other, mine):
         await each.put("a", 0)

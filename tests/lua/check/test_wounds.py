@@ -264,7 +264,7 @@ async def test_a_job_that_lacks_what_its_handler_needs_is_failed_where_it_can_be
     await story.put("a", 0)
     await story.change("HDEL", "j:a", "data")
     await findings(story, resolve="resolve", at=10)
-    assert await story.scripts("failed") == {"found-by-check": 1}
+    assert await story.store.failed() == {"found-by-check": 1}
     job = await story.get("a")
     assert job["failure"] == {
         "group": "found-by-check",
@@ -383,6 +383,6 @@ async def test_a_key_of_the_wrong_type_is_told_of_and_left_alone(story: Story, k
 
 async def test_a_forgotten_queue_that_still_has_jobs_is_known_again(story: Story) -> None:
     await story.put("a", 0)
-    await story.scripts("forget", queues=["mail"])
+    await story.store.forget(queues=["mail"])
     assert problems(await findings(story, resolve="resolve")) == {"queue-unknown"}
     assert await story.scores("queues") == {"mail": 10}

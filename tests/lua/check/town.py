@@ -20,7 +20,7 @@ async def a_town(story: Story) -> None:
     await story.running("stalled")
     await story.timeout("stalled", at=2)
     await story.pop(2, worker="bob")
-    await story.scripts("release", jid="stalled", worker="bob", now=3, delay=500)
+    await story.store.release(jid="stalled", worker="bob", now=3, delay=500)
     await story.running("running", 3, 4)
     await story.put("stalled", 4)
     await story.pop(4, worker="bob")
@@ -36,7 +36,7 @@ async def a_town(story: Story) -> None:
     await story.recur("paused", 6)
     await story.cron("quiet", 6, next=90_000)
     for jid in ("paused", "quiet"):
-        await story.scripts("recur", "pause", jid=jid, now=7)
+        await story.store.recur_pause(jid=jid, now=7)
 
 
 async def findings(
@@ -45,7 +45,7 @@ async def findings(
     """What a whole walk finds."""
     found, cursor = [], ""
     while cursor != "0":
-        reply = await story.scripts("check", now=at, resolve=resolve, cursor=cursor, budget=budget)
+        reply = await story.store.check(now=at, resolve=resolve, cursor=cursor, budget=budget)
         assert reply["mended"] == sum(finding["mended"] for finding in reply["found"])
         found += reply["found"]
         cursor = reply["cursor"]
@@ -70,10 +70,10 @@ async def work_off(story: Story) -> set[str]:
     """Do all there is to do; returns what is complete in the end."""
     at = 20_000.0
     for _ in range(4):
-        for group in await story.scripts("failed"):
-            await story.scripts("unfail", queue="mail", group=group, now=at)
+        for group in await story.store.failed():
+            await story.store.unfail(queue="mail", group=group, now=at)
         for queue in ("mail", "post"):
-            for job in await story.scripts("pop", queue=queue, worker="zoe", count=100, now=at):
+            for job in await story.store.pop(queue=queue, worker="zoe", count=100, now=at):
                 await story.complete(job["jid"], at, worker="zoe", queue=queue)
         at += 100
     return set(await story.scores("completed"))

@@ -76,7 +76,7 @@ def archive(
 
 async def _state(url: str | None, namespace: str) -> ArchiveState:
     async with Client(url, namespace=namespace) as client:
-        return await Archive(client.scripts).state()
+        return await Archive(client.store).state()
 
 
 def _told(state: ArchiveState, now: float) -> str:

@@ -135,14 +135,14 @@ async def untag(doing: Doing) -> str:
 async def track(doing: Doing) -> str:
     """Keep an eye on it."""
     job = await doing.job()
-    await doing.client.scripts("track", "track", jid=job.jid, tags=[])
+    await doing.client.store.track_track(jid=job.jid, tags=[])
     return f"Job {job.jid[:12]} is tracked."
 
 
 @act("untrack")
 async def untrack(doing: Doing) -> str:
     """Keep an eye on it no longer; it may be gone."""
-    await doing.client.scripts("track", "untrack", jid=doing.text("jid"))
+    await doing.client.store.track_untrack(jid=doing.text("jid"))
     return f"Job {doing.text('jid')[:12]} is tracked no longer."
 
 

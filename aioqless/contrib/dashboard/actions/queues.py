@@ -31,7 +31,7 @@ async def clear(doing: Doing) -> str:
     counts = await doing.client.queue(queue).counts()
     if not (total := sum(counts[state] for state in QUEUED)):
         raise ValueError(f"queue {queue} has no job that could be canceled")
-    steps = Clearing(doing.client.scripts, queue, QUEUED).steps()
+    steps = Clearing(doing.client.store, queue, QUEUED).steps()
 
     async def step(left: int, count: int) -> tuple[int, int]:
         return await anext(steps, (0, 0))

@@ -54,7 +54,7 @@ async def recurring_change(doing: Doing) -> str:
         changes |= {"cron": doing.text("cron").strip(), "timezone": doing.text("timezone").strip()}
     if doing.form.get("data"):
         doing.may_see_data()
-        stored = opened(doing.client.scripts.seal, template.raw_data, template.klass)
+        stored = opened(doing.client.store.seal, template.raw_data, template.klass)
         text = doing.board.redaction.restored(doing.text("data"), stored)
         if text.strip() != doing.board.redaction.shown(stored).strip():
             changes["data"] = msgspec.Raw(text.encode())

@@ -35,7 +35,7 @@ async def redis(asked: Asked) -> Page:
 
 async def _slow(asked: Asked) -> list[dict[str, Any]]:
     """The slowest commands of late, without their arguments: job's data may be among them."""
-    entries = await asked.client.scripts.connection.execute("SLOWLOG", "GET", 20)
+    entries = await asked.client.store.connection.execute("SLOWLOG", "GET", 20)
     found = []
     for entry in entries:
         words = [word.decode("utf-8", "replace") for word in entry[3][:2]]

@@ -51,7 +51,7 @@ def shown(asked: Asked, stored: str, klass: str) -> tuple[str | None, str]:
     if not asked.sees_data:
         return None, "Hidden: your role may not see the data of jobs."
     try:
-        return asked.board.redaction.shown(opened(asked.client.scripts.seal, stored, klass)), ""
+        return asked.board.redaction.shown(opened(asked.client.store.seal, stored, klass)), ""
     except BrokenSeal as broken:
         return None, f"Sealed: {broken}"
 
@@ -63,7 +63,7 @@ def mark(stored: str) -> str:
 
 def _readable(asked: Asked, job: Job) -> str | None:
     try:
-        return opened(asked.client.scripts.seal, job.raw_data, job.klass)
+        return opened(asked.client.store.seal, job.raw_data, job.klass)
     except BrokenSeal:
         return None
 

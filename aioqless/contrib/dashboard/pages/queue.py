@@ -39,9 +39,7 @@ async def queue(asked: Asked) -> Page:
             "today": round(time.time()) // 86400 * 86400,
         }
     elif tab == "recurring":
-        records = await asked.client.scripts(
-            "recurring", queue=name, offset=asked.offset, count=SIZE
-        )
+        records = await asked.client.store.recurring(queue=name, offset=asked.offset, count=SIZE)
         values |= {"jobs": records, "total": counts.recurring}
     else:
         jids = await queue.jobs(tab, offset=asked.offset, count=SIZE)

@@ -13,7 +13,7 @@ async def recurring(asked: Asked) -> Page:
     """Those with a cron expression and those that are paused, then those of each queue."""
     skip, found = asked.offset, list[Any]()
     sample = await asked.board.sampler.fresh(asked.client, within=5.0)
-    page = await asked.client.scripts("recurring", queue=None, offset=skip, count=SIZE + 1)
+    page = await asked.client.store.recurring(queue=None, offset=skip, count=SIZE + 1)
     found += page
     if not page and skip:
         skip -= await _count_timed(asked, skip)
@@ -23,8 +23,8 @@ async def recurring(asked: Asked) -> Page:
         if len(found) > SIZE:
             break
         if queue.recurring > skip:
-            found += await asked.client.scripts(
-                "recurring", queue=queue.name, offset=skip, count=SIZE + 1 - len(found)
+            found += await asked.client.store.recurring(
+                queue=queue.name, offset=skip, count=SIZE + 1 - len(found)
             )
         skip = max(0, skip - queue.recurring)
     rows = [
@@ -39,7 +39,7 @@ async def _count_timed(asked: Asked, most: int) -> int:
     low, high = 0, most
     while low < high:
         middle = (low + high) // 2
-        if await asked.client.scripts("recurring", queue=None, offset=middle, count=1):
+        if await asked.client.store.recurring(queue=None, offset=middle, count=1):
             low = middle + 1
         else:
             high = middle

@@ -46,6 +46,6 @@ async def _serves(asked: Asked, name: str) -> dict[str, object] | None:
     if not listening:
         return None
     try:
-        return await Workers(asked.client.redis, asked.client.scripts, patience=0.5).show(name)
+        return await Workers(asked.client.redis, asked.client.store, patience=0.5).show(name)
     except (NoSuchWorker, NotObeyed):
         return None

@@ -71,7 +71,7 @@ class EventLog:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._execute = client.scripts.connection.execute
+        self._execute = client.store.connection.execute
         self._key = Keys(client.namespace)("archive")
 
     async def state(self) -> State:
@@ -171,4 +171,4 @@ class EventLog:
 
     async def trim(self, upto: Offset, reader: str) -> None:
         """What is safely kept elsewhere goes; who else trims this stream is refused."""
-        await self._client.scripts("archive_trim", id=upto.sid, reader=reader)
+        await self._client.store.archive_trim(id=upto.sid, reader=reader)

@@ -90,7 +90,7 @@ class Finder:
 
     def __post_init__(self) -> None:
         self.keys = Keys(self.client.namespace)
-        self._execute = self.client.scripts.connection.execute
+        self._execute = self.client.store.connection.execute
 
     async def pieces(self, wanted: Wanted, most: int | None = None) -> list[Piece]:
         """What to look through: an index that has all that is wanted, the narrowest first, else the

@@ -52,7 +52,7 @@ async def put_rows(
     tally = Tally()
     for batch in batches:
         queues: dict[str, list[dict[str, Any]]] = {}
-        for made in recipe.jobs(batch, client.scripts.seal):
+        for made in recipe.jobs(batch, client.store.seal):
             if isinstance(made, Reject):
                 tally.rejects.append(made)
             else:
@@ -71,7 +71,7 @@ async def _put(
     async for portion in _with_room(client, queue, jobs, limits.depth, patience):
         answers = await in_batches(
             portion,
-            lambda batch: put_patiently(client.scripts, queue, batch, patience, existing="keep"),
+            lambda batch: put_patiently(client.store, queue, batch, patience, existing="keep"),
         )
         for job, answer in zip(portion, answers, strict=True):
             if isinstance(answer, QueueFull):

@@ -13,22 +13,18 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from redis import exceptions
 
 from aioqless import errors
 from aioqless.redis.connection import AWAY, Sends
 from aioqless.redis.durability import DurableWrites
+from aioqless.store.call import Arguments, Call, T
 from aioqless.store.composer import compose
 from aioqless.store.header import read_command
-from aioqless.store.invocation import Call, lay_out, times
-
-if TYPE_CHECKING:
-    from aioqless.client.job.progress_reporter import Reports
-    from aioqless.client.job.watcher import Followers
-    from aioqless.contrib.encryption import Seal
-
+from aioqless.store.invocation import Invocation, lay_out, times
+from aioqless.store.store import Store
 
 ATTEMPTS = 3
 LONGEST_PAUSE = 0.5  # seconds between two tries
@@ -56,19 +52,15 @@ ASKED_FOR = {
 }
 
 
-class Scripts:
+class ScriptStore(Store):
     """The commands of one namespace on one Redis.
 
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent
     again, `attempts` times in all: reads as they are, writes under a request identity, by which the
     script answers a repeated call with its first answer instead of doing it twice; but not when
     that answer may be forgotten by then, nor for more than `limit` seconds. What callers ask for,
-    ASKED_FOR, is tried for `patience` seconds at least, as long as a fail-over may take. Scripts go
+    ASKED_FOR, is tried for `patience` seconds at least, as long as a fail-over may take. ScriptStore go
     by Redis' clock, or by `clock` where one is given."""
-
-    seal: Seal | None = None  # of the data that its client puts and reads
-    followers: Followers  # these two are there when a client has made them
-    reports: Reports
 
     def __init__(
         self,
@@ -95,43 +87,51 @@ class Scripts:
         self._clock = clock
         self._lines = _Lines()
 
-    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        """Run one command and return its reply, read as its header says.
+    async def send(self, call: Call[T]) -> T:
+        """Send a call, again where that is needed, and return its reply as its header says.
 
-        Raises ScriptError for a refusal, QueueFull among them, and redis-py's errors when Redis
-        can't be reached."""
-        if not read_command(command).writes or "request" in arguments:
-            return await self._answer(self.prepare(command, word, **arguments))
+        Raises:
+            ScriptError: Redis refuses it; QueueFull among them.
+            redis.exceptions.RedisError: Redis can't be reached.
+        """
+        if not read_command(call.command).writes or call.arguments.get("request") is not None:
+            invocation = self._lay_out(call, call.arguments)
+            return cast(T, invocation.read(await self._send(invocation)))
         with self.request() as request:
-            return await self._answer(self.prepare(command, word, request=request, **arguments))
+            invocation = self._lay_out(call, call.arguments | {"request": request})
+            return cast(T, invocation.read(await self._send(invocation)))
 
     def request(self) -> AbstractContextManager[str]:
-        """An identity for one call that may have to be sent several times; it is free for other
-        calls when the block is left."""
+        """Reserve a request id for one call that may have to be sent several times.
+
+        It is free for other calls when the block is left.
+        """
         return self._lines.request()
 
-    def prepare(self, command: str, word: str | None = None, /, **arguments: Any) -> Call:
-        """Lay out a command to be sent by `pipeline`. Raises TypeError for a wrong or missing name
-        of an argument."""
-        if self._clock is not None:
-            arguments = dict.fromkeys(times(command, word), self._clock()) | arguments
-        return lay_out(self.namespace, command, word, arguments)
-
     async def pipeline(self, calls: Sequence[Call]) -> list[Any]:
-        """Send independent calls in one write; a refusal is returned in its place, not raised.
+        """Send independent calls in one write, once; a refusal is returned in its place.
 
-        They may be carried out in another order than given when the server had to be told its
-        scripts again."""
+        So is the error for arguments that can't be sent. Calls may be carried out in another order
+        than given if Redis has to be sent a script first.
+        """
+        answers: list[Any] = [None] * len(calls)
+        sent: dict[int, Invocation] = {}
+        for index, call in enumerate(calls):
+            try:
+                sent[index] = self._lay_out(call, call.arguments)
+            except (TypeError, ValueError) as error:
+                answers[index] = error
         replies = await self.connection.execute_many(
-            [call.evalsha for call in calls], raise_errors=False
+            [invocation.evalsha for invocation in sent.values()], raise_errors=False
         )
-        for index, (call, reply) in enumerate(zip(calls, replies, strict=True)):
+        for (index, invocation), reply in zip(sent.items(), replies, strict=True):
             if isinstance(reply, exceptions.NoScriptError):
                 try:
-                    replies[index] = await self._send(call)
+                    reply = await self._send(invocation)
                 except (exceptions.ResponseError, errors.AioqlessError) as refused:
-                    replies[index] = refused
-        return [call.read_or_error(reply) for call, reply in zip(calls, replies, strict=True)]
+                    reply = refused
+            answers[index] = invocation.read_or_error(reply)
+        return answers
 
     async def now(self) -> float:
         """What time it is by the clock that scripts go by, in seconds since 1970."""
@@ -140,10 +140,14 @@ class Scripts:
         seconds, microseconds = await self.connection.execute("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
 
-    async def _answer(self, call: Call) -> Any:
-        return call.read(await self._send(call))
+    def _lay_out(self, call: Call, arguments: Arguments) -> Invocation:
+        if self._clock is not None:
+            for name in times(call.command, call.form):
+                if arguments.get(name) is None:
+                    arguments = arguments | {name: self._clock()}
+        return lay_out(self.namespace, call.command, call.form, arguments)
 
-    async def _send(self, call: Call) -> Any:
+    async def _send(self, call: Invocation) -> Any:
         began = time.monotonic()
         try:
             return await self._evaluate(call)
@@ -153,7 +157,7 @@ class Scripts:
             why = broken
         return await self._send_again(call, began, why)
 
-    async def _send_again(self, call: Call, began: float, why: Exception) -> Any:
+    async def _send_again(self, call: Invocation, began: float, why: Exception) -> Any:
         """Try on, until attempts and time are used up; then raise what the last attempt met."""
         patience = self.patience if call.command in ASKED_FOR else 0.0
         until = began + min(max(self.limit, patience), FORGOTTEN)
@@ -177,7 +181,7 @@ class Scripts:
                         return await self._first_answer(call)
         raise why
 
-    async def _first_answer(self, call: Call) -> Any:
+    async def _first_answer(self, call: Invocation) -> Any:
         """What came of a call that was refused for want of memory when it was sent again. Raises
         QueueFull if it was never carried out."""
         back = compose(call.command, self.namespace, looks_back=True)
@@ -186,7 +190,7 @@ class Scripts:
         except exceptions.ResponseError as refused:
             raise call.error(refused) from None
 
-    async def _evaluate(self, call: Call) -> Any:
+    async def _evaluate(self, call: Invocation) -> Any:
         execute = (
             self.durable.execute
             if self.durable and call.command in ASKED_FOR
@@ -199,29 +203,6 @@ class Scripts:
                 return await execute("EVAL", call.script.text, *call.evalsha[2:])
         except exceptions.ResponseError as refused:
             raise call.error(refused) from None
-
-
-class NoScripts(Scripts):
-    """Where there is no connection: every command is refused."""
-
-    def __init__(self) -> None:
-        pass
-
-    async def __call__(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        raise self._refusal(command)
-
-    def __getattr__(self, name: str) -> Any:
-        raise (
-            self._refusal("progress" if name == "reports" else "wait")
-            if name in Scripts.__annotations__
-            else AttributeError(name)
-        )
-
-    def _refusal(self, what: str) -> errors.AioqlessError:
-        return errors.AioqlessError(
-            f"{what}: a job in a process of its own has no connection to Redis. Change job.data, return Next, raise Retry or Fail; "
-            "for anything else use a Client of that process"
-        )
 
 
 class _Lines:

@@ -1,0 +1,67 @@
+"""The typed methods of the commands."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioqless.errors import AioqlessError
+from aioqless.store import Call, OfflineStore
+from aioqless.store.codegen import TARGET, generate
+from aioqless.store.header import command_names, read_command
+
+
+def test_generated_methods_are_up_to_date() -> None:
+    assert TARGET.read_text("utf-8") == generate(), "run python -m aioqless.store.codegen"
+
+
+def test_every_form_of_every_command_has_a_method() -> None:
+    for name in command_names():
+        for form in read_command(name).forms or [""]:
+            assert callable(getattr(OfflineStore, f"{name}_{form}".rstrip("_")))
+
+
+def test_a_method_returns_a_call_that_is_sent_when_awaited() -> None:
+    sent: list[Call] = []
+
+    class Noting(OfflineStore):
+        async def send(self, call: Call[Any]) -> Any:
+            sent.append(call)
+            return 7
+
+    async def act() -> None:
+        call = Noting().tag_get(tag="x", count=3)
+        assert sent == []
+        assert await call == 7
+
+    asyncio.run(act())
+    assert [(call.command, call.form) for call in sent] == [("tag", "get")]
+    assert sent[0].arguments == {"tag": "x", "offset": None, "count": 3, "request": None}
+
+
+def test_an_unknown_or_missing_argument_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        OfflineStore().get(jid="a", colour=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="jid"):
+        OfflineStore().get()  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("act", ["get", "now", "pipeline", "request"])
+def test_without_a_connection_everything_is_refused(act: str) -> None:
+    store = OfflineStore()
+
+    async def attempt() -> None:
+        match act:
+            case "get":
+                await store.get(jid="a")
+            case "now":
+                await store.now()
+            case "pipeline":
+                await store.pipeline([store.get(jid="a")])
+            case _:
+                store.request()
+
+    with pytest.raises(AioqlessError, match=r"a job in a process of its own has no connection"):
+        asyncio.run(attempt())
