@@ -9,11 +9,11 @@ from aioqless.errors import InvalidArgument
 from tests.lua.story import Story, score
 
 
-def limited(limit: int = 1, key: str = "k") -> dict[str, str]:
+def limited(limit: int = 1, key: str = "k") -> dict[str, Any]:
     return {"terms": json.dumps({"key": key, "limit": limit})}
 
 
-def rated(many: int, seconds: float, key: str = "k") -> dict[str, str]:
+def rated(many: int, seconds: float, key: str = "k") -> dict[str, Any]:
     return {"terms": json.dumps({"key": key, "rate": [many, seconds]})}
 
 

@@ -10,7 +10,7 @@ from aioqless.errors import AlreadyThere, InvalidArgument
 from tests.lua.story import Story
 
 
-def terms(**given: Any) -> dict[str, str]:
+def terms(**given: Any) -> dict[str, Any]:
     return {"terms": json.dumps({name.rstrip("_"): value for name, value in given.items()})}
 
 

@@ -16,7 +16,7 @@ HERE = Path(aioqless.__file__).parent
 FILES = sorted(HERE.rglob("*.py"))
 FORBIDDEN = {"eval", "exec", "compile", "__import__"}
 PICKLES = {
-    f"worker/executors/{name}.py" for name in ("parcels", "child", "inside", "variables")
+    f"worker/executors/{name}.py" for name in ("ipc", "child", "child_main", "context_vars")
 }  # between a worker and its own processes
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PACKAGE = Path(__file__).resolve().parents[1]
-LEFT_AT_HOME = {"__pycache__", "web"}
+PACKAGE = Path(__file__).resolve().parents[2]
+NOT_SHIPPED = {"__pycache__", "dashboard"}
 
 
 def ship(spark: SparkSession) -> Path | None:
@@ -24,7 +24,7 @@ def ship(spark: SparkSession) -> Path | None:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for path in sorted(PACKAGE.rglob("*")):
             within = path.relative_to(PACKAGE.parent)
-            if path.is_file() and not LEFT_AT_HOME & set(within.parts):
+            if path.is_file() and not NOT_SHIPPED & set(within.parts):
                 file.write(path, within)
     spark.sparkContext.addPyFile(str(archive))
     return archive

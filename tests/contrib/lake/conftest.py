@@ -41,7 +41,7 @@ QUICK = {
 def configured(folder: Path) -> str:
     """A new folder of Spark's configuration for a program of its own (SPARK_CONF_DIR): ours, and
     the same as here."""
-    shutil.copytree(Path(aioqless.__file__).parent / "pipeline/conf", folder)
+    shutil.copytree(Path(aioqless.__file__).parent / "contrib/lake/conf", folder)
     (folder / "spark-defaults.conf").write_text(
         "".join(f"{name} {value}\n" for name, value in QUICK.items())
     )

@@ -26,7 +26,7 @@ FILES = 3
 REPLACING = """
 import sys, itertools
 from datetime import date
-from aioqless.contrib.lake import changes as module
+from aioqless.contrib.lake import transaction as module
 from aioqless.contrib.lake.lake import Lake, Partition
 
 if sys.argv[2] == "without":
