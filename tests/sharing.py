@@ -16,7 +16,7 @@ HEAVY = (
 )
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
     """Hands out groups and files in the order in which they were collected."""
 
     def _split_scope(self, nodeid: str) -> str:

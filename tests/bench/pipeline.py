@@ -221,12 +221,12 @@ class Bench:
         redis, after, rows, number = Redis.from_url(self.url, decode_responses=True), "-", [], 0
         while entries := redis.xrange(f"{namespace(self.size)}:x:archive", after, "+", PAGE):
             for sid, fields in entries:
-                event = parse(sid, fields)
+                event = parse(sid, fields)  # type: ignore[arg-type]
                 rows.append(
                     {name: getattr(event, name) for name in schema.names}
                     | {"runs": [as_dict(run) for run in event.runs]}
                 )
-            after = f"({entries[-1][0]}"
+            after = f"({entries[-1][0]}"  # type: ignore[str-bytes-safe]
             if len(rows) >= 100_000:
                 pq.write_table(
                     pa.Table.from_pylist(rows, schema=schema),

@@ -172,7 +172,7 @@ async def fill_clients(stage: Stage) -> None:
             stage.server.url
         ) as only:  # it keeps its place, and lets others in again
             await only.config_set("maxclients", 1)
-            await only.execute_command("CLIENT", "KILL", "SKIPME", "yes")  # type: ignore[no-untyped-call]
+            await only.execute_command("CLIENT", "KILL", "SKIPME", "yes")
             await asyncio.sleep(stage.chance.uniform(0.3, stage.lapse))
             await only.config_set("maxclients", 10_000)
     except RedisError:  # another fault took its place

@@ -74,7 +74,7 @@ class Server:
     async def ask(self, *command: Any) -> Any:
         """A command over a connection of its own."""
         async with Redis.from_url(self.url, socket_timeout=PATIENCE) as redis:
-            return await redis.execute_command(*command)  # type: ignore[no-untyped-call]
+            return await redis.execute_command(*command)
 
     @property
     def ended(self) -> bool:

@@ -217,7 +217,7 @@ def run_main(*arguments: str) -> Ended:
     sys.argv = ["aioqless", *arguments]
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
         main()
-    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return Ended(int(ended.value.code or 0), *printed)
 
 

@@ -196,5 +196,7 @@ async def test_without_a_command_help_is_shown(here: Aioqless) -> None:
     }
     load()
     assert ended.code == 2 and told >= {
-        each.name for each in get_command(app).commands.values() if not each.hidden
-    }  # type: ignore[attr-defined]
+        each.name
+        for each in get_command(app).commands.values()  # type: ignore[attr-defined]
+        if not each.hidden
+    }

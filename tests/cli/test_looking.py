@@ -423,9 +423,9 @@ def test_every_command_is_loaded_by_its_name() -> None:
     from aioqless.cli.main import modules
 
     load()
-    assert set(typer.main.get_command(app).commands) == {
+    assert set(typer.main.get_command(app).commands) == {  # type: ignore[attr-defined]
         command for commands in modules().values() for command in commands.split()
-    }  # type: ignore[attr-defined]
+    }
 
 
 def test_what_takes_long_shows_how_far_it_is(
@@ -522,8 +522,8 @@ async def test_on_a_terminal_data_end_where_nobody_reads_on_and_a_jid_can_be_cop
 ) -> None:
     jid = await client.queue("mail").put("shop.mail.send_receipt", {"blob": "x" * 100_000})
     given = {"environment": environment, "folder": tmp_path, "size": (80, 24)}
-    async with terminal("get", jid, "--namespace", client.namespace, **given) as screen:
+    async with terminal("get", jid, "--namespace", client.namespace, **given) as screen:  # type: ignore[arg-type]
         await screen.shows("more characters: aioqless get", "put        queue mail")
-    async with terminal("jobs", "mail", "--namespace", client.namespace, **given) as screen:
+    async with terminal("jobs", "mail", "--namespace", client.namespace, **given) as screen:  # type: ignore[arg-type]
         await screen.shows(f"{jid}  shop.")
     assert "x" * 100_000 in (await here("get", jid)).out

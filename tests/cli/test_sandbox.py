@@ -53,7 +53,7 @@ async def test_what_a_killed_process_left_is_gone_when_another_starts(
     assert (box / "litter").exists()
     async with start("--sandbox", "boxes"):
         found = await where(client, until)
-    assert (found["cwd"], found["files"]) == (str(box), ["tmp"])
+    assert (found["cwd"], found["files"]) == (str(box), ["tmp"])  # type: ignore[comparison-overlap]
 
 
 async def test_a_directory_in_which_somebody_works_is_left_alone(

@@ -223,7 +223,7 @@ async def test_a_redis_that_runs_a_long_script_is_away_in_the_greeting(
     async with Redis.from_url(own_server.url) as other, Redis.from_url(own_server.url) as admin:
         await other.ping()
         await admin.config_set("busy-reply-threshold", 10)
-        endless = asyncio.ensure_future(other.eval("while true do end", 0))  # type: ignore[arg-type]
+        endless = asyncio.ensure_future(other.eval("while true do end", 0))
         async with Client(f"{own_server.url}/3", timeout=0.9) as client:
 
             async def busy() -> bool:

@@ -73,7 +73,7 @@ async def test_a_default_of_the_function_counts_as_given() -> None:
     terms = Terms(unique=("customer", "full"))
     said, silent = ({"customer": 1, "full": False}, {"customer": 1})
     keys = [
-        terms.drawn("Sync", lambda data=data: sync.values(json.dumps(data).encode()))
+        terms.drawn("Sync", lambda data=data: sync.values(json.dumps(data).encode()))  # type: ignore[misc]
         for data in (said, silent)
     ]
     assert keys[0] == keys[1]

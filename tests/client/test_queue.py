@@ -351,7 +351,7 @@ async def test_what_only_the_scripts_know_is_refused_with_what_and_why(client: C
     with pytest.raises(
         InvalidArgument, match=r"put: retries '1\.5' is not a whole number"
     ) as refused:
-        await client.queue("mail").put("Greet", retries=1.5)
+        await client.queue("mail").put("Greet", retries=1.5)  # type: ignore[arg-type]
     assert refused.value.detail["argument"] == "retries"
     assert await client.queues() == []
 

@@ -53,4 +53,4 @@ async def lapse(redis: Redis, client: Client, queue: str = "mail") -> None:
     await client.config.set("grace-period", 0)
     key = f"{client.namespace}:q:{queue}-locks"
     for jid in await redis.zrange(key, 0, -1):
-        await redis.zadd(key, {jid: 1})
+        await redis.zadd(key, {jid: 1})  # type: ignore[type-var]

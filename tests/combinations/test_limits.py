@@ -128,7 +128,7 @@ async def test_a_job_held_back_for_too_long_fails_as_too_late_and_frees_its_key(
     await holder.complete()
     await drain(timed, visit)
     assert await states(timed, "late", "next") == ["failed", "complete"]
-    assert (await got(timed, "late")).failure.group == "default-too-late"  # type: ignore[union-attr]
+    assert (await got(timed, "late")).failure.group == "default-too-late"
 
 
 async def test_each_run_is_held_to_its_deadline_until_it_is_unfailed(

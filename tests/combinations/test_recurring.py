@@ -53,7 +53,7 @@ async def test_a_burst_declares_and_runs_what_is_due_when_it_starts(
 
     clock.now = NOON - 60
     await drain(timed, nightly)
-    assert ran == [] and (await timed.jobs.recurring("Nightly")).next == NOON  # type: ignore[union-attr]
+    assert ran == [] and (await timed.jobs.recurring("Nightly")).next == NOON
     clock.move(60)
     await drain(timed, nightly)
     assert ran == ["Nightly-1"]
@@ -107,7 +107,7 @@ async def test_an_instance_that_waits_for_its_retry_keeps_out_the_next_if_they_a
     for made in (1, 1, 1, 1, 2):
         clock.move(60)
         await drain(timed, sweep)
-        assert (await timed.jobs.recurring("Sweep")).count == made  # type: ignore[union-attr]
+        assert (await timed.jobs.recurring("Sweep")).count == made
     assert await states(timed, "Sweep-1", "Sweep-2") == ["complete", "scheduled"]
     await timed.jobs.cancel("Sweep-2")
 

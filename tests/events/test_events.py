@@ -139,7 +139,7 @@ async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(
         await a.complete("post")
         await until(lambda: of_a and ends and len(of_post) == 2)
     assert [told(event)[0] for event in of_post] == [Failed, Advanced]
-    assert of_post[0].queue == "post"  # type: ignore[union-attr]
+    assert of_post[0].queue == "post"
     assert [type(event) for event in of_a] == [Advanced]
     assert [type(event) for event in ends] == [Failed]
 
@@ -188,7 +188,7 @@ async def test_what_strangers_publish_does_no_harm(client: Client) -> None:
         None,
         None,
         None,
-    )  # type: ignore[union-attr]
+    )
     assert isinstance(found[2], Other) and (found[2].kind, found[2].jid, found[2].more) == (
         "moon",
         "x",
@@ -266,10 +266,11 @@ async def _none(count: Any) -> bool:
 
 
 def test_there_is_a_kind_for_each_thing_that_the_scripts_tell() -> None:
-    text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])
+    text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])  # type: ignore[attr-defined]
     said = set(
         re.findall(
-            r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)|keys\.event_channel\('(\w+)""", text
+            r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)|keys\.event_channel\('(\w+)""",
+            text,
         )
     )
     assert {name for names in said for name in names if name} - {"order"} == set(KINDS) - {"missed"}

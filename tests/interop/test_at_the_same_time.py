@@ -56,7 +56,7 @@ class Both:
         }
 
     async def our_put(self, jid: str, queue: str) -> None:
-        await self.ours.queue(queue).put("Greet", {"n": []}, **self.options(jid))  # type: ignore[misc]
+        await self.ours.queue(queue).put("Greet", {"n": []}, **self.options(jid))
 
     async def their_put(self, jid: str, queue: str) -> None:
         self.peer.queues[queue].put("Greet", {"n": []}, **self.options(jid))
@@ -158,7 +158,7 @@ async def _ended(ours: Client, peer: Any) -> None:
         else:
             jobs = [each for queue in QUEUES for each in peer.queues[queue].pop(2)]
             for theirs in jobs:
-                theirs.complete()
+                theirs.complete()  # type: ignore[unused-coroutine]
         states = [job.state for job in await ours.jobs.multiget(*JIDS)]
         if set(states) <= {"complete"}:
             return

@@ -49,7 +49,7 @@ def make_users(redis: Redis) -> None:
         rules = [word for word in words if word != f"~{ANY}"] + [
             f"~{namespace}" for namespace in NAMESPACES
         ]
-        redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))  # type: ignore[no-untyped-call]
+        redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))
 
 
 class LeastScripts(ScriptStore):

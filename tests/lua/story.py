@@ -201,7 +201,7 @@ class Story:
         return f"{self.namespace}:{name}"
 
     async def ask(self, *command: Any) -> Any:
-        return await self.redis.execute_command(*command)  # type: ignore[no-untyped-call]
+        return await self.redis.execute_command(*command)
 
     async def change(self, command: str, name: str, *more: Any) -> Any:
         """Change a key by hand, as a peer or a former version would."""

@@ -16,7 +16,7 @@ async def clear(
 ) -> tuple[int, dict[str, str]]:
     """All calls that it takes: how many were canceled, and which stayed for which."""
     offset: int | None = 0
-    canceled, kept = 0, {}
+    canceled, kept = 0, {}  # type: ignore[var-annotated]
     while offset is not None:
         given = {"queue": "mail", "state": state, "states": states or [state], **more}
         reply = await story.store.clear(offset=offset, now=at, **given)
@@ -155,7 +155,7 @@ async def test_many_go_in_portions(story: Story) -> None:
 
 async def test_what_can_not_be_cleared_is_refused(story: Story) -> None:
     await story.failed("a")
-    for state, states, more in (
+    for state, states, more in (  # type: ignore[var-annotated]
         ("running", ["running"], {}),
         ("waiting", ["depends"], {}),
         ("failed", ["failed"], {}),

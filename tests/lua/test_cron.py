@@ -8,7 +8,7 @@ import pytest
 from aioqless.errors import InvalidArgument, NoSuchJob
 from tests.lua.story import Story, score
 
-NOTHING_DUE = {"made": [], "due": []}
+NOTHING_DUE = {"made": [], "due": []}  # type: ignore[var-annotated]
 
 
 # Templates

@@ -273,8 +273,8 @@ async def test_a_retry_counts_as_another_start(story: Story) -> None:
 
 async def test_a_rate_and_a_limit_hold_together(story: Story) -> None:
     both = {"terms": json.dumps({"key": "k", "limit": 1, "rate": [1, 30]})}
-    await story.running("a", popped=1, **both)
-    await story.put("b", 2, **both)
+    await story.running("a", popped=1, **both)  # type: ignore[arg-type]
+    await story.put("b", 2, **both)  # type: ignore[arg-type]
     assert await story.pop(3) == []
     await story.complete("a", 10)
     assert await story.pop(11) == []

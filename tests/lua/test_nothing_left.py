@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -38,7 +38,7 @@ RICH = {
 POPPED = 10
 
 
-async def put(story: Story, jid: str = "a", **more: object) -> None:
+async def put(story: Story, jid: str = "a", **more: Any) -> None:
     await story.put(jid, 0, **{**RICH, **more})
     await story.track(jid, 0)
 
@@ -163,7 +163,7 @@ ALIVE = (
 )
 
 
-async def left(story: Story) -> dict[str, object]:
+async def left(story: Story) -> dict[str, Any]:
     """Keys that are some job's, but for those that expire."""
     keys = {
         key: contents
@@ -220,7 +220,7 @@ async def test_a_recurring_job_that_is_taken_off_leaves_nothing_though_it_was_pa
 ) -> None:
     made = {"tags": ["x"], "terms": json.dumps({"key": "narrow", "limit": 1})}
     await (
-        story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made)
+        story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made)  # type: ignore[arg-type]
     )
     await story.store.recur_pause(jid="r", now=1)
     assert "x:resting" in await left(story)

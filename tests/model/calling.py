@@ -25,7 +25,7 @@ class RealScripts:
     def __init__(self, url: str, namespace: str) -> None:
         self.namespace = namespace
         self.redis = Redis.from_url(url, decode_responses=True, encoding_errors="surrogateescape")
-        self._channels = self.redis.pubsub()  # type: ignore[no-untyped-call]
+        self._channels = self.redis.pubsub()
         self._channels.psubscribe(f"{namespace}:*")
         self._runner = asyncio.Runner()
         self._connection = Connection(url)

@@ -91,7 +91,7 @@ class Recurring(Views):
                 due[jid] += value - template["interval"]
             elif key == "queue":
                 self.place(value, "recur")[jid] = due.pop(jid)
-                self.register_queue(value, self.clock)
+                self.register_queue(value, self.clock)  # type: ignore[attr-defined]
             elif key == "backlog":
                 template.pop("x-coalesce", None)
             template[key] = value

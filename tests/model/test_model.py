@@ -96,7 +96,7 @@ class Both(Life):
         super().by_hand(kind, *key, **change)
         for name, value in change.items():
             words = {"HSET": [name, value], "HDEL": [name], "ZADD": [value, name]}[kind]
-            self.real.redis.execute_command(kind, self.model.key(*key), *words)  # type: ignore[no-untyped-call]
+            self.real.redis.execute_command(kind, self.model.key(*key), *words)
 
     def take_over_the_clock(self) -> None:
         """A queue that a call without a time made known was seen at a time that only Redis knows

@@ -34,7 +34,7 @@ async def test_a_worker_lives_through_jobs_with_anything_in_their_fields(
         good = {"jid": f"bad-{number}", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "waiting", "worker": "",
                 "expires": "0", "queue": "mail", "retries": "5", "remaining": "5", "time": "1.5"}  # fmt: skip
         bad = {field: text(chance) for field in chance.sample(FIELDS, chance.randint(1, 4))}
-        await redis.hset(f"{ns}:j:bad-{number}", mapping={**good, **bad})
+        await redis.hset(f"{ns}:j:bad-{number}", mapping={**good, **bad})  # type: ignore[dict-item]
         await redis.zadd(f"{ns}:q:mail-work", {f"bad-{number}": 0})
         if chance.random() < 0.3:
             await redis.rpush(f"{ns}:j:bad-{number}-history", text(chance))

@@ -107,9 +107,9 @@ class Server:
     def ask(self, *command: Any, **line: Any) -> Any:
         """The reply as it comes over the line."""
         encrypted = {"ssl": True, "ssl_ca_certs": str(self._tls)} if self._tls else {}
-        with Redis("127.0.0.1", self.port, protocol=2, **encrypted, **line) as redis:
+        with Redis("127.0.0.1", self.port, protocol=2, **encrypted, **line) as redis:  # type: ignore[arg-type]
             redis.response_callbacks.clear()
-            return redis.execute_command(*command)  # type: ignore[no-untyped-call]
+            return redis.execute_command(*command)
 
     def told(self, *command: Any) -> dict[str, str]:
         """The reply of INFO and its like, by name."""
@@ -236,7 +236,7 @@ class Watched:
             sentinel.start()
         wait(lambda: all(self._knows(sentinel) for sentinel in self.sentinels))
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: Any) -> None:
         for each in (*self.sentinels, *self.servers):
             each.kill()
 
@@ -310,10 +310,10 @@ class Cluster:
             )
         )
         for replica, master in zip(replicas, ids, strict=True):
-            wait(lambda replica=replica, master=master: replica.ask("CLUSTER", "REPLICATE", master))
+            wait(lambda replica=replica, master=master: replica.ask("CLUSTER", "REPLICATE", master))  # type: ignore[misc]
         wait(self.stands)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: Any) -> None:
         for each in self.nodes:
             each.kill()
 

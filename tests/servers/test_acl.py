@@ -81,7 +81,7 @@ async def test_a_role_may_call_each_form_of_each_of_its_scripts(
                 try:
                     await client.redis.eval(
                         compose(name, client.namespace).text, len(keys), *keys, *form.argv()
-                    )  # type: ignore[misc]
+                    )
                 except exceptions.ResponseError as refused:
                     assert "permission" not in str(refused).lower(), (name, form.word, refused)
     assert called == ROLES[role]
@@ -297,7 +297,7 @@ async def test_an_archiver_reads_trims_and_sweeps(as_a: ByRole, root: Client) ->
         state = await archive.state()
         assert state.length == 3 and state.last
         entries = await client.redis.xrange(f"{client.namespace}:x:archive", "-", "+")
-        assert len(entries) == 3
+        assert len(entries) == 3  # type: ignore[arg-type]
         assert await archive.trim(state.last, "lake") >= 2
         assert (await archive.sweep()).found == 0
 
@@ -310,7 +310,7 @@ Attempt = Callable[[Redis, str], Awaitable[Any]]
 def attempt(*command: str) -> Attempt:
     async def made(redis: Redis, namespace: str) -> Any:
         words = [each.replace("NS", namespace) for each in command]
-        return await redis.execute_command(*words)  # type: ignore[no-untyped-call]
+        return await redis.execute_command(*words)
 
     made.__name__ = " ".join(command)
     return made

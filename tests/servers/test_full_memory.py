@@ -116,7 +116,7 @@ async def test_a_put_may_wait_until_there_is_memory(own_server: OwnServer) -> No
         )
         await asyncio.sleep(0)
         await client.redis.config_set("maxmemory", 0)
-        assert await waiting == ["a", ["b"]]
+        assert await waiting == ["a", ["b"]]  # type: ignore[comparison-overlap]
 
 
 # A Redis that makes room by itself

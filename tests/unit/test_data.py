@@ -75,8 +75,9 @@ def test_times_become_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)]
-)  # type: ignore[arg-type]
+    "value",
+    [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)],  # type: ignore[arg-type]
+)
 def test_numbers_that_json_does_not_have_are_refused_wherever_they_are(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
         encoded(value)

@@ -36,7 +36,7 @@ def test_everything_that_is_offered_says_what_it_is(name: str) -> None:
 
 def test_a_name_that_is_not_offered_is_missed_by_name() -> None:
     with pytest.raises(AttributeError, match="module 'aioqless' has no attribute 'Sidekiq'"):
-        _ = aioqless.Sidekiq
+        _ = aioqless.Sidekiq  # type: ignore[attr-defined]
 
 
 def test_the_bare_import_waits_for_no_library() -> None:

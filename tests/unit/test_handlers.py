@@ -155,7 +155,7 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
     with pytest.raises(
         TypeError, match=r"@job has no option timeuot; it has .*klass, aliases, retries"
     ):
-        job(**{"timeuot": 5})  # type: ignore[misc]
+        job(**{"timeuot": 5})  # type: ignore[call-overload]
 
 
 # Functions and classes

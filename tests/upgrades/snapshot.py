@@ -200,7 +200,7 @@ async def _value(redis: Redis, key: bytes, kind: str) -> Any:
         case "set":
             return sorted(item.decode() for item in await redis.smembers(key))
         case "zset":
-            return [
+            return [  # type: ignore[str-unpack]
                 [item.decode(), score]
                 for item, score in await redis.zrange(key, 0, -1, withscores=True)
             ]

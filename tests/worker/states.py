@@ -20,4 +20,4 @@ async def after(client: Client, until: Until, jid: str, state: str) -> Job[Any]:
         found = await client.jobs.get(jid)
         return found if found and found.state == state else None
 
-    return await until(there)  # type: ignore[no-any-return]
+    return await until(there)

@@ -37,4 +37,4 @@ def test_a_handler_of_the_main_script_is_refused(
 
 def test_an_executor_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="executor is 'process' or left out, not 'thread'"):
-        job(executor="thread")  # type: ignore[typeddict-item]
+        job(executor="thread")  # type: ignore[call-overload]

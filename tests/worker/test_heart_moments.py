@@ -33,10 +33,10 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
     heart = Heart(client.store, "ann", {}, loop_watchdog.Pulse(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
-    heart._beating = Ending((loop, stopped))  # type: ignore[assignment]
+    heart._beating = Ending((loop, stopped))
     heart.stop()
     assert heart._beating is None
-    heart._beating = Ending((loop, None))  # type: ignore[assignment]
+    heart._beating = Ending((loop, None))
     heart.doubt(["a"])
     assert heart._beating is None
 

@@ -71,7 +71,7 @@ async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the
             )
         )
         assert len(worker.running) == 6
-        await until(lambda: stage.end() or (len(stage.ran) == 10 and not stage.running))
+        await until(lambda: stage.end() or (len(stage.ran) == 10 and not stage.running))  # type: ignore[func-returns-value]
     assert stage.most["reports"] == 2
 
 

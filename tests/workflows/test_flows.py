@@ -40,7 +40,7 @@ async def test_the_results_of_a_step_reach_the_next(client: Client, work: Work) 
     )
     put = await client.queue("mail").put_flow(flow)
     async with work(add):
-        done = await client.jobs.wait(*put.last, timeout=10)
+        done = await client.jobs.wait(*put.last, timeout=10)  # type: ignore[arg-type, misc]
     assert await done.result() == 100 + (10 + 1) + (20 + 1)
 
 

@@ -94,7 +94,7 @@ async def test_many_follow_and_wait_by_one_subscription_which_goes_with_the_last
     jids = [await client.queue("mail").put("Greet") for _ in range(20)]
     seen: list[Any] = []
     tasks = [asyncio.create_task(follow(client, jid, seen)) for jid in jids]
-    tasks.append(asyncio.create_task(client.jobs.wait(jids[0])))
+    tasks.append(asyncio.create_task(client.jobs.wait(jids[0])))  # type: ignore[arg-type]
     await until(lambda: len(seen) == 20)
     assert await listeners(client) == 1
     for task in tasks:

@@ -47,10 +47,10 @@ class Aioqless(driver.Driver):
         self.queue = self.client.queue("default")
 
     async def put(self, job: str, argument: Any) -> None:
-        await self.queue.put(JOBS[job], argument)
+        await self.queue.put(JOBS[job], argument)  # type: ignore[arg-type]
 
     async def put_many(self, job: str, argument: Any, count: int) -> None:
-        await self.queue.put_many(NewJob(JOBS[job], argument) for _ in range(count))
+        await self.queue.put_many(NewJob(JOBS[job], argument) for _ in range(count))  # type: ignore[arg-type]
 
     async def close(self) -> None:
         await self.client.__aexit__()

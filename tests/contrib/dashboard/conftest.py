@@ -42,7 +42,7 @@ async def served(app: Any) -> AsyncIterator[str]:
             proxy_headers=False,
         )
     )
-    server.capture_signals = _no_signals  # type: ignore[method-assign]
+    server.capture_signals = _no_signals  # type: ignore[assignment]
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.005)
@@ -56,7 +56,7 @@ async def served(app: Any) -> AsyncIterator[str]:
 
 class _no_signals:
     def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: Any) -> None: ...
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def worked(
 ) -> AsyncIterator[Worker]:
     """A worker for the shop's jobs."""
     given = {"queues": QUEUES, "concurrency": 8, "grace": 0.1} | settings
-    async with Worker(client, jobs, settings=Settings(**given), name=name) as worker:
+    async with Worker(client, jobs, settings=Settings(**given), name=name) as worker:  # type: ignore[arg-type]
         yield worker
 
 

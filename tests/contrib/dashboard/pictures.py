@@ -95,7 +95,9 @@ async def _pictures(browser: Browser, address: str, client: Client) -> None:
     for name, path in shots.items():
         for scheme in ("light", "dark") if name == "overview" else ("light",):
             page = await browser.new_page(
-                color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5
+                color_scheme=scheme,
+                viewport=SIZE,  # type: ignore[arg-type]
+                device_scale_factor=1.5,
             )
             await page.goto(address + ENTER)
             await page.goto(address + path)

@@ -23,7 +23,7 @@ from aioqless.contrib.dashboard.live import MAX_STREAMS_PER_READER, Topic
 from aioqless.contrib.dashboard.rate_limited import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
-from tests.contrib.dashboard.test_guard import USERS, asked, log_in, token
+from tests.contrib.dashboard.test_guard import USERS, asked, log_in, token  # type: ignore[attr-defined]
 from tests.server import OwnServer
 
 
@@ -259,9 +259,9 @@ async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(
 
 
 @pytest.mark.xdist_group("browser")
-async def test_without_javascript_links_and_buttons_work(
+async def test_without_javascript_links_and_buttons_work(  # type: ignore[no-untyped-def]
     browser, site: str, client: Client
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     await client.queue("mail").put("Greet", {})
     async with browser_context(browser, site, java_script_enabled=False) as context:
         page = await context.new_page()

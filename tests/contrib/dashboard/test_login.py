@@ -40,8 +40,8 @@ async def from_address(app: Starlette, *addresses: str) -> AsyncIterator[list[ht
         options = {"base_url": site, "trust_env": False, "timeout": 60}
         yield [
             await stack.enter_async_context(
-                httpx.AsyncClient(headers={"Origin": site, "X-Forwarded-For": each}, **options)
-            )  # type: ignore[arg-type]
+                httpx.AsyncClient(headers={"Origin": site, "X-Forwarded-For": each}, **options)  # type: ignore[arg-type]
+            )
             for each in addresses
         ]
 
@@ -103,7 +103,7 @@ async def test_nobody_makes_a_session_of_what_is_in_redis(client: Client) -> Non
         cookie = http.cookies[cookie_of(http)]
         kept = [key async for key in client.redis.scan_iter(f"{client.namespace}:x:session:*")]
         assert len(kept) == 2  # the session, and the address
-        values = b" ".join([*kept, *[await client.redis.get(key) or b"" for key in kept]]).decode()
+        values = b" ".join([*kept, *[await client.redis.get(key) or b"" for key in kept]]).decode()  # type: ignore[list-item]
         assert not [part for part in (cookie, *cookie.split("."), HASH, "otto") if part in values]
         assert all([0 < await client.redis.ttl(key) <= 90 * 86_400 for key in kept])
 

@@ -82,7 +82,7 @@ async def put_a_fortnight(url: str) -> None:
             )
             for queue, (group, message, count) in bad.items():
                 await client.queue(queue).put_many(
-                    [KLASSES[queue].data(**DATA[queue]) for _ in range(count)]
+                    [KLASSES[queue].data(**DATA[queue]) for _ in range(count)]  # type: ignore[attr-defined]
                 )
                 for job in (
                     await client.queue(queue).pop(count, worker="web-2.shop-6102") if count else ()
@@ -97,7 +97,7 @@ async def put_a_fortnight(url: str) -> None:
 async def _done(
     client: Client, queue: str, count: int, clock: list[float], dice: random.Random
 ) -> None:
-    await client.queue(queue).put_many([KLASSES[queue].data(**DATA[queue]) for _ in range(count)])
+    await client.queue(queue).put_many([KLASSES[queue].data(**DATA[queue]) for _ in range(count)])  # type: ignore[attr-defined]
     clock[0] += dice.expovariate(0.4)
     for job in await client.queue(queue).pop(count, worker="web-2.shop-6102"):
         clock[0] += dice.expovariate(0.7)

@@ -258,10 +258,10 @@ async def test_a_result_that_is_another_jobs_or_that_was_changed_or_never_sealed
             for jid in (mine, other):
                 await (await got(client, jid)).wait(10)
         redis, key = client.redis, f"{client.namespace}:x:result:"
-        fence, _, text = (await redis.get(key + mine)).partition(b" ")
+        fence, _, text = (await redis.get(key + mine)).partition(b" ")  # type: ignore[arg-type]
         for spoiled in (
-            (await redis.get(key + other)).partition(b" ")[2],
-            text.replace(b"A", b"B").replace(b'"1"', b'"7"'),
+            (await redis.get(key + other)).partition(b" ")[2],  # type: ignore[arg-type]
+            text.replace(b"A", b"B").replace(b'"1"', b'"7"'),  # type: ignore[arg-type]
             b"7",
         ):
             await redis.set(key + mine, fence + b" " + spoiled)
@@ -277,7 +277,7 @@ async def test_a_result_is_nobodys_data(sealed: With) -> None:
         async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
             jid = await client.queue("mail").put(weigh.data(value={"card": "x"}))
             await (await got(client, jid)).wait(10)
-        _, _, text = (await client.redis.get(f"{client.namespace}:x:result:{jid}")).partition(b" ")
+        _, _, text = (await client.redis.get(f"{client.namespace}:x:result:{jid}")).partition(b" ")  # type: ignore[arg-type]
         other = await client.queue("mail").put("Charge", SECRET)
         await client.redis.hset(f"{client.namespace}:j:{other}", "data", text)
         with pytest.raises(BrokenSeal):

@@ -209,7 +209,7 @@ async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browse
     ):
         answer = await httpx.AsyncClient(
             transport=httpx.ASGITransport(app, client=("::1", 1)), base_url=HOST
-        ).get("/session", headers={"Cookie": f"{cookie.name}={forged}".encode()})
+        ).get("/session", headers={"Cookie": f"{cookie.name}={forged}".encode()})  # type: ignore[arg-type]
         assert answer.json() == {"person": None, "token": None}
 
 
@@ -335,8 +335,8 @@ async def test_a_form_of_elsewhere_is_no_request(ada: Browser) -> None:
         {"data": {"limit": "1"}},
         {"content": b"{}", "headers": {"Content-Type": "text/plain"}},
     ):
-        given = {**sent, "headers": headers | dict(sent.get("headers", {}))}  # type: ignore[call-overload]
-        assert (await ada.http.post("/desks/review/reservation", **given)).status_code == 415
+        given = {**sent, "headers": headers | dict(sent.get("headers", {}))}  # type: ignore[arg-type]
+        assert (await ada.http.post("/desks/review/reservation", **given)).status_code == 415  # type: ignore[arg-type]
 
 
 async def test_the_same_origin_is_let_in(client: Client, ada: Browser) -> None:

@@ -159,7 +159,7 @@ def prove(
                     tell("Redis was killed and started again")
                     _put(server.url, next(portions))
                     _until(
-                        lambda archiver=archiver, seen=seen: len(archiver.batches()) > seen,
+                        lambda archiver=archiver, seen=seen: len(archiver.batches()) > seen,  # type: ignore[misc]
                         archiver,
                     )
                 time.sleep(chance.uniform(0, 1.5))

@@ -81,9 +81,9 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
         else:
             now += 100
     entries = await redis.xrange(f"{namespace}:x:archive")
-    assert len(entries) == 40
+    assert len(entries) == 40  # type: ignore[arg-type]
     events = [
-        parse_raw(id.decode(), [each for pair in fields.items() for each in pair])
+        parse_raw(id.decode(), [each for pair in fields.items() for each in pair])  # type: ignore[misc]
         for id, fields in entries
     ]
     table = spark.createDataFrame([_row(event) for event in events], TABLES["bronze/events"].schema)

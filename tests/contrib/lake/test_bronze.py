@@ -48,7 +48,7 @@ def entry(ms: int, jid: str, **more: str) -> tuple[bytes, list[bytes]]:
     return f"{ms}-0".encode(), [part.encode() for pair in fields.items() for part in pair]
 
 
-def rows(*entries: tuple[bytes, list[bytes]], n: int = 0) -> pa.Table:
+def rows(*entries: tuple[bytes, list[bytes]], n: int = 0) -> pa.Table:  # type: ignore[name-defined]
     return pa.Table.from_batches([batch_of(n, entries, SCHEMA)])
 
 

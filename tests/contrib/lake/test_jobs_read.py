@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,10 +24,10 @@ async def found(client: Client, pieces: Sequence[Piece]) -> list[str]:
     )
 
 
-async def put(client: Client, number: int, queue: str = "mail", **options: object) -> list[str]:
+async def put(client: Client, number: int, queue: str = "mail", **options: Any) -> list[str]:
     return await client.queue(queue).put_many(
         [NewJob("greet", {"n": n}, **options) for n in range(number)]
-    )  # type: ignore[arg-type]
+    )
 
 
 async def test_the_parts_of_the_keyspace_have_every_job_once(

@@ -28,7 +28,7 @@ async def test_jobs_are_read_by_several_tasks_and_filters_mean_what_they_mean_wi
 ) -> None:
     mail = client.queue("mail")
     await mail.put_many(
-        [NewJob("greet", {"n": n}, tags=["even"] if n % 2 == 0 else None) for n in range(600)]
+        [NewJob("greet", {"n": n}, tags=["even"] if n % 2 == 0 else None) for n in range(3000)]
     )
     await client.queue("news").put("greet", jid="n1", delay=60)
     (failing, *done) = await mail.pop(11)
@@ -38,7 +38,7 @@ async def test_jobs_are_read_by_several_tasks_and_filters_mean_what_they_mean_wi
     jobs = read(spark, client, "jobs", partitions=2).cache()
     assert (
         jobs.rdd.getNumPartitions() == 2
-        and jobs.count() == 601 == jobs.select("jid").distinct().count()
+        and jobs.count() == 3001 == jobs.select("jid").distinct().count()
     )
     assert all(
         jobs.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).map(lambda n: n > 200).collect()
@@ -50,7 +50,7 @@ async def test_jobs_are_read_by_several_tasks_and_filters_mean_what_they_mean_wi
     ):  # fmt: skip
         indexed = read(spark, client, "jobs").where(asked)
         assert sorted(indexed.collect()) == sorted(jobs.where(asked).collect()) != [], asked
-    assert read(spark, client, "jobs", tag="even").count() == 300
+    assert read(spark, client, "jobs", tag="even").count() == 1500
     few = (
         spark.read.format("aioqless")
         .schema("jid string, priority double")

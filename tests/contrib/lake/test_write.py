@@ -110,7 +110,7 @@ async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(
     reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
     jobs = reader.load("jobs").where("state = 'complete'")
     assert jobs.count() == 1
-    told.append(jobs._jdf.queryExecution().toString())  # type: ignore[operator]
+    told.append(jobs._jdf.queryExecution().toString())
     events = (
         spark.readStream.format("aioqless")
         .option("url", url)

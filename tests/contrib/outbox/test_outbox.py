@@ -200,7 +200,7 @@ async def test_a_job_that_runs_or_ran_is_left_alone_by_a_relay_that_died_before_
     assert [(await client.jobs.get(jid)).state for jid in (done, running)] == [
         "complete",
         "running",
-    ]  # type: ignore[union-attr]
+    ]
     assert await left(engine) == 0
 
 

@@ -63,7 +63,7 @@ def sentry_of() -> Iterator[Callable[..., Kept]]:
             "integrations": integrations,
             "attach_stacktrace": True,
         }
-        sentry_sdk.init(dsn="http://key@127.0.0.1:1/1", transport=transport, **given | options)
+        sentry_sdk.init(dsn="http://key@127.0.0.1:1/1", transport=transport, **given | options)  # type: ignore[arg-type]
         return transport
 
     yield start
