@@ -60,7 +60,7 @@ class Micro:
 
     async def put(self) -> None:
         for start in range(0, self._jobs, self._batch):
-            jobs = [
+            jobs: list[dict[str, Any]] = [
                 {"jid": f"{number:032d}", "klass": "noop", "data": DATA, "delay": 0}
                 for number in range(start, start + self._batch)
             ]

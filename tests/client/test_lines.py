@@ -165,7 +165,7 @@ async def test_a_client_connects_again_by_itself(spoiled: Client, proxy: Proxy) 
 
 
 async def test_a_repeated_request_that_comes_late_is_not_carried_out(client: Client) -> None:
-    put = {"queue": "mail", "klass": "Greet", "data": "1", "delay": 0}
+    put: dict[str, Any] = {"queue": "mail", "klass": "Greet", "data": "1", "delay": 0}
     await client.store.put(jid="first", request="line:2", **put)
     with pytest.raises(StaleRequest):
         await client.store.put(jid="late", request="line:1", **put)

@@ -105,7 +105,7 @@ def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
 
 
 def script(command: str, *word: str, **arguments: Any) -> Operation:
-    return lambda client: client.store.call(command, *word or (None,), arguments)
+    return lambda client: client.store.call(command, word[0] if word else None, arguments)
 
 
 def flow() -> Any:

@@ -52,7 +52,7 @@ async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_i
     story: Story,
 ) -> None:
     await story.cron("night", 10, next=7200)
-    pairs = [
+    pairs: list[Any] = [
         "klass",
         "Send",
         "queue",
@@ -154,7 +154,7 @@ async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_n
 ) -> None:
     for jid in ("changed", "paused", "off"):
         await story.cron(jid, 10, next=100)
-    await story.store.recur_update(jid="changed", pairs=["cron", "0 3 * * *", "next", 150])
+    await story.store.recur_update(jid="changed", pairs=["cron", "0 3 * * *", "next", "150"])
     await story.store.recur_pause(jid="paused", now=20)
     await story.store.recur_off(jid="off")
     assert (
@@ -210,7 +210,7 @@ async def test_those_who_reckon_are_told_when_the_first_tick_comes_earlier(story
         await story.cron("late", 10, next=9000)
         await story.cron("early", 10, next=7200)
         await story.cron("later", 10, next=10000)
-        await story.store.recur_update(jid="later", pairs=["cron", "0 1 * * *", "next", 3600])
+        await story.store.recur_update(jid="later", pairs=["cron", "0 1 * * *", "next", "3600"])
     assert [channel for channel, _ in told] == ["x:retimed"] * 3
 
 
@@ -259,7 +259,7 @@ async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(
 ) -> None:
     await story.recur("r", 0)
     await story.store.recur_pause(jid="r", now=10)
-    await story.store.recur_update(jid="r", pairs=["queue", "post", "interval", 30])
+    await story.store.recur_update(jid="r", pairs=["queue", "post", "interval", "30"])
     await story.recur("r", 20, interval=5)
     await story.cron("r", 30, next=60)
     assert (await story.store.recur_get(jid="r"))["paused"] is True
@@ -333,10 +333,8 @@ async def test_templates_are_listed_by_queue_and_those_without_a_turn_in_any(sto
 # Declared
 
 
-async def _declare(
-    story: Story, at: float, *, every: float | None = None, **more: object
-) -> object:
-    given = {
+async def _declare(story: Story, at: float, *, every: float | None = None, **more: Any) -> object:
+    given: dict[str, Any] = {
         "queue": "mail",
         "jid": "r",
         "klass": "r",

@@ -44,7 +44,7 @@ class There:
         into: str = "",
         **more: Any,
     ) -> Any:
-        given = {
+        given: dict[str, Any] = {
             "prefix": self.prefix,
             "into": into,
             "now": at,
@@ -64,7 +64,7 @@ class There:
         queues: tuple[str, ...] = (),
         **more: Any,
     ) -> Any:
-        given = {
+        given: dict[str, Any] = {
             "prefix": self.prefix,
             "into": "",
             "now": at,
@@ -354,7 +354,7 @@ async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: T
     await _node(there, "busy", 700, "d")
     await _node(there, "slow", 100, "e", info=True)  # beats more seldom than by default
     await _node(there, "silent", None, "f")  # one without heartbeats may live
-    given = {"prefix": there.prefix, "into": "", "now": 1000}
+    given: dict[str, Any] = {"prefix": there.prefix, "into": "", "now": 1000}
     assert await story.store.intake_dead(**given) == ["dead"]
     for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
         assert await story.store.intake_backup(
@@ -372,7 +372,13 @@ async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: T
 
 async def test_backup_is_taken_in_portions(story: Story, there: There) -> None:
     await _node(there, "dead", 5, "a", "b", "c")
-    given = {"prefix": there.prefix, "into": "x-", "node": "dead", "queues": ("mail",), "count": 2}
+    given: dict[str, Any] = {
+        "prefix": there.prefix,
+        "into": "x-",
+        "node": "dead",
+        "queues": ("mail",),
+        "count": 2,
+    }
     assert await story.store.intake_backup(**given, now=999) == _taken(2, more=True)
     assert await story.store.intake_backup(**given, now=1000) == _taken(1)
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
@@ -463,7 +469,7 @@ async def test_a_call_takes_no_more_than_a_portion(there: There) -> None:
 
 
 async def test_the_queues_there_can_be_asked_for(there: There) -> None:
-    names = {"prefix": there.prefix, "into": ""}
+    names: dict[str, Any] = {"prefix": there.prefix, "into": ""}
     assert await there.story.store.intake_queues(**names) == []
     await there.push({}, queue="mail")
     await there.push({}, queue="post")

@@ -409,7 +409,7 @@ async def test_requeue_refuses_a_job_that_does_not_exist(story: Story) -> None:
 
 async def test_requeue_moves_a_job_as_put_does(story: Story) -> None:
     await story.failed("a", priority=-1, tags=["x"])
-    given = {
+    given: dict[str, Any] = {
         "klass": "Send",
         "data": "[2]",
         "now": 3,

@@ -98,7 +98,7 @@ async def world(story: Story) -> Story:
     await story.cron("night", 4, next=7)
     await story.recur("resting", 4)
     await story.store.recur_pause(jid="resting", now=5)
-    declared = {"queue": "mail", "klass": "Greet", "data": "{}", "interval": 60}
+    declared: dict[str, Any] = {"queue": "mail", "klass": "Greet", "data": "{}", "interval": 60}
     await story.store.declare_interval(jid="declared", now=4, next=500, **declared)
     await story.store.pause(queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)

@@ -4,7 +4,7 @@ from tests.lua.story import Story, score
 
 
 async def _unfail(
-    story: Story, at: float, *, queue: str = "mail", group: str = "typo", **more: int
+    story: Story, at: float, *, queue: str = "mail", group: str = "typo", **more: Any
 ) -> int:
     moved: int = await story.store.unfail(queue=queue, group=group, now=at, **more)
     return moved

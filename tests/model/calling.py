@@ -45,7 +45,7 @@ class RealScripts:
         try:
             reply = comparable(
                 self._runner.run(
-                    self._store.send(self._store.call(command, *words or (None,), given))
+                    self._store.send(self._store.call(command, words[0] if words else None, given))
                 )
             )
         except ScriptError as refused:

@@ -70,7 +70,7 @@ async def test_what_was_missed_while_nobody_was_there_counts_once_or_as_the_back
     options: Any = {} if backlog is None else {"backlog": backlog}
     await client.queue("mail").recur(minutely, cron="* * * * *", jid="r", **options)
     since = (await client.store.now()) // 60 * 60 - 59 * 60
-    await client.store.recur_update(jid="r", pairs=["next", since])
+    await client.store.recur_update(jid="r", pairs=["next", str(since)])
     async with work(minutely):
         await until(lambda: len(lines.of("job.completed")) >= made)
         recurring = await client.jobs.recurring("r")
@@ -84,7 +84,7 @@ async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_sto
     @job
     async def good(job: Job) -> None: ...
 
-    given = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
+    given: dict[str, Any] = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
     await client.store.recur_cron(
         jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given
     )
