@@ -1,5 +1,7 @@
 """unfail: failed jobs of a group run again, in a queue."""
 
+from typing import Any
+
 from tests.lua.story import Story, score
 
 
