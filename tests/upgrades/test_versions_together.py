@@ -104,8 +104,13 @@ def versions(
     request: pytest.FixtureRequest, earlier: Earlier, client: Client
 ) -> tuple[Command, Command]:
     """The commands of both versions, in either order."""
-    both: tuple[Command, Command] = earlier.command, client.scripts
-    return both if request.param == "earlier first" else (both[1], both[0])
+
+    async def current(command: str, word: str | None = None, /, **arguments: Any) -> Any:
+        return await client.store.call(command, word, arguments)
+
+    if request.param == "earlier first":
+        return earlier.command, current
+    return current, earlier.command
 
 
 @job(klass="Greet", result_ttl=60)
