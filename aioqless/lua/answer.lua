@@ -1,8 +1,9 @@
--- answer: a worker tells who gave an order what came of it.
+-- answer: publish a worker's reply to a remote-control command.
 --
--- @arg     answer   name          as the order has it
+-- @arg     answer   name          the reply's channel, as the command names it
 -- @arg     told     object        {queues, paused}, or {refused} with the reason
 -- @flags   allow-oom
+-- @role    worker
 -- @returns nothing
 
 redis.call('PUBLISH', keys.reply_channel(answer), told)

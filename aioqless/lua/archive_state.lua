@@ -1,7 +1,9 @@
--- archive_state: how the archive's stream is, and up to where it is kept elsewhere.
+-- archive_state: the state of the archive stream, and how far a reader has stored it elsewhere.
 --
 -- @flags   no-writes
--- @returns json                   {on, when_full, bound, length, added, first, last, reader, read, at}; first and last: ids, nil for none
+-- @role    worker archiver
+-- @returns json                   {on, when_full, bound, length, added, first, last, reader, read, at};
+--                                 first and last are entry ids, null if there is none
 
 local how, state = config.archive_settings(), {}
 if redis.call('EXISTS', keys.archive()) == 1 then

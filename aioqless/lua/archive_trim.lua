@@ -1,11 +1,12 @@
--- archive_trim: entries of the archive's stream that are safely kept elsewhere go.
+-- archive_trim: delete entries of the archive stream that are stored elsewhere.
 --
--- @arg     id       name          the last of them
--- @arg     reader   name          who keeps them: nobody else may trim after it
+-- @arg     id       name          the last entry to delete
+-- @arg     reader   name          who stores them; from then on only this reader may trim
 -- @arg     now      time
--- @option  takeover string        anything: from now on this reader, whoever it was
+-- @option  takeover string        any text: make this reader the owner, whoever owned the archive before
 -- @flags   allow-oom
--- @returns number                 how many went; what is too much for a call, the next one goes on with
+-- @role    archiver
+-- @returns number                 the number of entries deleted; at most 100,000 per call
 
 local MOST = 100000
 local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
@@ -17,6 +18,7 @@ end
 redis.call('HSET', keys.archive_reader(), 'reader', reader, 'id', id, 'at', json.number(now))
 local after = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1)
 local gone = redis.call('XTRIM', keys.archive(), 'MINID', '~', after, 'LIMIT', MOST)
--- That goes by whole nodes; of the first that is left, by entries.
+-- The first call deletes whole nodes of the stream; this one deletes single entries of the first
+-- node left.
 if gone < MOST then gone = gone + redis.call('XTRIM', keys.archive(), 'MINID', after) end
 return tostring(gone)

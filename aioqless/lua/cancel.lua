@@ -1,8 +1,10 @@
--- cancel: delete jobs. Those that depend on them must be among them.
+-- cancel: delete jobs. All jobs that depend on them must be in the same call.
 --
 -- @rest    jids     any_jid
 -- @flags   allow-oom
--- @returns list                   the jids cancelled; unknown and complete jobs are passed over
+-- @role    producer
+-- @durable
+-- @returns list                   the jids canceled; unknown and complete jobs are skipped
 -- @raises  HELD
 
 return cancellation.cancel(jids)

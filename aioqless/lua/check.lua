@@ -1,76 +1,86 @@
--- check: walk through everything the namespace holds, a bounded portion in each call; name what is wrong and, if asked to, mend it.
+-- check: verify the consistency of the namespace, a bounded portion per call, and repair it on request.
 --
--- What must hold, with the name of a finding that says it doesn't, and how it is mended. No mend loses a job: where one can't go
--- on as it is, it is failed in the group `found-by-check`, from which it can be taken back by unfail.
+-- Each invariant stands here with the finding that reports its violation, and its repair.  No repair
+-- loses a job: a job that cannot go on is failed in the group `found-by-check`, from which it can be
+-- retried.
 --
 -- A job's hash
---   fields                 has every field that live clients need, readable. Mended with defaults; a job whose klass or data
---                          were missing is failed.
---   without-queue          names its queue unless it is complete. Failed.
---   fence-behind           has a fence that the counter reached. The counter is raised.
---   tag-without-entry      has only tags that list it. Listed.
--- A job's place: one, and that of its state. Mended by the state; the entry that is right keeps its score.
---   nowhere                waiting and stalled in -work, scheduled in -scheduled, depends in -depends. (waiting in -scheduled is
---                          what live clients make of an advance with a delay: tolerated.)
+--   fields                 has every field that live clients need, readable.  Repair: defaults; a job
+--                          whose klass or data was missing is failed.
+--   without-queue          names its queue unless it is complete.  Repair: failed.
+--   fence-behind           has a fence that the counter has reached.  Repair: the counter is raised.
+--   tag-without-entry      has only tags that list it.  Repair: listed.
+-- A job's set: exactly one, that of its state.  Repair: by the state; a correct entry keeps its score.
+--   nowhere                waiting and stalled in -work, scheduled in -scheduled, depends in -depends.
+--                          (waiting in -scheduled is tolerated: live clients' advance with a delay.)
 --   without-lock           running in -locks.
---   not-in-group           failed in the list of its failure's group. (A record without a group is `fields`.)
+--   not-in-group           failed in the list of its failure's group.  (Without a group: `fields`.)
 --   not-in-completed       complete in the set of completed jobs.
---   misplaced              in a set of its queue, but not that one.
---   in-two-places          in others of its queue as well.
--- What is said of jobs elsewhere. Mended by leaving it out.
+--   misplaced              in another set of its queue instead.
+--   in-two-places          in other sets of its queue as well.
+-- Entries about jobs elsewhere.  Repair: deleted.
 --   entry-without-job      a jid in a queue set has a job,
---   entry-of-other-queue   which is in this queue. The job is put into its own, if it isn't there.
---   held-not-running       a job in a worker's list runs under that worker. (The reverse is tolerated: a worker that was silent
---                          for max-worker-age has lost its list, and a heartbeat puts the job back on it.)
---   entry-not-complete     a job in the set of completed ones is complete.
+--   entry-of-other-queue   which is in this queue.  Repair: also added to its own queue if missing.
+--   held-not-running       a job in a worker's list runs under that worker.  (The reverse is tolerated: a
+--                          worker that was silent for max-worker-age has lost its list, and a heartbeat
+--                          restores the entry.)
+--   entry-not-complete     a job in the set of completed jobs is complete.
 --   not-failed-in-group    a jid in a group's list is that of a job that failed in it,
 --   twice-in-group         and is there once.
---   group-unknown          a group that lists jobs is known. Made known.
+--   group-unknown          a group that lists jobs is known.  Repair: made known.
 --   group-empty            a known group lists jobs.
 --   tag-not-on-job         a job that a tag lists has the tag.
---   tag-count              a tag's counter is the number of jobs that it lists. Set to that.
+--   tag-count              a tag's counter is the number of jobs that it lists.  Repair: set to that.
 --   history-without-job    a history is that of a job.
---   queue-unknown          a queue with jobs or templates is known. Made known, even if somebody made it forgotten.
---   failed-count           of a day's failures, those that are still failed are between none and all. Set to the nearer.
--- Dependencies, each stored on both sides. Those that a note on left-over upkeep names may be on one only.
---   held-by-nothing        a job in the state depends has dependencies. Released.
---   not-held               a job with dependencies is in that state. Held; or, if it is running or through, freed from them.
---   dependency-without-job dependencies are those of a job. Dropped.
---   dependency-satisfied   nothing depends on a job that is complete or gone, or on itself. Released.
---   one-sided              who depends on a job is among its dependents, and the other way round. The other side is made to
---                          agree, or where the dependent isn't held, this one is dropped.
--- Templates
---   template-fields        has every field that is needed. Mended with defaults; what lacks klass, queue or interval can't be:
---                          it is taken out of -recur, where a peer's pop would fail on it. So with one that has a cron expression.
---   template-nowhere       has a turn in its queue's -recur, unless it is paused. The next is an interval from now; with a cron
---                          expression, now.
---   entry-without-template a turn is that of a template of that queue. Dropped.
---   paused-unlisted        one that is paused is listed as such. Listed.
---   resting-not-paused     what is listed as paused is. Dropped.
--- Our own keys
---   note-without-rest, rest-without-note   a note on left-over upkeep and what it is about go together; and can be read.
---   answer-forever         an answer kept for a repeated request expires.
---   skipped-forever        so does what is remembered of a person's skipping: in a week.
---   result-forever         so does what is kept of a handler's result: in a day.
---   unique-without-job     a key that a job has alone names one that is to end yet, with this key in its terms; or it expires. Dropped.
---   holding-not-running    what counts towards a limit runs. Dropped.
---   held-back-elsewhere    what a limit or rate holds back is in -scheduled. Dropped.
---   starts-forever         the starts that a rate counts expire.
---   wrong-type             a key has the type that its name says. This can't be mended.
+--   queue-unknown          a queue with jobs or recurring jobs is known.  Repair: made known, even if an
+--                          operator made it forgotten.
+--   failed-count           of a day's failures, between none and all are still failed.  Repair: set to
+--                          the nearer bound.
+-- Dependencies, each stored on both sides.  Those that deferred work will visit may be on one only.
+--   held-by-nothing        a job in the state depends has dependencies.  Repair: released.
+--   not-held               a job with dependencies is in that state.  Repair: held; or, if it runs or has
+--                          ended, freed from them.
+--   dependency-without-job dependencies are those of a job.  Repair: dropped.
+--   dependency-satisfied   no job depends on a complete or deleted job, or on itself.  Repair: released.
+--   one-sided              a job is among the dependents of what it depends on, and vice versa.  Repair:
+--                          the other side is added, or where the dependent is not held, this one dropped.
+-- Recurring jobs
+--   template-fields        has every field that is needed.  Repair: defaults; without klass, queue and
+--                          interval or cron expression it is taken out of -recur, where a peer's pop
+--                          would fail on it.
+--   template-nowhere       has an entry in its queue's -recur, unless paused.  Repair: due in an interval
+--                          from now; with a cron expression, now.
+--   entry-without-template an entry is that of a recurring job of that queue.  Repair: deleted.
+--   paused-unlisted        a paused one is listed as such.  Repair: listed.
+--   resting-not-paused     one that is listed as paused is paused.  Repair: deleted.
+-- Keys that only we use
+--   note-without-rest, rest-without-note   a note on deferred work and its jids exist together, and the
+--                          note can be parsed.
+--   answer-forever         an answer kept for repeated requests expires.
+--   skipped-forever        a person's skipped jobs expire, in a week.
+--   result-forever         a handler's result expires, in a day.
+--   unique-without-job     a unique key names a job that has not ended, with this key in its constraints;
+--                          or it expires.  Repair: deleted.
+--   holding-not-running    an entry that counts towards a concurrency limit is a running job's.  Deleted.
+--   held-back-elsewhere    an entry that a limit or rate holds back is in -scheduled.  Repair: deleted.
+--   starts-forever         the starts that a rate limit counts expire.
+--   wrong-type             a key has the type that its name says.  No repair.
 --
--- With `resolve`, statistics that are kept for too long are pruned as well, of any queue and by any client. That is upkeep, which other
--- calls do in portions, and no finding.
+-- With `resolve`, statistics beyond their retention are pruned as well, of any queue and client.  Other
+-- calls do that in portions, so it is no finding.
 --
--- Each portion is looked at in one step, so that what is reported is wrong now, however jobs move. What moves past the walk is
--- seen by the next one. In a group with very many failures, whether the list has a job is found out by when it failed; only where
--- that doesn't help, the whole list is searched: the one thing here that takes longer the more there is.
+-- Each portion is checked in one atomic step, so a finding is true at that time however jobs move; what
+-- moves past the scan is seen by the next one.  In a large failure group a job is searched by when it
+-- failed; only if that doesn't find it, the whole list is: the one thing here that is not bounded.
 --
 -- @arg     now      time
--- @arg     resolve  string?       `resolve`: mend what is found
--- @arg     cursor   string?       where the call before stopped; empty or 0: the beginning
--- @arg     budget   count?        about how many things to look at, 1 to 10,000; default 250
+-- @arg     resolve  string?       `resolve`: repair what is found
+-- @arg     cursor   string?       from the previous call; empty or 0: start
+-- @arg     budget   count?        about how many entries to check, 1 to 10,000; 250 unless given
 -- @flags   allow-oom
--- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the cursor is "0" when the walk is through
+-- @role    dashboard
+-- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
+--                                 cursor is "0" at the end
 
 if resolve and resolve ~= 'resolve' then errors.bad_argument('resolve', resolve, 'must be the word resolve, or empty') end
 findings.begin(resolve)

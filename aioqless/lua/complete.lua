@@ -1,16 +1,18 @@
--- complete: a run is done; the job ends, or goes on in another queue.
+-- complete: complete a running job, or move it on to another queue.
 --
 -- @arg     jid      any_jid
 -- @arg     worker   text          must hold the lock
--- @arg     queue    text          where the job runs
+-- @arg     queue    text          the queue that the job runs in
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data; empty keeps the stored bytes
--- @option  next     name          the queue to go on in
+-- @option  next     name          the next queue
 -- @option  delay    seconds       with next only
 -- @option  depends  jids          with next only
 -- @option  fence    string        must be that of the run
--- @option  result   text          kept of it: for how many seconds, a space, JSON; without next only
+-- @option  result   text          the result to keep: TTL in seconds, a space, JSON; not with next
 -- @flags   allow-oom
+-- @role    worker people
+-- @durable
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 

@@ -1,10 +1,12 @@
--- complete_many: many runs of one worker are done; a refused one leaves its neighbours alone.
+-- complete_many: complete many jobs of one worker; a refused one doesn't affect the others.
 --
 -- @arg     worker   string
 -- @arg     now      time
--- @batch   jid:any_jid queue:text fence:string? data:data? next:name? delay:seconds? depends:jids? result:text?
+-- @batch   jid:any_jid queue:text fence:string? data:data? next:name? delay:seconds? depends:jids?
+-- @batch   result:text?
 -- @flags   allow-oom
--- @returns list                   the new state or a refusal for each
+-- @role    worker
+-- @returns list                   the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)

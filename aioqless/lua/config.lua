@@ -1,8 +1,8 @@
--- config: options shared by all clients of the namespace.
+-- config: read and change the options that all clients of the namespace share.
 --
 -- @when    get
 -- @arg     option   string?
--- @returns json                   the value, nil when unknown; without an option, all of them
+-- @returns json                   the value, null if unknown; without an option, all of them
 -- @when    set
 -- @arg     option   name
 -- @arg     value    text?         empty: unset
@@ -11,6 +11,8 @@
 -- @arg     option   string
 -- @returns nothing
 -- @flags   allow-oom
+-- @role    dashboard
+-- @durable
 
 if word == 'get' then
   if option then return settings.get(option) end

@@ -1,11 +1,12 @@
--- days: what the latest days came to in a queue.
+-- days: counters of the latest days of a queue.
 --
 -- @arg     queue    string
 -- @arg     date     time          any time of the last day
--- @arg     count    count?        default 14; at most 100
+-- @arg     count    count?        number of days, at most 100; 14 unless given
 -- @flags   no-writes
--- @returns json                   [{day, popped, completed, failures, retries, lost_locks, explicit_retries}], the oldest first; `day` is when
---                                 it began, `retries` the sum of the two after it
+-- @returns json                   [{day, popped, completed, failures, retries, lost_locks,
+--                                 explicit_retries}], oldest first; `day` is when it began, `retries`
+--                                 the sum of lost_locks and explicit_retries
 
 local days, last = {}, stats.start_of_day(date)
 for ago = math.min(count or 14, 100) - 1, 0, -1 do

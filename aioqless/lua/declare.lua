@@ -1,4 +1,4 @@
--- declare: recurring jobs as the code has them, told by each worker that starts.
+-- declare: create or update the recurring jobs that code declares; each starting worker calls it.
 --
 -- @when    interval
 -- @arg     queue    name
@@ -6,13 +6,13 @@
 -- @arg     klass    name
 -- @arg     data     data
 -- @arg     now      time
--- @arg     next     seconds       when the first instance is due, if there is none of this schedule yet
+-- @arg     next     seconds       when the first instance is due, unless the schedule is unchanged
 -- @arg     interval interval
--- @option  retries  count         default 5
+-- @option  retries  count         5 unless given
 -- @option  backlog  count         as in recur
 -- @option  terms    object        as in recur
--- @option  anywhere string        the queue is a guess: one that exists stays where it is
--- @returns text                   made, retimed, or kept: there was one of this schedule
+-- @option  anywhere string        any text: a recurring job that exists stays in its queue
+-- @returns text                   `made`, `retimed` (its schedule changed) or `kept`
 -- @when    cron
 -- @arg     queue    name
 -- @arg     jid      jid
@@ -20,19 +20,20 @@
 -- @arg     data     data
 -- @arg     now      time
 -- @arg     next     seconds
--- @arg     expression name        of cron
+-- @arg     expression name        the cron expression
 -- @arg     timezone name
 -- @option  retries  count
 -- @option  backlog  count
 -- @option  terms    object
 -- @option  anywhere string
 -- @returns text                   as above
--- @when    begin                  before the first of these
--- @arg     id       name          a new one, for contents of Redis that have none yet
+-- @when    begin                  call it before the first of these
+-- @arg     id       name          an id for the contents of Redis, used if they have none yet
 -- @returns text                   the generation, for tick
 -- @when    off
--- @rest    jids     string        of those the code could declare and doesn't
--- @returns list                   the jids of those that were declared before, and are taken off
+-- @rest    jids     string        recurring jobs that the code no longer declares
+-- @returns list                   the jids removed: those that code had declared
+-- @role    worker
 
 if word == 'begin' then return declarations.begin(id) end
 if word == 'off' then return recurring_jobs.remove_undeclared(jids) end

@@ -1,9 +1,10 @@
--- dependency_results: what is kept of the results of the jobs that a job was last put to wait for.
+-- dependency_results: the kept results of the jobs that a job was last put to depend on.
 --
 -- @arg     jid      string
--- @option  start    count         how many of those jobs to pass over
+-- @option  start    count         number of those jobs to skip
 -- @flags   no-writes
--- @returns json                   {results: {jid: result}, next: where to start the next call, or null when there is no more}
+-- @role    worker
+-- @returns json                   {results: {jid: result}, next: `start` of the next call, or null}
 -- @raises  NOJOB
 
 local MOST_BYTES = 4194304

@@ -1,15 +1,17 @@
--- depends: add to or take from what a job waits for.
+-- depends: add or remove dependencies of a job that is held by dependencies.
 --
 -- @arg     jid      string        in the state depends
 -- @when    on
 -- @rest    jids     string        jobs to wait for; unknown and complete ones count as done
--- @option  now      time          default: this server's clock
+-- @option  now      time          Redis' clock unless given
 -- @returns number                 1
 -- @when    off
 -- @rest    jids     string        or the one word `all`
 -- @option  now      time
 -- @returns number                 1
 -- @flags   allow-oom
+-- @role    producer
+-- @durable
 -- @raises  NOJOB BADSTATE BADARG
 
 local job = record.require(jid)

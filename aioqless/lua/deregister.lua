@@ -1,7 +1,8 @@
--- deregister: take workers off the list of those known.
+-- deregister: remove workers from the list of known workers.
 --
 -- @rest    workers  string
 -- @flags   allow-oom
+-- @role    worker dashboard
 -- @returns nothing
 
 if #workers == 0 then errors.bad_argument('workers', nil, 'name at least one worker') end

@@ -1,12 +1,13 @@
--- extend: a person needs longer; the reservation lasts for so many seconds from now.
+-- extend: set a new time limit for a reservation, counted from now.
 --
 -- @arg     jid      string
 -- @arg     worker   name          must hold the lock
--- @arg     limit    interval      at most a day
+-- @arg     limit    interval      seconds, at most a day
 -- @arg     now      time
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
--- @returns number                 when the reservation now ends
+-- @role    people
+-- @returns number                 when the reservation expires
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 reservations.check_limit(limit)

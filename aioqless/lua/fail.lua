@@ -1,13 +1,15 @@
--- fail: something is wrong with a job itself; it stays in a group of its kind until somebody acts.
+-- fail: fail a job and file it under a failure group, where it stays until it is retried or deleted.
 --
 -- @arg     jid      any_jid
--- @arg     worker   text          the holder of a running job; empty: an operator, for a job that nobody runs
+-- @arg     worker   text          the holder of a running job; empty: an operator, for other jobs
 -- @arg     group    name          the kind of failure
 -- @arg     message  text
 -- @arg     now      time
--- @arg     data     data?         replaces the job's data when given
+-- @arg     data     data?         replaces the job's data if given
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
+-- @role    worker people
+-- @durable
 -- @returns text                   the jid
 -- @raises  NOJOB BADSTATE LOCKLOST
 

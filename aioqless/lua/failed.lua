@@ -1,10 +1,12 @@
--- failed: how many jobs failed in each group, or the jobs of one group.
+-- failed: the number of failed jobs in each group, or the jobs of one group.
 --
 -- @arg     group    string?
 -- @arg     start    count?
--- @arg     limit    count?        default 25; at most 1,000
+-- @arg     limit    count?        at most 1,000; 25 unless given
 -- @flags   no-writes
--- @returns json                   {group: count} of at most 10,000 groups, or {total, jobs}: newest first, each with `message` and `group` of its failure
+-- @role    archiver
+-- @returns json                   {group: count} of at most 10,000 groups, or {total, jobs}, newest
+--                                 first, each job with the `message` and `group` of its failure
 
 if group then return view.encode_group(group, start or 0, math.min(limit or 25, 1000)) end
 local counts = {}

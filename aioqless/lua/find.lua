@@ -1,10 +1,10 @@
--- find: jobs by a part of their klass, a bounded portion of all keys in each call.
+-- find: search jobs by a part of their klass, a bounded number of keys per call.
 --
--- @arg     klass    string        in any case
--- @arg     cursor   string?       where the call before stopped; empty or 0: the beginning
--- @arg     count    count?        about how many keys to look at; default 1,000, at most 10,000
+-- @arg     klass    string        case-insensitive
+-- @arg     cursor   string?       from the previous call; empty or 0: start
+-- @arg     count    count?        about how many keys to read, at most 10,000; 1,000 unless given
 -- @flags   no-writes
--- @returns json                   {cursor, found: [jid]}; the cursor is "0" when all were looked at
+-- @returns json                   {cursor, found: [jid]}; the cursor is "0" at the end
 
 if cursor and not keyspace_scan.is_cursor(cursor) then errors.bad_argument('cursor', cursor, 'is none that a search has given') end
 local found, wanted = {}, string.lower(klass)

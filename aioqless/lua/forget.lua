@@ -1,7 +1,8 @@
--- forget: take queues off the list of those known. Their jobs stay, and the next put makes them known again.
+-- forget: remove queues from the list of known queues. Their jobs stay; the next put adds them again.
 --
 -- @keys    queues
 -- @flags   allow-oom
+-- @role    dashboard
 -- @returns nothing
 
 for _, queue in ipairs(queues) do redis.call('ZREM', keys.queues(), queue) end

@@ -2,6 +2,7 @@
 --
 -- @arg     jid      any_jid
 -- @flags   no-writes
--- @returns json                   the job; nil when there is none
+-- @role    producer
+-- @returns json                   the job; null if there is none
 
 return view.encode(jid)

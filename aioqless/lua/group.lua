@@ -1,8 +1,8 @@
--- group: the jids of a failure group, the latest first.
+-- group: the jids of a failure group, newest first.
 --
 -- @arg     group    string
 -- @arg     offset   count?
--- @arg     count    count?        default 25; at most 1,000
+-- @arg     count    count?        at most 1,000; 25 unless given
 -- @flags   no-writes
 -- @returns list
 

@@ -1,13 +1,14 @@
--- hand_over: a reservation goes to another person, who gets it with the next `reserve`; if that doesn't come in time, whoever asks next.
+-- hand_over: pass a reservation to another person, whose next `reserve` returns it.
 --
 -- @arg     jid      string
 -- @arg     worker   string        must hold the lock
 -- @arg     to       name          the other person
--- @arg     limit    interval      seconds that it waits for the other, at most a day
+-- @arg     limit    interval      seconds, at most a day, after which anyone may reserve the job
 -- @arg     now      time
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
--- @returns number                 until when it waits
+-- @role    people
+-- @returns number                 when the offer expires
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 reservations.check_limit(limit)

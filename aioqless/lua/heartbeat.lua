@@ -1,14 +1,15 @@
--- heartbeat: keep a running job's lock alive.
+-- heartbeat: renew the lock of a running job.
 --
 -- @arg     jid      any_jid
 -- @arg     worker   text          must hold the lock
 -- @arg     now      time
--- @arg     data     data?         replaces the job's data when given
+-- @arg     data     data?         replaces the job's data if given
 -- @option  fence    string        must be that of the run
--- @option  progress fraction       how much is done, from 0 to 1; told to who listens
+-- @option  progress fraction      how much is done, from 0 to 1; stored and published
 -- @option  message  text          with progress only: what is being done
 -- @flags   allow-oom
--- @returns number                 when the lock now expires
+-- @role    worker people
+-- @returns number                 when the lock expires
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 if message and not progress then errors.bad_argument('message', message, 'cannot be used without progress') end

@@ -1,18 +1,19 @@
--- incarnation: whose a worker's stable name is: claimed and renewed, recovered from the former one, left.
+-- incarnation: the lease on a worker's stable name, which only one process may hold.
 --
 -- @arg     worker   name
 -- @arg     now      time
--- @when    claim                  also renews; refused while another one has the name
--- @arg     told     object        {id, host, place, pid, started}: which process where
--- @arg     gone     string?       the id of a former one that is known to be gone
--- @returns text                   `new`, or `taken over` when somebody else had the name before
--- @when    recover                hand back what the former one held, each at its place and at no cost of a retry
--- @arg     id       string        of the one that has the name now
--- @returns number                 how many jobs that were; not all while there are any
--- @when    leave
+-- @when    claim                  acquire or renew the lease; refused while another process holds it
+-- @arg     told     object        {id, host, place, pid, started} of the process
+-- @arg     gone     string?       the id of a former holder that is known to have ended
+-- @returns text                   `new`, or `taken over` if another process held it before
+-- @when    recover                release the former holder's jobs to their queues, without using a retry
+-- @arg     id       string        of the present holder
+-- @returns number                 the number of jobs released; call again until it is 0
+-- @when    leave                  release the lease
 -- @arg     id       string
 -- @returns nothing
 -- @flags   allow-oom
+-- @role    worker
 -- @raises  NAMETAKEN
 
 if word == 'claim' then return name_lease.claim(worker, told, gone, now) and 'taken over' or 'new' end

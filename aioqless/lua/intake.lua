@@ -1,25 +1,29 @@
--- intake: what clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step. An entry that can't be is put aside.
+-- intake: import jobs that clients of sidekiq, exq and resque pushed, each in one step.
 --
--- @returns json                   {taken, passed, refused: [{why, source, jid}], more: whether to call again}, or the names
--- @arg     prefix   text          what the keys there begin with
--- @arg     into     text          what the names of our queues begin with, before that of the queue there
+-- Entries that cannot be imported are stored as rejected. A user of Redis needs the foreign keys, too:
+-- no role includes this command.
+--
+-- @returns json                   {taken, passed, refused: [{why, source, jid}], more: whether to call
+--                                 again}, or a list of names
+-- @arg     prefix   text          prefix of the foreign keys
+-- @arg     into     text          prefix of our queues' names, before the foreign queue's name
 -- @arg     now      time
--- @arg     first_retry count?     what `retry_count` says there when the first retry is to come: 1 in exq; default 0
--- @when    queue                  what waits in a queue there
+-- @arg     first_retry count?     `retry_count` of an entry before its first retry: 1 in exq, else 0
+-- @when    queue                  import from a foreign queue
 -- @arg     queue    string
--- @arg     side     string        the end of the list that is next: left or right
+-- @arg     side     string        the end of the list to take from: left or right
 -- @arg     count    count
--- @when    schedule               what waits for its time
--- @arg     offset   count         how many to pass over: others' jobs that were seen before
+-- @when    schedule               import scheduled entries
+-- @arg     offset   count         number of entries to skip: those of other queues, seen before
 -- @arg     count    count
--- @rest    queues   string        only for these queues there; none: for all
--- @when    retry                  what failed there and waits for its retry
+-- @rest    queues   string        import only from these foreign queues; none: from all
+-- @when    retry                  import entries that wait for a retry
 -- @arg     offset   count
 -- @arg     count    count
 -- @rest    queues   string
--- @when    queues                 take nothing, and name the queues there
--- @when    dead                   take nothing, and name the nodes of exq that are dead by its heartbeats
--- @when    backup                 what such a node took from its queues and didn't end
+-- @when    queues                 list the foreign queues
+-- @when    dead                   list the nodes of exq whose heartbeats have stopped
+-- @when    backup                 import what such a node took from its queues and didn't finish
 -- @arg     node     string
 -- @arg     count    count
 -- @rest    queues   string

@@ -1,9 +1,10 @@
--- lag: for how long the next job of each queue could have been running by now.
+-- lag: for how long the next job of each queue has been ready to run.
 --
 -- @keys    queues
 -- @arg     now      time
 -- @flags   no-writes
--- @returns json                   seconds for each queue; 0 where nothing waits
+-- @role    producer
+-- @returns json                   seconds for each queue; 0 for a queue without waiting jobs
 
 local lags = {}
 for i, queue in ipairs(queues) do lags[i] = json.number(listing.read_lag(queue, now)) end

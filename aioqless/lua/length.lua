@@ -1,7 +1,8 @@
--- length: how many jobs a queue has that wait, run or are scheduled.
+-- length: the number of waiting, running and scheduled jobs of a queue.
 --
 -- @key     queue
 -- @flags   no-writes
+-- @role    producer
 -- @returns number
 
 return tostring(redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue)) + redis.call('ZCARD', keys.scheduled(queue)))

@@ -1,10 +1,11 @@
--- log: add an event of one's own to a job's history.
+-- log: add a custom event to a job's history.
 --
 -- @arg     jid      string
 -- @arg     message  string
 -- @arg     now      time
--- @arg     data     object?       a JSON object with more about it
+-- @arg     data     object?       details
 -- @flags   allow-oom
+-- @role    worker people dashboard
 -- @returns nothing
 -- @raises  NOJOB
 

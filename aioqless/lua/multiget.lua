@@ -1,7 +1,8 @@
--- multiget: those of the jobs that exist, in the order asked.
+-- multiget: several jobs, in the order of their jids; unknown ones are left out.
 --
 -- @rest    jids     string
 -- @flags   no-writes
+-- @role    producer
 -- @returns json                   a list of jobs
 
 return view.encode_many(jids)

@@ -1,8 +1,8 @@
--- order: tell a running worker, by its name, what to do from now on; it answers on a channel of the caller's choice.
+-- order: send a remote-control command to a running worker, which replies on a given channel.
 --
 -- @arg     worker   string
--- @arg     answer   name          the end of that channel's name
--- @returns number                 how many heard it
+-- @arg     answer   name          the end of the reply channel's name
+-- @returns number                 the number of receivers
 -- @when    subscribe
 -- @arg     queue    name
 -- @arg     limit    count?
@@ -14,6 +14,7 @@
 -- @when    stop
 -- @when    show
 -- @flags   allow-oom
+-- @role    dashboard
 -- @raises  NOWORKER
 
 local order = {event = 'order', order = word, answer = answer, queue = queue, limit = limit, weight = weight}

@@ -1,10 +1,11 @@
--- peek: what a pop would hand out next; nothing is locked.
+-- peek: the jobs that the next pop would return, without locking them.
 --
 -- @key     queue
--- @arg     count    count         at most 1,000 are shown
+-- @arg     count    count         at most 1,000
 -- @arg     now      time
 -- @arg     offset   count?
 -- @flags   allow-oom
+-- @role    worker people dashboard
 -- @present view.encode_many(answer)
 -- @returns json                   the jobs
 

@@ -1,10 +1,11 @@
--- pop: lock the next jobs of a queue for a worker; those whose lock ran out go first.
+-- pop: lock the next jobs of a queue for a worker, those with an expired lock first.
 --
 -- @key     queue
 -- @arg     worker   name
--- @arg     count    count         at most 1,000 are handed out
+-- @arg     count    count         at most 1,000
 -- @arg     now      time
 -- @flags   allow-oom
+-- @role    worker
 -- @present view.encode_locked(answer, worker)
 -- @returns json                   the jobs
 

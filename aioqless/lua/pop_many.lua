@@ -1,14 +1,15 @@
--- pop_many: lock the next jobs of several queues for a worker: queue by queue, or one from each in turn.
+-- pop_many: lock the next jobs of several queues for a worker, in order of preference or in turn.
 --
 -- @arg     worker   name
--- @arg     count    count         at most 1,000 are handed out
+-- @arg     count    count         at most 1,000
 -- @arg     now      time
--- @arg     order    string        `ordered`: a queue is left when it is empty; `rotation`: after each job
--- @batch   queue:string limit:count?      in order of preference, each with the most that is wanted of it
+-- @arg     order    string        `ordered`: empty a queue before the next; `rotation`: one job from each
+-- @batch   queue:string limit:count?      in order of preference, each with a maximum number of jobs
 -- @flags   allow-oom
--- @present {view.list_rows(answer, worker), #answer < count and rotation.find_next_due(each, now) or '', json.number(now)}
--- @returns list                   [jobs' fields as view.list_rows has them], seconds until more becomes due ('': enough was there, or nothing
---                                 is in sight), and now
+-- @role    worker
+-- @present {job_row.list(answer, worker), #answer < count and rotation.find_next_due(each, now) or '', json.number(now)}
+-- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become due
+--                                 ('': the batch is full, or none is in sight), and now
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
 if order ~= 'rotation' and order ~= 'ordered' then errors.bad_argument('order', order, 'must be ordered or rotation') end

@@ -1,8 +1,10 @@
--- priority: let a job run sooner or later than others; where it waits, at once.
+-- priority: change a job's priority; a waiting job moves at once.
 --
 -- @arg     jid      string
 -- @arg     priority priority      negative runs sooner
 -- @flags   allow-oom
+-- @role    producer
+-- @durable
 -- @returns number                 the priority
 -- @raises  NOJOB
 

@@ -1,4 +1,4 @@
--- put: a new job, or one that exists and moves here.
+-- put: put (enqueue) a new job, or move an existing one to this queue.
 --
 -- @key     queue    new_queue
 -- @arg     jid      jid
@@ -6,15 +6,19 @@
 -- @arg     data     data
 -- @arg     now      time
 -- @arg     delay    seconds
--- @option  priority priority      negative runs sooner; default: the job's, else 0
--- @option  tags     tags          default: the job's, else none
--- @option  retries  count         default: the job's, else 5
+-- @option  priority priority      negative runs sooner; otherwise the job's, or 0
+-- @option  tags     tags          otherwise the job's, or none
+-- @option  retries  count         otherwise the job's, or 5
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
--- @option  context  object        texts by name that travel with the job, such as those of a trace; default: the job's
--- @option  within   seconds       how long from now it may begin; a worker fails it that gets it later; default: any time
--- @option  terms    object        what it is alone in, and how many of its kind may run: as constraints.lua has them; default: the job's
--- @option  worker   string        the caller: the holder of a running job is told unless it is the caller
--- @returns text                   the jid; where the terms say that there is such a job already, that one's
+-- @option  context  object        texts by name that travel with the job, such as those of a trace;
+--                                 otherwise the job's
+-- @option  within   seconds       the job expires if it has not started within this time
+-- @option  terms    object        uniqueness, concurrency and rate limits (lib/constraints.lua);
+--                                 otherwise the job's
+-- @option  worker   string        the caller; another holder of a running job is notified
+-- @role    producer
+-- @durable
+-- @returns text                   the jid, or that of the job that already has the unique key
 -- @raises  EXISTS FULL
 
 max_length.check(queue, jid)

@@ -1,13 +1,16 @@
--- put_flow: jobs that depend on each other, into queues of their own: all of them, or none when one is refused.
--- A job comes behind those of them that it depends on.
+-- put_flow: put the jobs of a workflow into queues of their own: all of them, or none.
+--
+-- A job comes after those of the batch that it depends on.
 --
 -- @arg     now      time
--- @batch   queue:new_queue jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count? depends:jids?
--- @batch   context:object? within:seconds? on_failed:name? terms:object?
--- @option  apart    string        anything: they don't belong together: one that is refused, or left out since the terms say that there is
---                                 such a job already, leaves its neighbours alone
--- @option  existing string        anything: a job that exists stays as and where it is; the answer is empty. Goes with `apart`
--- @returns list                   the jids; with `apart`, as of put_many
+-- @batch   queue:new_queue jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags?
+-- @batch   retries:count? depends:jids? context:object? within:seconds? on_failed:name? terms:object?
+-- @option  apart    string        any text: the jobs are independent, and a refused or duplicate one
+--                                 doesn't affect the others
+-- @option  existing string        any text, with `apart`: leave a job that exists alone, and return ''
+-- @role    producer
+-- @durable
+-- @returns list                   the jids; with `apart` as of put_many
 -- @raises  EXISTS FULL
 
 local function settle(put)
@@ -16,7 +19,7 @@ local function settle(put)
 end
 
 local flow = {}
-local ahead = {} -- how many of them each queue gets, while none is there yet
+local ahead = {}  -- the number of this call's earlier jobs by queue, not put yet
 local checked = each(function(queue, jid, klass, data, delay, priority, tags, retries, depends, context, within, on_failed, terms)
   cascade.check_policy(on_failed)
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end

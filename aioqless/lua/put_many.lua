@@ -1,14 +1,16 @@
--- put_many: many jobs into one queue; a refused one leaves its neighbours alone.
+-- put_many: put (enqueue) many jobs into one queue; a refused one doesn't affect the others.
 --
 -- @key     queue    new_queue
 -- @arg     now      time
--- @batch   jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count? depends:jids? context:object?
--- @batch   within:seconds? terms:object?
--- @option  existing string       anything: a job that exists stays as and where it is; the answer is empty
--- @returns list                   a jid, as of put, or a refusal for each
+-- @batch   jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count?
+-- @batch   depends:jids? context:object? within:seconds? terms:object?
+-- @option  existing string        any text: leave a job that exists alone, and return ''
+-- @role    producer
+-- @durable
+-- @returns list                   the jid, as of put, or an error for each
 -- @raises  EXISTS FULL
 
--- A microsecond apart, so that they are handed out in this order: equal scores would be told apart by jid.
+-- A microsecond apart, so that they are popped in this order: equal scores would be ordered by jid.
 local before = 0
 return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within, terms)
   local at = now + before * 0.000001

@@ -1,8 +1,9 @@
--- queue_names: the known queues by name alone, by when each was first seen.
+-- queue_names: the names of the known queues, by when each was first seen.
 --
 -- @arg     offset   count?
--- @arg     count    count?        default and at most 1,000
+-- @arg     count    count?        at most 1,000, which is also the default
 -- @flags   no-writes
+-- @role    producer
 -- @returns list
 
 count = math.min(count or 1000, 1000)

@@ -1,12 +1,14 @@
--- queues: how many jobs each queue has in each state, and what today came to so far.
+-- queues: the number of jobs of each queue by state, and optionally today's counters.
 --
 -- @arg     now      time
 -- @arg     queue    string?       this one alone
 -- @arg     offset   count?
--- @arg     count    count?        default and at most 1,000
--- @arg     totals   string?       `today`: with popped, completed, failures, retries, and their parts lost_locks and explicit_retries
+-- @arg     count    count?        at most 1,000, which is also the default
+-- @arg     totals   string?       `today`: add popped, completed, failures, retries, lost_locks and
+--                                 explicit_retries
 -- @flags   no-writes
--- @returns json                   {name, waiting, running, stalled, scheduled, depends, recurring, paused}, or a list by when each was first seen
+-- @returns json                   {name, waiting, running, stalled, scheduled, depends, recurring,
+--                                 paused}, or a list of them by when each queue was first seen
 
 if totals and totals ~= 'today' then errors.bad_argument('totals', totals, 'must be today, or left out') end
 local day = totals and stats.start_of_day(now)

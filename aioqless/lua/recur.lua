@@ -1,4 +1,4 @@
--- recur: templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression.
+-- recur: recurring jobs, which put an instance at each interval or at the times of a cron expression.
 --
 -- @when    on
 -- @arg     queue    name
@@ -7,26 +7,27 @@
 -- @arg     data     data
 -- @arg     now      time
 -- @literal interval
--- @arg     interval interval      seconds from one instance to the next
+-- @arg     interval interval      seconds between instances
 -- @arg     offset   seconds       until the first
 -- @option  priority priority
 -- @option  tags     tags
--- @option  retries  count         default 5
--- @option  backlog  count         how many missed instances to make up for, 0: all; absent: one for all that were missed
--- @option  terms    object        of its instances; one whose key is had when it is due is left out
+-- @option  retries  count         5 unless given
+-- @option  backlog  count         maximum number of missed instances to replay, 0: all; absent: missed
+--                                 instances are coalesced into one
+-- @option  terms    object        of its instances; one whose unique key is taken is skipped
 -- @returns text                   the jid
--- @when    cron                   instances are made by `tick`, which callers call
+-- @when    cron                   instances are created by `tick`
 -- @arg     queue    name
 -- @arg     jid      jid
 -- @arg     klass    name
 -- @arg     data     data
 -- @arg     now      time
--- @arg     expression name         of cron
+-- @arg     expression name         the cron expression
 -- @arg     timezone name
--- @arg     next     seconds       when its first instance is due, as the caller reckoned it
+-- @arg     next     seconds       when the first instance is due, as the caller computed it
 -- @option  priority priority
 -- @option  tags     tags
--- @option  retries  count         default 5
+-- @option  retries  count         5 unless given
 -- @option  backlog  count         as above
 -- @option  terms    object
 -- @returns text                   the jid
@@ -35,33 +36,35 @@
 -- @returns number                 1
 -- @when    get
 -- @arg     jid      string
--- @returns json                   the template; nil when there is none
+-- @returns json                   the recurring job; null if there is none
 -- @when    update
 -- @arg     jid      string
--- @rest    pairs    text          names and values of: priority retries data klass queue backlog;
---                                 interval, or cron timezone next
+-- @rest    pairs    text          names and values of priority, retries, data, klass, queue, backlog;
+--                                 interval, or cron, timezone, next
 -- @returns number                 1
 -- @when    tag
 -- @arg     jid      string
 -- @rest    tags     name
--- @returns list                   all tags of the template
+-- @returns list                   all tags of the recurring job
 -- @when    untag
 -- @arg     jid      string
 -- @rest    tags     string
--- @returns list                   all tags of the template
--- @when    pause                  no more instances, whoever pops
+-- @returns list                   all tags of the recurring job
+-- @when    pause                  create no more instances
 -- @arg     jid      string
 -- @arg     now      time
 -- @returns number                 1
--- @when    resume                 with the clock started again
+-- @when    resume                 with its schedule restarted
 -- @arg     jid      string
 -- @arg     now      time
--- @arg     next     seconds?      with a cron expression: when the next is due
+-- @arg     next     seconds?      required with a cron expression: when the next instance is due
 -- @returns number                 1
--- @when    run                    an instance at once; the clock goes on as it was
+-- @when    run                    put an instance now; the schedule is not affected
 -- @arg     jid      string
 -- @arg     now      time
 -- @returns text                   the instance's jid
+-- @role    producer
+-- @durable
 -- @raises  NOJOB BADSTATE
 
 if word == 'on' or word == 'cron' then

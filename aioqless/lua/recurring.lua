@@ -1,9 +1,10 @@
--- recurring: templates, a page at a time.
+-- recurring: recurring jobs, a page at a time.
 --
--- @arg     queue    string?       those whose turn is in this queue; empty: those of no queue's turns, with a cron expression or paused
+-- @arg     queue    string?       those with an interval in this queue; empty: those with a cron
+--                                 expression, and paused ones
 -- @arg     offset   count?
--- @arg     count    count?        default 25; at most 1,000
+-- @arg     count    count?        at most 1,000; 25 unless given
 -- @flags   no-writes
--- @returns json                   a list of what `recur get` shows, by when they are due; the paused last
+-- @returns json                   a list of what `recur get` returns, by due time; paused ones last
 
 return recurring_jobs.list_page(queue, offset or 0, math.min(count or 25, 1000))

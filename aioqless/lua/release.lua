@@ -1,11 +1,12 @@
--- release: the holder hands a running job back, at its former place in the queue and at no cost of a retry.
+-- release: give back a running job unfinished, at its former place in the queue, without using a retry.
 --
 -- @arg     jid      any_jid
 -- @arg     worker   text          must hold the lock
 -- @arg     now      time
--- @arg     delay    seconds?      not before so many seconds from now
+-- @arg     delay    seconds?      until it may run again
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
+-- @role    worker people
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 

@@ -1,4 +1,4 @@
--- requeue: put a job that must exist; else as put.
+-- requeue: put a job that must exist; otherwise as put.
 --
 -- @key     queue    new_queue
 -- @arg     jid      string
@@ -14,6 +14,8 @@
 -- @option  within   seconds
 -- @option  terms    object
 -- @option  worker   string
+-- @role    producer
+-- @durable
 -- @returns text                   the jid
 -- @raises  NOJOB EXISTS FULL
 

@@ -1,14 +1,15 @@
--- reserve: lock the next job of a queue for a person, for as long as is said; who has one already is answered with that.
+-- reserve: lock the next job of a queue for a person, or return the one that is reserved already.
 --
 -- @key     queue
--- @arg     person   name          what the person skipped is passed over, what was handed over to the person comes first
+-- @arg     person   name          skips the jobs that this person skipped; prefers one handed over
 -- @arg     worker   name          the person's session, which has at most one job of a queue
--- @arg     limit    interval      seconds, at most a day, after which the job goes to whoever asks next
+-- @arg     limit    interval      seconds, at most a day, after which anyone may reserve the job
 -- @arg     now      time
--- @option  again    count         1: what the person skipped is offered, too
+-- @option  again    count         1: offer skipped jobs, too
 -- @flags   allow-oom
+-- @role    people
 -- @present reservations.view(answer[1], worker, answer[2], now)
--- @returns json                   {job: or null, skipped: how many the person skipped that wait, now}
+-- @returns json                   {job: or null, skipped: number of waiting jobs skipped before, now}
 
 reservations.check_limit(limit)
 dependency.run_deferred(now)

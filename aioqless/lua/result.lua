@@ -1,7 +1,8 @@
--- result: what the handler of a completed job returned, if the job keeps that.
+-- result: the result of a completed job, if the job keeps it.
 --
 -- @arg     jid      string
 -- @flags   no-writes
+-- @role    producer
 -- @returns json                   as the handler returned it
 -- @raises  NORESULT
 

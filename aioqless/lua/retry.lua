@@ -1,15 +1,17 @@
--- retry: run a job again, now or later; it costs one of its retries, and without any left the job fails.
+-- retry: run a job again, now or later, which uses one of its retries; without any left it fails.
 --
 -- @arg     jid      any_jid
--- @arg     queue    text          where the job runs
+-- @arg     queue    text          the queue that the job runs in
 -- @arg     worker   text          must hold the lock
 -- @arg     now      time
 -- @arg     delay    seconds?
--- @option  group    name          why; kept with the job, and the group it fails in when it does
+-- @option  group    name          the kind of failure, kept with the job; the failure group if it fails
 -- @option  message  text
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
--- @returns number                 the retries that remain; negative: it failed
+-- @role    worker people
+-- @durable
+-- @returns number                 the remaining retries; negative: the job has failed
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local job = record.require_held(jid, worker, fence)

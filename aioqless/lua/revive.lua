@@ -1,17 +1,19 @@
--- revive: failed jobs run again, each in the queue that it failed in. Those without one stay.
+-- revive: retry failed jobs, each in the queue that it failed in. Jobs without a queue stay failed.
 --
 -- @when    group
 -- @arg     group    string
 -- @arg     now      time
--- @arg     count    count?        the oldest so many; default 25; at most 1,000
--- @returns number                 how many
+-- @arg     count    count?        maximum number of jobs, oldest first, at most 1,000; 25 unless given
+-- @returns number                 the number of jobs retried
 -- @when    job
 -- @arg     jid      string
 -- @arg     now      time
--- @arg     data     data?         replaces the job's data when given
--- @arg     was      text?         the job's data as its caller read them: refused if they are others by now
+-- @arg     data     data?         replaces the job's data if given
+-- @arg     was      text?         the job's data as the caller read it; refused if it has changed
 -- @returns number                 1
 -- @flags   allow-oom
+-- @role    dashboard
+-- @durable
 -- @raises  NOJOB BADSTATE
 
 if word == 'job' then

@@ -1,17 +1,18 @@
--- session: what the web pages remember of people who log in, for a limited time: open sessions, and addresses known to be a user's.
+-- session: login sessions of the dashboard and of human tasks, and known addresses of users.
 --
 -- @when    keep
 -- @arg     id       string        a digest, from which no cookie can be made
--- @arg     proof    string        a digest of what it depends on, such as the hash of a password
--- @arg     seconds  interval      how long it lasts
+-- @arg     proof    string        a digest of what the session depends on, such as a password's hash
+-- @arg     seconds  interval      TTL
 -- @returns nothing
 -- @when    read
 -- @rest    ids      string        at most 1,000
--- @returns json                   the proof of each, false for an id without a record
+-- @returns json                   the proof of each, false for an unknown id
 -- @when    drop
 -- @arg     id       string
 -- @returns nothing
 -- @flags   allow-oom
+-- @role    people dashboard
 
 if word == 'keep' then
   redis.call('SET', keys.session(id), proof, 'EX', string.format('%.0f', math.max(1, seconds)))

@@ -1,5 +1,4 @@
--- skip: a person leaves a job to others: it goes behind those of its priority, at no cost, and isn't offered to that person again unless
--- the person asks for what was skipped.
+-- skip: give back a reserved job; it goes behind the others, and is not offered to this person again.
 --
 -- @arg     jid      string
 -- @arg     person   name
@@ -7,6 +6,7 @@
 -- @arg     now      time
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
+-- @role    people
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 

@@ -1,12 +1,14 @@
--- states: which states jobs are in.
+-- states: the states of jobs.
 --
 -- @rest    jids     string
 -- @flags   no-writes
+-- @role    producer
 -- @returns list                   the state of each; empty for a job that doesn't exist
 
 local states = {}
 for i, jid in ipairs(jids) do
-  local state = redis.pcall('HGET', keys.job(jid), 'state') -- what is called like another key of a job's is no job
+  -- A jid that names another key of a job is no job.
+  local state = redis.pcall('HGET', keys.job(jid), 'state')
   states[i] = type(state) == 'string' and state or ''
 end
 return states

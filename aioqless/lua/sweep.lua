@@ -1,12 +1,13 @@
--- sweep: jobs that ended without our scripts go to the archive, if it is on, a portion in each call.
+-- sweep: archive jobs that ended without our scripts, a bounded number per call; needs the archive on.
 --
--- @returns json                   {found, missing: [jids that have no hash any more], next: what to go on with, nil at the end}
+-- @returns json                   {found, missing: [jids without a hash], next: cursor, null at the end}
 -- @when    completed
--- @arg     from     string?       where the call before stopped
+-- @arg     from     string?       cursor from the previous call
 -- @when    failed
 -- @arg     group    string
 -- @arg     from     string?
 -- @flags   allow-oom
+-- @role    archiver
 
 local PORTION = 200
 if from and not string.find(from, '^%d+$') then errors.bad_argument('from', from, 'is none that a sweep has given') end
@@ -17,7 +18,7 @@ if word == 'completed' then
   for i = 1, #step[2], 2 do jids[#jids + 1] = step[2][i] end
   next_from = step[1] ~= '0' and step[1] or nil
 else
-  local at = tonumber(from or '0') -- from the tail, the oldest: what fails meanwhile comes to the head
+  local at = tonumber(from or '0')  -- from the tail, the oldest: new failures are added at the head
   jids = redis.call('LRANGE', keys.group(group), -at - PORTION, -at - 1)
   next_from = #jids == PORTION and string.format('%.0f', at + PORTION) or nil
 end

@@ -1,4 +1,4 @@
--- tag: put tags on a job or take them off; find jobs by tag.
+-- tag: add tags to a job or remove them; find jobs by tag.
 --
 -- @when    add
 -- @arg     jid      string
@@ -13,13 +13,15 @@
 -- @when    get
 -- @arg     tag      string
 -- @arg     offset   count?
--- @arg     count    count?        default 25; at most 1,000
+-- @arg     count    count?        at most 1,000; 25 unless given
 -- @returns json                   {total, jobs: [jid]}, by when they got the tag
 -- @when    top
 -- @arg     offset   count?
 -- @arg     count    count?
--- @returns json                   tags of two jobs or more, the commonest first
+-- @returns json                   tags of two jobs or more, most used first
 -- @flags   allow-oom
+-- @role    producer
+-- @durable
 -- @raises  NOJOB
 
 if word == 'add' then return tagging.add(record.require(jid), tags, now) end

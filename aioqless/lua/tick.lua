@@ -1,14 +1,17 @@
--- tick: instances of cron templates whose time has come, as the caller reckoned it; then, what is due.
--- Besides, it goes on with what failures left.
+-- tick: put instances of recurring jobs with a cron expression, as the caller computed them.
+--
+-- It also continues deferred work after failures, and returns what is due next.
 --
 -- @arg     now      time
--- @arg     offset   count?        how many of those due to leave out of the reply: the caller can't reckon them
--- @batch   jid:string tick:seconds at:seconds next:seconds   a template, its tick if nobody was faster, the instance's time, the next tick
+-- @arg     offset   count?        number of due jobs to leave out, whose times the caller can't compute
+-- @batch   jid:string tick:seconds at:seconds next:seconds   its expected tick, the instance's time, the next tick
 -- @option  generation text        as returned by `declare begin`
+-- @role    worker
 -- @present cron.list_due(now, offset or 0, answer, generation)
--- @returns json                   {now, made: [the instances' jids; '' where another was faster], next,
---                                 due: [{jid, tick, cron, timezone, backlog}]}; backlog null: missed runs are coalesced into one;
---                                 with a generation also lost: whether its declarations may be lost
+-- @returns json                   {now, made: [the instances' jids; '' where another caller was first],
+--                                 next, due: [{jid, tick, cron, timezone, backlog}]}; backlog null:
+--                                 missed runs are coalesced into one; with a generation also `lost`:
+--                                 whether Redis may have lost its declarations
 
 cascade.run_deferred(now)
 return cron.tick(each, now)

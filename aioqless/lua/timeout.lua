@@ -1,8 +1,10 @@
--- timeout: an operator takes running jobs from their workers; they are next in line before all others.
+-- timeout: take running jobs away from their workers; the next pop returns them first.
 --
 -- @arg     now      time
 -- @rest    jids     string
 -- @flags   allow-oom
+-- @role    worker dashboard
+-- @durable
 -- @returns nothing
 -- @raises  NOJOB BADSTATE
 

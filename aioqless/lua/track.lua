@@ -1,17 +1,19 @@
--- track: keep an eye on jobs: their events are published one by one.
+-- track: track jobs: publish each of their events.
 --
 -- @when    list default
--- @returns json                   {jobs: [job], expired: [jid]}, by when tracking began; the latest 1,000
+-- @returns json                   {jobs: [job], expired: [jid]}, oldest first; the latest 1,000
 -- @when    track
 -- @arg     jid      string
 -- @arg     now      time
--- @rest    tags     name          put on the job as well
--- @returns number                 1; 0 when it was tracked already
+-- @rest    tags     name          added to the job
+-- @returns number                 1; 0 if it was tracked already
 -- @when    untrack
--- @arg     jid      string        may be gone by now
+-- @arg     jid      string        may be gone
 -- @arg     now      time
--- @returns number                 1; 0 when it wasn't tracked
+-- @returns number                 1; 0 if it wasn't tracked
 -- @flags   allow-oom
+-- @role    producer
+-- @durable
 -- @raises  NOJOB
 
 if word == 'list' then

@@ -1,11 +1,11 @@
--- trail: what people did through a dashboard or an API, the latest 10,000 or so acts; and as many log-ins, which never displace acts.
+-- trail: the audit log of user actions, about the latest 10,000; logins are logged separately.
 --
 -- @when    add
 -- @arg     who      text
 -- @arg     act      name
--- @arg     about    object        what it was done to, and with what
+-- @arg     about    object        the target and the arguments
 -- @arg     outcome  text
--- @returns text                   the entry's place
+-- @returns text                   the entry's id
 -- @when    login
 -- @arg     who      text
 -- @arg     act      name
@@ -13,14 +13,15 @@
 -- @arg     outcome  text
 -- @returns text
 -- @when    list
--- @arg     before   string?       a place: the acts before it
--- @arg     count    count?        default 50; at most 1,000
--- @returns json                   [{place, when, who, act, about, outcome}], the latest first
+-- @arg     before   string?       an entry's id: only entries before it
+-- @arg     count    count?        at most 1,000; 50 unless given
+-- @returns json                   [{place, when, who, act, about, outcome}], newest first
 -- @when    logins
 -- @arg     before   string?
 -- @arg     count    count?
 -- @returns json
 -- @flags   allow-oom
+-- @role    dashboard
 
 local stream = string.find(word, 'login', 1, true) and keys.logins() or keys.audit_log()
 if word == 'add' or word == 'login' then

@@ -1,11 +1,13 @@
--- unfail: failed jobs of a group run again, in a queue, the oldest first.
+-- unfail: retry failed jobs of a group in a given queue, oldest first.
 --
 -- @key     queue    new_queue
 -- @arg     group    string
 -- @arg     now      time
--- @arg     count    count?        default 25; at most 1,000 are moved
+-- @arg     count    count?        at most 1,000; 25 unless given
 -- @flags   allow-oom
--- @returns number                 how many moved
+-- @role    dashboard
+-- @durable
+-- @returns number                 the number of jobs moved
 -- @raises
 
 local moved = 0

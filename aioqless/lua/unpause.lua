@@ -1,7 +1,9 @@
--- unpause: let these queues be popped from again.
+-- unpause: resume paused queues.
 --
 -- @keys    queues
 -- @flags   allow-oom
+-- @role    dashboard
+-- @durable
 -- @returns nothing
 
 for _, queue in ipairs(queues) do

@@ -1,9 +1,10 @@
--- workers: who works, and on what. A worker that was silent for max-worker-age is left out; a pop forgets it.
+-- workers: the known workers and their jobs; those silent for longer than max-worker-age are left out.
 --
 -- @arg     now      time
 -- @arg     worker   string?       this one alone
 -- @flags   no-writes
--- @returns json                   [{name, jobs, stalled}], last seen first, at most 1,000; or {jobs: [jid], stalled: [jid]}
+-- @returns json                   [{name, jobs, stalled}], last seen first, at most 1,000; or
+--                                 {jobs: [jid], stalled: [jid]}
 
 if worker then return listing.list_worker_jobs(worker, now) end
 local silent = now - config.number('max-worker-age')

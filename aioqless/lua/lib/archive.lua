@@ -1,16 +1,17 @@
--- archive: the end of each stage of a job is appended to a stream, where shared config says `archive`: `on`, for those who keep it
--- elsewhere.  An entry has all that is known of the stage, since the job may be gone when it is read; what has no value is left out.
--- Whether it is on is read with the other numbers, which most calls need anyway, so that it costs nothing where it is off.
+-- archive: append the end of each stage of a job to a stream, if the option `archive` is `on`.
+-- An entry holds all that is known of the stage, since the job may be gone when it is read; fields
+-- without a value are left out. The option is read together with other numbers that most calls
+-- need, so it costs nothing when the archive is off.
 
--- Whether it is on.
 function archive.is_on() return config.number('archive') == 'on' end
 
 local MOST_RUNS = 100
 local LONGEST_MESSAGE = 200
 local IN_LINE = {waiting = true, scheduled = true, depends = true}
-local latest = {} -- times as texts: a batch says the same ones again and again
--- A stage ends: `job` is its record as it was, whose hash still is.  `more` has what that doesn't tell: to, state, group, message;
--- of what others ended: queue, worker, put, popped, history.
+local latest = {}  -- times as text: a batch formats the same ones many times
+-- Append the end of a stage. `job` is its record before the change; its hash still exists. `more`
+-- has what the record doesn't say: to, state, group, message; if another client ended it also
+-- queue, worker, put, popped, history.
 -- @seldom
 function archive.append(job, what, ended, more)
   local key, how = keys.job(job.jid), config.archive_settings()
@@ -18,7 +19,7 @@ function archive.append(job, what, ended, more)
   local was, fence, runs = job.state, job.fence, f[8]
   local popped = more.popped or (was == 'running' and job.time) or nil
   local put = more.put or (was == 'running' and tonumber(f[5])) or (IN_LINE[was] and job.time) or nil
-  -- A fence that an earlier run had is not of this one, which a peer began then: nor is when that came in line.
+  -- If a peer began this run, the fence and the put time are those of an earlier run.
   if popped and runs and fence and string.find(runs, '"fence":"' .. fence .. '"', 1, true) then put, fence = nil, nil end
   if ended ~= latest[1] then latest[1], latest[2] = ended, string.format('%.6f', ended) end
   if popped ~= latest[3] then latest[3], latest[4] = popped, popped and string.format('%.6f', popped) end
@@ -52,7 +53,8 @@ function archive.append(job, what, ended, more)
   end
 end
 
--- A run ends, but not the job's stage: it is told with the stage, and until then kept with the job, the first and the latest.
+-- Record the end of a run that doesn't end the stage. It is kept with the job until the stage ends:
+-- the first run and the latest ones.
 -- @seldom
 function archive.append_run(job, now, how, group, message)
   local earlier = redis.call('HGET', keys.job(job.jid), 'x-runs') or '[]'

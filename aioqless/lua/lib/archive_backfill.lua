@@ -1,9 +1,9 @@
--- archive_backfill: jobs that other clients of qless completed or failed, or that ended before the archive was on: they are archived as soon as
--- one of our scripts meets them, or at the latest before it lets go of them.
+-- archive_backfill: archive jobs that other qless clients completed or failed, or that ended before
+-- the archive was on: when one of our scripts meets them, at the latest before it deletes them.
 
 local MOST_EVENTS = 100
 
--- Appends the end of such a job, as far as it and its history tell.  Returns whether it had to.
+-- Append the end of such a job, as far as it and its history tell. Return whether it was missing.
 -- @seldom
 function archive_backfill.append(job)
   if job.state ~= 'complete' and job.state ~= 'failed' then return false end
@@ -25,7 +25,7 @@ end
 
 function archive_backfill.read_text(value) return type(value) == 'string' and value or nil end
 
--- What a history's last stage was, from its end: its queue, when the job came in, and the last run if it had one.
+-- The last stage in a history: its queue, when the job was put there, and its last run, if any.
 function archive_backfill.read_latest_run(items)
   local run = {}
   for i = #items, 1, -1 do

@@ -1,4 +1,5 @@
--- args: turn texts of ARGV and KEYS into checked values, by type.  (What has no fixed length: layout.lua.)
+-- args: parse and check the texts of ARGV and KEYS, by type. (Arguments of variable number:
+-- layout.lua.)
 
 local LONGEST_NAME = 512
 local LONGEST_LIST = 1000
@@ -13,13 +14,13 @@ function args.string(name, value)
   return value
 end
 
--- Any text, the empty one too.
+-- Any text, including the empty one.
 function args.text(name, value)
   if not value then errors.bad_argument(name, value, 'is missing') end
   return value
 end
 
--- A name that this call brings into being.  Names that exist already may look otherwise: peers are not so strict.
+-- The name of something new. Existing names may look different: peers are less strict.
 function args.name(name, value)
   args.string(name, value)
   if #value > LONGEST_NAME then errors.bad_argument(name, value, 'is longer than ' .. LONGEST_NAME .. ' bytes') end
@@ -27,7 +28,7 @@ function args.name(name, value)
   return value
 end
 
--- A new job's id.  Some endings are taken: a job's other keys are spelled with them.
+-- A new job's id. Some endings are reserved: other keys of a job end like this.
 function args.jid(name, value)
   args.name(name, value)
   if string.find(value, '%-history$') or string.find(value, '%-dependencies$') or string.find(value, '%-dependents$') then
@@ -36,7 +37,7 @@ function args.jid(name, value)
   return value
 end
 
--- The id of a job that may be there: peers' may be empty.
+-- The id of a job that may exist; a peer may have created an empty one.
 function args.any_jid(name, value) return args.text(name, value) end
 
 function args.queue(name, key)
@@ -72,7 +73,7 @@ function args.between(name, value, low, high)
   return number
 end
 
--- Seconds since 1970; empty for the clock of this server, which all workers share.
+-- Seconds since 1970; empty: the clock of this server, which all workers share.
 function args.time(name, value)
   if not args.is_given(value) then return clock.now() end
   return args.between(name, value, 0, 1e11)
@@ -94,10 +95,12 @@ function args.interval(name, value)
   return seconds
 end
 
--- Callers say negative for sooner, as the specification does; Redis holds what live clients expect, the other sign.
+-- Callers use negative for sooner, as the specification does; Redis stores the opposite, as live
+-- clients do.
 function args.priority(name, value) return priority_score.negate(args.between(name, value, -1e9, 1e9)) end
 
--- A job's data: kept as the very bytes that came.  Only up to a size are they parsed here, to see that they are JSON.
+-- A job's data, stored byte for byte. Only up to a size is it parsed here, to check that it is
+-- JSON.
 function args.data(name, value)
   args.string(name, value)
   if #value > CHECKED_DATA then return value end
@@ -108,8 +111,8 @@ function args.data(name, value)
   return value
 end
 
--- An object that becomes part of a job's history, which others parse and nest in JSON of their own: so it is checked whatever its size,
--- and its depth, of which cjson takes 1,000 levels, Python somewhat less.
+-- An object that is stored in a job's history, which others parse and nest in their own JSON: its
+-- depth is checked, too, since cjson accepts 1,000 levels and Python somewhat less.
 function args.object(name, value)
   local valid = pcall(cjson.decode, args.string(name, value))
   if not valid or not string.find(value, '^%s*{') then errors.bad_argument(name, value, 'is not a JSON object') end
@@ -119,7 +122,7 @@ function args.object(name, value)
   return value
 end
 
--- A JSON list of texts, without repetitions.
+-- A JSON list of texts, without duplicates.
 function args.list(name, value, check)
   local valid, parsed = pcall(cjson.decode, args.string(name, value))
   if not valid or type(parsed) ~= 'table' or not string.find(value, '^%s*%[') then
@@ -145,7 +148,7 @@ function args.tags(name, value) return args.list(name, value, args.name) end
 
 function args.jids(name, value) return args.list(name, value, args.string) end
 
--- A caller's line of requests and the number of this one in it, as `line:number`.
+-- A request id, as `line:number`: the caller's line of requests, and this one's number in it.
 function args.request(name, value)
   local id, number = string.match(value, '^(%C+):(%d+)$')
   if not id or #value > LONGEST_NAME then errors.bad_argument(name, value, 'is not of the form line:number') end

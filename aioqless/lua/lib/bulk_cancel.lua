@@ -1,4 +1,5 @@
--- bulk_cancel: a queue is emptied, a portion in each call. A job goes together with all that depend on it, or stays.
+-- bulk_cancel: cancel the jobs of a queue, a bounded number per call. A job is canceled together
+-- with all its dependents, or not at all.
 
 local PORTION = 250
 local MOST_TOGETHER = 1000
@@ -7,7 +8,7 @@ local NEAR = 500
 local FEW = 20
 local KNOWN = {waiting = true, scheduled = true, depends = true, failed = true}
 
--- The states that are cleared, as the hashes of jobs spell them.
+-- The states to cancel, as jobs' hashes spell them.
 function bulk_cancel.parse_states(state, states, group)
   local set = {}
   for _, each in ipairs(states) do
@@ -20,10 +21,11 @@ function bulk_cancel.parse_states(state, states, group)
   return set
 end
 
--- Returns JSON: how many were canceled, which were kept for which job, and how many the next call passes over.
+-- Return JSON: the number canceled, the jobs kept and for which dependent, and the next offset.
 function bulk_cancel.run(here, offset)
   local jids = bulk_cancel.read_page(here, offset)
-  local most = here.state == 'failed' and offset > NEAR and FEW or PORTION -- far from its ends, leaving a long list takes long
+  -- In the middle of a long list, removing an entry takes long.
+  local most = here.state == 'failed' and offset > NEAR and FEW or PORTION
   local canceled, passed, kept, at = 0, 0, {}, 0
   here.gone, here.stays, here.looks = {}, {}, 0
   while jids[at + 1] and canceled < most and here.looks < 2 * MOST_LOOKS do
@@ -45,7 +47,7 @@ function bulk_cancel.run(here, offset)
   return string.format('{"canceled":%d,"kept":%s,"offset":%s}', canceled, json.list(kept), ended and 'null' or string.format('%.0f', next_offset))
 end
 
--- What comes first in line is read first; of a failure group, what failed first.
+-- In the order in which they would run; of a failure group, oldest first.
 function bulk_cancel.read_page(here, offset)
   if here.state ~= 'failed' then return listing.list_state(here.state, here.queue, here.now, offset, PORTION) end
   local list, jids = redis.call('LRANGE', keys.group(here.group), -offset - PORTION, -offset - 1), {}
@@ -53,13 +55,15 @@ function bulk_cancel.read_page(here, offset)
   return jids
 end
 
--- Whether a job that was listed is still there. Canceling another may have moved it within its queue, by a limit that they share.
+-- Whether a listed job is still there. Canceling another one may have moved it within its queue, if
+-- they share a limit.
 function bulk_cancel.may_begin_with(here, jid)
   local job = redis.call('HMGET', keys.job(jid), 'queue', 'state')
   return job[1] == here.queue and job[2] ~= 'running' and job[2] ~= 'complete' and (job[2] == 'failed') == (here.state == 'failed')
 end
 
--- A job and all that depend on it, however indirectly; or nil and the job that keeps it: one that isn't to be canceled, or too many.
+-- A job and all its direct and indirect dependents; or nil and the job that keeps it: one that
+-- isn't selected, or the first one too many.
 function bulk_cancel.collect_dependents(here, jid)
   local found, cause, looks = {jid}, {[jid] = ''}, 0
   local at = 1
@@ -86,7 +90,7 @@ function bulk_cancel.is_selected(here, jid)
   return job[1] == here.queue and here.states[job[2]]
 end
 
--- A job stays, and so does all that it depends on, as far as that was looked at.
+-- Remember that a job stays, and with it all that it depends on, as far as that was read.
 function bulk_cancel.mark_kept(here, jid, cause, dependent)
   while jid ~= '' do
     here.stays[jid] = dependent
@@ -95,7 +99,8 @@ function bulk_cancel.mark_kept(here, jid, cause, dependent)
   return dependent
 end
 
--- Returns how many of the jobs that were listed it is: in a dry run, those that go together are listed one by one.
+-- Return how many of the listed jobs this accounts for. A dry run lists those that go together one
+-- by one.
 function bulk_cancel.delete(here, jids)
   if here.dry_run then return 1 end
   for _, jid in ipairs(jids) do

@@ -1,8 +1,8 @@
--- cancellation: jobs are deleted, wherever they are.
+-- cancellation: delete jobs, whatever their state.
 
 local MOST_DEPENDENTS = 10000
 
--- Returns the jids that were cancelled.
+-- Return the jids that were canceled.
 function cancellation.cancel(jids)
   cancellation.check(jids)
   local gone = {}
@@ -16,7 +16,7 @@ function cancellation.cancel(jids)
   return gone
 end
 
--- Who depends on one of them must be one of them.
+-- Refuse if a dependent of one of the jobs is not among them.
 function cancellation.check(jids)
   local named, left = {}, MOST_DEPENDENTS
   for _, jid in ipairs(jids) do named[jid] = true end
@@ -33,7 +33,7 @@ function cancellation.check(jids)
   end
 end
 
--- One that failed long ago only expires: its end was the failure.
+-- Delete a job. One that `expired` was archived when it failed.
 function cancellation.delete(job, expired)
   local jid = job.jid
   if archive.is_on() then

@@ -1,4 +1,5 @@
--- cascade: what becomes of jobs that wait for one that failed, where they were put with a choice. Without one they stay held.
+-- cascade: apply the on_failed policies of jobs whose dependency has failed. Without a policy they
+-- stay held.
 
 local CHOICES = {hold = true, fail = true, cancel = true}
 local PORTION = 200
@@ -7,7 +8,8 @@ function cascade.check_policy(choice)
   if choice and not CHOICES[choice] then errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel') end
 end
 
--- A job has its choice; what it waits for is marked, so that only failures that matter to somebody cost anything.
+-- Set a job's policy, and mark its dependencies, so that only failures that matter to a dependent
+-- cost anything.
 function cascade.set_policy(jid, choice)
   if not choice or choice == 'hold' then return record.delete_fields(jid, 'x-on-failed') end
   record.set_fields(jid, 'x-on-failed', choice)
@@ -18,13 +20,13 @@ function cascade.set_policy(jid, choice)
   end
 end
 
--- Remember which jobs a failure, or a cancellation that came of one, comes to.
+-- Defer applying the policies after a failure, or after a cancellation that one caused.
 function cascade.defer(what, jid, dependents)
   local note = what .. ':1:' .. jid
   if redis.call('SUNIONSTORE', keys.deferred_jids(note), keys.deferred_jids(note), dependents) > 0 then redis.call('SADD', keys.deferred_failures(), note) end
 end
 
--- Go on with what failures left; what is too much for this call, workers' ticks go on with.
+-- Run deferred work. What is too much for this call is left to workers' ticks.
 function cascade.run_deferred(now)
   local most = PORTION
   while redis.call('EXISTS', keys.deferred_failures()) == 1 do
@@ -33,7 +35,7 @@ function cascade.run_deferred(now)
   end
 end
 
--- A portion of what a note says; returns how many it was.
+-- Run a portion of the work that a note describes; return the number of jobs.
 function cascade.run_portion(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
   local others = redis.call('SPOP', keys.deferred_jids(note), most)
@@ -45,7 +47,8 @@ function cascade.run_portion(note, now, most)
   return #others
 end
 
--- Who depends on a job that was cancelled so can never run, and is cancelled, too, whatever it chose.
+-- Apply a dependent's policy. If the dependency was canceled, the dependent can never run and is
+-- canceled, whatever its policy.
 function cascade.apply(what, cause, jid, now)
   local job = record.read(jid)
   if not job or job.state ~= 'depends' then return end

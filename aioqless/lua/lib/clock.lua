@@ -8,5 +8,5 @@ function clock.now()
   return time[1] + time[2] / 1000000
 end
 
--- Whether this call goes by it: nobody said what time it is.
+-- Whether this call uses it, since its caller gave no time.
 function clock.is_used() return asked end

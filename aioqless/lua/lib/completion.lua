@@ -1,9 +1,9 @@
--- completion: a run is done; the job ends, or goes on in another queue.
+-- completion: complete a run; the job ends, or moves on to another queue.
 
 local left, ended = {}, {}
 
--- `done` has the arguments of the command complete, checked.  Returns the job's new state.
--- What all completions of a call have in common is written once, by completion.flush.
+-- Complete one job. `done` has the checked arguments of the command `complete`. Return the job's
+-- new state. completion.flush writes what the completions of a call have in common.
 function completion.complete(done)
   if not done.next and done.delay then errors.bad_argument('delay', done.delay, 'cannot be used without next') end
   if not done.next and done.depends then errors.bad_argument('depends', nil, 'cannot be used without next') end
@@ -64,8 +64,8 @@ function completion.write(job, now, state, queue, ...)
     'time', record.format_time(now), ...)
 end
 
--- Those that ended leave their queues and their worker, and are among the completed; who waited for them may run. At most 1,000 to a
--- call, so they can be unpacked.
+-- Remove the completed jobs from their queues and worker, add them to the set of completed jobs,
+-- and release their dependents. There are at most 1,000 per call, so they can be unpacked.
 function completion.flush(worker, now)
   for queue, jids in pairs(left) do
     queue_sets.remove(queue, unpack(jids))

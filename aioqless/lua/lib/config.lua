@@ -13,7 +13,7 @@ local DEFAULTS = {
   ['max-lost'] = 0,
 }
 
--- What the commands go by is read in one call, when the first of it is asked for.
+-- The options that commands read most; all of them are read in one call, at the first use of any.
 local NUMBERS = {
   'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history', 'max-worker-age', 'max-job-history',
   'max-lost', 'archive',
@@ -21,7 +21,8 @@ local NUMBERS = {
 local numbers
 local of_queue = {}
 
--- One of NUMBERS; a setting that isn't a number counts as not set.  But `archive` is `on`, or anything else.
+-- One of NUMBERS; a value that isn't a number counts as unset, except for `archive`: `on`, or
+-- anything else.
 function config.number(option)
   if not numbers then
     numbers = {}
@@ -45,18 +46,18 @@ function config.queue(queue)
   return of_queue[queue]
 end
 
--- How long a lock of this queue lasts, in seconds.
+-- For how long a lock of this queue lasts, in seconds.
 function config.heartbeat(queue) return config.queue(queue).heartbeat end
 
--- How many jobs of this queue may run at once, wherever; 0: any number.
+-- The maximum number of running jobs of this queue; 0: no limit.
 function config.max_concurrency(queue) return config.queue(queue).max_concurrency end
 
--- Whether there is such a limit; for commands that need no more than this.
+-- Whether there is such a limit, for commands that need nothing else.
 function config.is_limited(queue)
   return (tonumber(redis.call('HGET', keys.config(), queue .. '-max-concurrency')) or 0) > 0
 end
 
--- The name under which an option is stored: `heartbeat-<queue>` is only another spelling.
+-- The name under which an option is stored: `heartbeat-<queue>` is an alias.
 function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end
 
 function config.default(option) return DEFAULTS[option] end
@@ -66,7 +67,7 @@ function config.defaults() return DEFAULTS end
 local ARCHIVE = {['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold', ['archive-data'] = 0}
 local archiving
 
--- How ended jobs are archived, where they are.
+-- The options of the archive.
 -- @seldom
 function config.archive_settings()
   if not archiving then

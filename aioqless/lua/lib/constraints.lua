@@ -1,15 +1,18 @@
--- constraints: the terms on which a job is put and run: JSON in its field `x-terms`, with any of
---   unique, until, for   a key that it has alone: while it waits (until `started`), until it has ended (`done`), or for so many seconds
---   exists               if the key is taken, or the jid: `keep` that job, or `raise`
---   key, limit, rate     a key that it shares; how many of it may run at once; [how many of it may start, within so many seconds]
--- They bind our scripts alone.
+-- constraints: the uniqueness, concurrency and rate limits of a job, as JSON in its field
+-- `x-terms`:
+--   unique, until, for   its unique key: until it has `started`, until it is `done`, or for a
+--                        number of seconds
+--   exists               if the key or the jid is taken: `keep` that job, or `raise`
+--   key, limit, rate     the key that it shares with others; the maximum number that run at once;
+--                        [maximum number of starts, seconds]
+-- Only our scripts enforce them.
 
 local MOST_AT_ONCE, MOST_STARTS = 1000, 10000
 local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
 
 function constraints.read(text) return text and json.parse_object(text) or {} end
 
--- What a caller sent, refused by the name of what can't be.
+-- Parse what a caller sent, and refuse what is invalid.
 -- @seldom
 function constraints.parse(text)
   local own = constraints.read(text)
@@ -35,7 +38,8 @@ function constraints.check_whole(name, value, most)
   if args.between(name, value, 1, most) % 1 ~= 0 then errors.bad_argument(name, value, 'is not a whole number') end
 end
 
--- The jid of a job that stands in the way of a put on these terms, if there is one; `job` is that of the same jid.
+-- The jid of the job that prevents a put with these constraints, if there is one. `job` is the job
+-- of the same jid.
 -- @seldom
 function constraints.find_conflict(own, job, now)
   local other = own.exists and job and job.jid or own.unique and uniqueness.find_holder(own.unique, now)
@@ -45,7 +49,7 @@ end
 
 local claimed = {}
 
--- Refuses a job that something stands in the way of, for where others are put with it.
+-- Refuse a job that conflicts with another one, or with an earlier job of the same call.
 function constraints.require_no_conflict(text, jid, now)
   local own = constraints.parse(text)
   local other = own.exists and redis.call('EXISTS', keys.job(jid)) == 1 and jid
@@ -54,8 +58,8 @@ function constraints.require_no_conflict(text, jid, now)
   if own.unique then claimed[own.unique] = jid end
 end
 
--- A job is put on these terms; `former` are those it had. Without a text it has them already, and is to run again: what it alone had
--- is its again, unless another has it by now.
+-- Set a job's constraints; `former` are its earlier ones. Without a text it keeps them and is to
+-- run again: then it takes its unique key again, unless another job has it by now.
 -- @seldom
 function constraints.apply(jid, text, own, former, now)
   local before = constraints.read(former)
@@ -65,7 +69,7 @@ function constraints.apply(jid, text, own, former, now)
   if own.unique or own.key then record.set_fields(jid, 'x-terms', text) elseif former then record.delete_fields(jid, 'x-terms') end
 end
 
--- A job has ended for good, or is deleted: what it alone had is free.
+-- Free the unique key of a job that has ended or is deleted.
 -- @seldom
 function constraints.release(job, deleted)
   local own = constraints.read(job.terms)

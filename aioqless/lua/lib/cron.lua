@@ -1,9 +1,10 @@
--- cron: templates with a cron expression. Which times it means, callers reckon, who know calendars and time zones; here it is
--- compared and set, so that one tick gives one instance however many callers reckoned it.
+-- cron: recurring jobs with a cron expression. Callers compute the times, since they know calendars
+-- and time zones; the script compares and sets, so that each tick creates one instance however many
+-- callers compute it.
 
 local MOST_DUE = 100
 
--- A batch of ticks; all are checked before the first is made. Returns the instances' jids.
+-- Run a batch of ticks; all are checked before the first is applied. Return the instances' jids.
 function cron.tick(each, now)
   local made = {}
   local refused = each(function(jid, tick, at, next)
@@ -15,8 +16,9 @@ function cron.tick(each, now)
   return made
 end
 
--- An instance as of `at` of the template whose tick still is this one. Returns its jid; '' when somebody else was first, or when too
--- many jids are in use: later calls go on, as the tick stays.
+-- Create an instance as of `at`, if the recurring job's tick is still this one. Return its jid; ''
+-- if another caller was first, or too many jids are in use: then later calls continue, since the
+-- tick stays.
 function cron.create_instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   local key = keys.cron(jid)
@@ -30,7 +32,8 @@ function cron.create_instance(jid, tick, at, next, now)
   return instance or ''
 end
 
--- JSON: what is due now, from `offset` on, with all that is needed to reckon it; when the next that isn't due yet will be.
+-- JSON: the ticks that are due from `offset` on, with what is needed to compute them, and when the
+-- next one is due.
 function cron.list_due(now, offset, made, generation)
   local due, late = {}, redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset, MOST_DUE, 'WITHSCORES')
   for i = 1, #late, 2 do

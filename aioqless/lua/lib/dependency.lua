@@ -1,9 +1,9 @@
--- dependency: who waits for whom.  Each pair is stored on both sides.
+-- dependency: which jobs wait for which. Each pair is stored on both sides.
 
 local PORTION = 200
 local room = 1000
 
--- Link a job to those of `jids` that exist and aren't complete; the others count as satisfied.
+-- Link a job to those of `jids` that exist and aren't complete; the others count as done.
 function dependency.link(jid, jids)
   for _, other in ipairs(jids) do
     local state = redis.call('HGET', keys.job(other), 'state')
@@ -23,17 +23,18 @@ end
 
 function dependency.is_blocked(jid) return redis.call('EXISTS', keys.dependencies(jid)) == 1 end
 
--- Refuses a job that would wait for itself.
+-- Refuse a job that depends on itself.
 function dependency.check_not_itself(jid, jids)
   for _, other in ipairs(jids) do
     if other == jid then errors.bad_argument('depends', other, 'is the job itself, which would never run') end
   end
 end
 
--- Drop every dependency of a job, many of them in later calls.
+-- Drop all dependencies of a job; many of them are deferred to later calls.
 function dependency.unlink_all(jid) dependency.defer('unlink', jid, keys.dependencies(jid), nil) end
 
--- Jobs completed: those that waited for them alone may run, many of them in later calls. For most jobs nobody waits.
+-- Release the jobs that only waited for these completed ones; many of them are deferred. Most jobs
+-- have no dependents.
 function dependency.release_dependents(jids, now)
   local sets = {}
   for i, jid in ipairs(jids) do sets[i] = keys.dependents(jid) end
@@ -41,8 +42,8 @@ function dependency.release_dependents(jids, now)
   for i, jid in ipairs(jids) do dependency.defer('release', jid, sets[i], now) end
 end
 
--- Take a whole set away from its job, see to a first portion, and leave a note about the rest.
--- The note has a number, since the job may come back and leave another set before the first is through.
+-- Take a whole set away from its job, process a portion, and leave a note on the rest. The note has
+-- a number, since the job may come back and leave another set before the first is finished.
 -- @seldom
 function dependency.defer(what, jid, from, now)
   if redis.call('EXISTS', from) == 0 then return end
@@ -51,7 +52,7 @@ function dependency.defer(what, jid, from, now)
   dependency.run_portion(what .. ':' .. number .. ':' .. jid, now, PORTION)
 end
 
--- A job whose last dependency is gone goes to its place in the queue, a remembered delay respected.
+-- Move a job without any dependency left to its place in the queue, respecting a remembered delay.
 function dependency.release(jid, now)
   local job = record.read(jid)
   if not job or job.state ~= 'depends' or job.queue == '' or dependency.is_blocked(jid) then return end
@@ -61,7 +62,7 @@ function dependency.release(jid, now)
   record.delete_fields(jid, 'scheduled')
 end
 
--- Go on with what earlier calls left.
+-- Run work that earlier calls deferred.
 function dependency.run_deferred(now)
   if redis.call('EXISTS', keys.deferred()) == 1 then dependency.run_portions(now) end
 end
@@ -76,8 +77,8 @@ function dependency.run_portions(now)
   end
 end
 
--- A portion of what a note says, as far as this call has room for it; returns how many it was.
--- Pairs that were linked anew meanwhile are left alone.
+-- Run a portion of the work that a note describes, within the bounds of this call; return the
+-- number of jobs. Pairs that have been linked again since are left alone.
 function dependency.run_portion(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
   local others = redis.call('SPOP', keys.deferred_jids(note), math.min(most, room))

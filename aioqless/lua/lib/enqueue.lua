@@ -1,9 +1,9 @@
--- enqueue: a job comes into a queue, new or from wherever it was.
+-- enqueue: put a job into a queue, a new one or from wherever it is.
 
 local DEFAULT_RETRIES = 5
 local MOST_DEPENDENCIES = 1000
 
--- `put` has the arguments of the command put, checked; what is absent is kept from the job there is.
+-- `put` has the checked arguments of the command put; absent ones are kept from an existing job.
 function enqueue.put(put)
   local job = record.find(put.jid)
   local terms = put.terms and constraints.parse(put.terms)
@@ -51,7 +51,8 @@ function enqueue.put(put)
   return put.jid
 end
 
--- Where a job goes: held by dependencies, scheduled, or waiting.  Returns the state, which the caller writes.
+-- Add a job to the set where it belongs: held by dependencies, scheduled, or waiting. Return the
+-- state, which the caller writes.
 function enqueue.add(jid, queue, priority, delay, now, may_depend)
   local due = delay > 0 and now + delay or nil
   if may_depend and dependency.is_blocked(jid) then
@@ -62,7 +63,7 @@ function enqueue.add(jid, queue, priority, delay, now, may_depend)
   return queue_sets.add(queue, jid, priority, due, now)
 end
 
--- Out of everything that held the job as it was.
+-- Remove an existing job from everything that refers to its former state.
 -- @seldom
 function enqueue.remove_former(job, worker, depends, now)
   tagging.detach(job.jid, json.parse_texts(job.tags))

@@ -1,6 +1,6 @@
--- errors: say no, before anything is written.
+-- errors: structured errors, raised before anything is written.
 
--- Ends the script with the error `CODE {json}`; `fields` are what the caller may want to look at.
+-- End the script with the error `CODE {json}`; `fields` are details for the caller.
 function errors.raise(code, why, fields)
   fields = fields or {}
   for name, value in pairs(fields) do
@@ -18,8 +18,8 @@ function errors.no_such_job(jid) errors.raise('NOJOB', 'there is no such job', {
 
 function errors.bad_state(job, why) errors.raise('BADSTATE', why, {jid = job.jid, state = job.state, queue = job.queue}) end
 
--- The refusal that a pcall caught, as a reply. Servers differ in whether they hand out its table or a text with a position
--- before it. Anything else that was caught is a mistake and goes on its way.
+-- The error that a pcall caught, as a reply. Depending on the server, it is a table or a text
+-- behind a position. Anything else is a bug and raised again.
 function errors.from_pcall(caught)
   local text = type(caught) == 'table' and caught.err or caught
   local refused = string.match(text, '^user_script:%d+: (%u+ {.*)$') or string.match(text, '^%u+ {.*$')

@@ -1,15 +1,15 @@
--- failures: failure groups, and what a failed job keeps of its failure.
+-- failures: fail jobs, and maintain failure groups.
 
 local NEAR = 1000
 
--- What a job's failure record says.  `when` is floored, as live clients do.
+-- A job's failure record. `when` is rounded down, as live clients do.
 function failures.encode(group, message, worker, now)
   return '{"group":' .. cjson.encode(group) .. ',"message":' .. cjson.encode(message) .. ',"when":'
     .. string.format('%.0f', math.floor(now)) .. ',"worker":' .. cjson.encode(worker) .. '}'
 end
 
--- Fail a job, whatever its state.  `exhausted`: it ran out of retries or locks; then live clients publish the two events in the other
--- order, and name no worker in the history.
+-- Fail a job, whatever its state. `exhausted`: it ran out of retries or locks; then live clients
+-- publish the two events in reverse order, and name no worker in the history.
 function failures.fail(job, group, message, worker, now, exhausted)
   if exhausted then events.publish_tracked('failed', job.jid) end
   events.publish({event = 'failed', jid = job.jid, worker = worker, group = group, message = message})
@@ -26,7 +26,7 @@ function failures.fail(job, group, message, worker, now, exhausted)
   failures.store(job, group, message, worker, now)
 end
 
--- Fail a job that has no retries left, in `group` for `message` where its worker gave them.
+-- Fail a job that has no retries left, in `group` for `message` if its worker gave them.
 function failures.fail_exhausted(job, group, message, worker, now)
   local why = group and message or 'Job exhausted retries in queue "' .. job.queue .. '"'
   failures.fail(job, group or 'failed-retries-' .. job.queue, why, worker, now, true)
@@ -49,7 +49,7 @@ function failures.store(job, group, message, worker, now)
   end
 end
 
--- A failed job leaves its group. The record stays with the job until it completes.
+-- Remove a failed job from its group. The failure record stays with the job until it completes.
 function failures.leave_group(job)
   local group = failures.group_of(job.failure)
   if group then
@@ -59,12 +59,13 @@ function failures.leave_group(job)
   failures.stop_counting(job)
 end
 
--- In a long list a job is searched from the end that it is near to.
+-- Whether a job is found faster from the tail of its group's list.
 function failures.is_near_tail(group, jid)
   return redis.call('LLEN', keys.group(group)) > NEAR and redis.call('LPOS', keys.group(group), jid, 'RANK', -1, 'MAXLEN', NEAR)
 end
 
--- A job is failed no longer: it isn't to go with age, and the day and queue it failed in have one less, if they are still kept.
+-- Undo what counts a job as failed: its expiry, and the counter of the day and queue that it failed
+-- in, if still kept.
 function failures.stop_counting(job)
   redis.call('ZREM', keys.failed_expiry(), job.jid)
   local when = tonumber(json.parse_object(job.failure).when)
@@ -75,14 +76,14 @@ function failures.drop_empty_group(group)
   if redis.call('EXISTS', keys.group(group)) == 0 then redis.call('SREM', keys.failures(), group) end
 end
 
--- The group of a failure record; nil when it can't be told.
+-- The group of a failure record; nil if it can't be read.
 function failures.group_of(text)
   local failure = json.parse_object(text)
   local group = failure.group or failure.type
   return (type(group) == 'string' or type(group) == 'number') and json.to_text(group) or nil
 end
 
--- Put a failed job that has left its group into a queue again.  The caller registers the queue.
+-- Put a failed job that has left its group into a queue again. The caller registers the queue.
 function failures.put_back(job, queue, now)
   if archive.is_on() then archive_backfill.append(job) end
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))

@@ -1,16 +1,17 @@
--- foreign_format: jobs in the format that resque began and sidekiq and exq share: `{"class":, "args":, "jid":, "queue":, "retry":, ...}`.
+-- foreign_format: jobs in the format that resque introduced and sidekiq and exq share: `{"class":,
+-- "args":, "jid":, "queue":, "retry":, ...}`.
 
-local RETRIES = 25 -- what `"retry": true` means there
+local RETRIES = 25  -- what `"retry": true` means there
 local WANTED = {args = true, tags = true}
 
 local function text_of(value) return type(value) == 'string' and value or nil end
 
 local function number_of(value) return type(value) == 'number' and value == value and math.abs(value) ~= math.huge and value or nil end
 
--- One entry becomes a job of ours, or goes aside with the reason why it can't; it is the caller's to remove it where it was.
--- `at` has: `key` and, in a sorted set, `score`: where the entry was; `queue`: where it goes; `now`, `due`; `first_retry`: the
--- `retry_count` of an entry whose first retry is to come.
--- Returns nil, or the reason as JSON.
+-- Put the job that an entry describes, or store the entry as rejected. The caller deletes it from
+-- where it was. `at` has: `key` and, in a sorted set, `score`: where the entry was; `queue`: its
+-- new queue; `now`, `due`; `first_retry`: the `retry_count` of an entry before its first retry.
+-- Return nil, or the reason of the rejection as JSON.
 function foreign_format.put(entry, at)
   local valid, put = pcall(foreign_format.parse, entry, at)
   if valid and redis.call('EXISTS', keys.job(put.jid)) == 0 then
@@ -31,7 +32,7 @@ function foreign_format.explain(caught)
   return refused.argument .. ' ' .. refused.why
 end
 
--- The arguments of put that an entry stands for, checked as theirs are.
+-- The arguments of put for an entry, checked like those of the command.
 function foreign_format.parse(entry, at)
   local job = foreign_format.decode(entry)
   local raw = json_slices.find_members(entry, WANTED)
@@ -54,18 +55,18 @@ function foreign_format.decode(entry)
   return job
 end
 
--- The queue that an entry names; nil where it can't be told, and so isn't another's to wait for.
+-- The queue that an entry names; nil if it can't be read, and so isn't for another importer.
 function foreign_format.read_queue(entry)
   local valid, job = pcall(foreign_format.decode, entry)
   return valid and text_of(job.queue) or nil
 end
 
--- What resque pushes has no id. Two entries of the same bytes are two jobs.
+-- resque's entries have no id. Two entries of the same bytes are two jobs.
 function foreign_format.create_jid(entry, now)
   return string.sub(redis.sha1hex(redis.call('INCR', keys.import_counter()) .. ':' .. json.number(now) .. ':' .. entry), 1, 32)
 end
 
--- nil, where nothing is said: our default.
+-- nil if the entry doesn't say: our default.
 function foreign_format.read_retries(retry)
   if retry == nil or retry == cjson.null then return nil end
   if retry == true then return RETRIES end
@@ -73,7 +74,8 @@ function foreign_format.read_retries(retry)
   return args.count('retry', tostring(retry))
 end
 
--- What an entry says of its latest failure there. exq names no class of the error. Times are in milliseconds since sidekiq 8.
+-- The latest failure that an entry records. exq names no error class. Times are in milliseconds
+-- since sidekiq 8.
 function foreign_format.read_failure(job, at)
   local kind, message = text_of(job.error_class), job.error_message
   if message == cjson.null then message = nil end

@@ -1,4 +1,4 @@
--- foreign_import: entries leave the keys of another system, one by one, each with what becomes of it.
+-- foreign_import: move entries out of another system's keys, one by one.
 
 local MOST = 100
 local MOST_BYTES = 262144
@@ -21,14 +21,15 @@ end
 
 local function nothing() return {taken = 0, passed = 0, refused = {}, bytes = 0, more = true} end
 
--- `source`: {prefix, into, now, first_retry}.  Entries leave a list from one side until `came` is full.  Returns whether the list is empty.
+-- Take entries from one end of a list until `came` is full. `source`: {prefix, into, now,
+-- first_retry}. Return whether the list is empty.
 local function empty(source, key, queue, side, came, most)
   local ours, index, pop = source.into .. queue, unpack(NEXT[side])
   local at = {key = key, queue = function() return ours end, first_retry = source.first_retry}
   while not full(came, most) do
     local entry = redis.call('LINDEX', key, index)
     if not entry then return true end
-    at.now = source.now + came.taken * 0.000001 -- handed out in this order
+    at.now = source.now + came.taken * 0.000001  -- popped in this order
     count(came, entry, foreign_format.put(entry, at))
     redis.call(pop, key)
   end
@@ -43,8 +44,8 @@ function foreign_import.take_from_list(source, queue, side, most)
   return answer(came)
 end
 
--- Nodes of exq that are dead by its own defaults: six heartbeats of a minute are missing.  One that lives but was given other defaults
--- still says something of itself.
+-- Whether a node of exq is dead by exq's defaults: six heartbeats of a minute each are missing. A
+-- live node with other defaults still has a key of its own.
 function foreign_import.is_dead(source, node)
   local beat = redis.call('ZSCORE', keys.foreign_heartbeats(source.prefix), node)
   return beat and tonumber(beat) <= source.now - DEAD_AFTER and redis.call('EXISTS', keys.foreign_node(source.prefix, node)) == 0
@@ -58,7 +59,7 @@ function foreign_import.list_dead_nodes(source)
   return json.texts(dead)
 end
 
--- What a dead node took and didn't end, of some queues.
+-- Take what a dead node had taken from some queues and not finished.
 function foreign_import.take_from_backups(source, node, queues, most)
   local came = nothing()
   came.more = false

@@ -1,11 +1,11 @@
--- history: what happened to a job, event by event: `[time, what, {more}, fraction]`. The time is in whole seconds, as live clients write
--- and read it; the fraction of a second is ours, and left out where there is none.
+-- history: the events of a job: `[time, what, {more}, fraction]`. The time is in whole seconds, as
+-- live clients write and read it; the fraction of a second is ours, and omitted if zero.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
 local put_to = {}
 local latest = {}
 
--- A batch says the same of each of its jobs.
+-- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
   if latest.now ~= now or latest.what ~= what or latest.extra ~= extra then
     local whole = math.floor(now)
@@ -17,7 +17,7 @@ function history.encode(now, what, extra)
   return latest.item
 end
 
--- `extra` is JSON or nil.  `job` is the job's record, or nil for a new one.
+-- `extra` is JSON or nil. `job` is the job's record, nil for a new one.
 function history.append(jid, job, now, what, extra)
   if job and job.old_history then
     for _, item in ipairs(history.convert_old(job.old_history)) do redis.call('RPUSH', keys.history(jid), item) end
@@ -28,13 +28,13 @@ function history.append(jid, job, now, what, extra)
   if length > 1 then history.trim(jid, length) end
 end
 
--- A job came into a queue; a batch spells the event once.
+-- A job was put into a queue; a batch formats the event once.
 function history.append_put(jid, job, now, queue)
   put_to[queue] = put_to[queue] or cjson.encode({q = queue})
   history.append(jid, job, now, 'put', put_to[queue])
 end
 
--- Keep the first event and the latest of the others; 0 or less: all.
+-- Keep the first event and the latest ones; 0 or less: all.
 function history.trim(jid, length)
   local most = config.number('max-job-history')
   if most <= 0 or length <= most then return end
@@ -47,13 +47,13 @@ function history.trim(jid, length)
   end
 end
 
--- When an event was, by its parsed item.
+-- When an event happened, by its parsed item.
 function history.read_time(event)
   local fraction = type(event[4]) == 'number' and event[4] >= 0 and event[4] <= 1 and event[4] or 0
   return (tonumber(event[1]) or 0) + fraction
 end
 
--- Who had the job, its present holder first, at most so many different ones: their names as one text.
+-- The names of the job's latest holders, the present one first, as one text.
 function history.list_holders(job, most)
   local items, met, names = redis.call('LRANGE', keys.history(job.jid), -20, -1), {[job.worker] = true}, {job.worker}
   for i = #items, 1, -1 do
@@ -67,7 +67,7 @@ function history.list_holders(job, most)
   return table.concat(names, ', ')
 end
 
--- The events of a history as it was stored before 2013: a list of stages within the job's hash.
+-- The events of a history as stored before 2013: a list of stages in the job's hash.
 -- @seldom
 function history.convert_old(text)
   local items = {}

@@ -1,8 +1,8 @@
--- json: texts that callers can trust: empty lists stay `[]`, numbers keep all their digits.
+-- json: reliable encoding: empty lists stay `[]`, numbers keep all their digits.
 
 local numbers = {}
 
--- A batch says most of its numbers many times.
+-- Cached, since a batch formats most of its numbers many times.
 function json.number(number)
   local text = numbers[number]
   if not text then
@@ -19,25 +19,26 @@ function json.format_number(number)
   return string.format('%.17g', number)
 end
 
--- A list of texts.
+-- Encode a list of texts.
 function json.texts(list)
   if #list == 0 then return '[]' end
   return cjson.encode(list)
 end
 
--- A list of what is JSON already.
+-- Join a list of JSON texts.
 function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
 
--- What anybody stored under the name of a text.
+-- The text of a stored value that should be a text.
 function json.to_text(value) return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or '' end
 
--- A stored list of texts, which a peer's encoder may have written as `{}`; what of it is no text is shown as json.parse_texts reads it.
+-- A stored list of texts, safe to embed; a peer's encoder may have written an empty one as `{}`.
+-- Other values than texts are treated as in json.parse_texts.
 function json.clean_list(text)
   if not text or not string.find(text, '^%s*%[') then return '[]' end
   return json.is_flat(text, 'string') and text or json.texts(json.parse_texts(text))
 end
 
--- A stored object of texts and numbers; none where it is anything else.
+-- A stored object of texts and numbers, safe to embed; empty if it is anything else.
 function json.clean_object(text)
   return string.find(text, '^%s*{') and json.is_flat(text, 'string', 'number') and text or '{}'
 end
@@ -51,7 +52,7 @@ function json.is_flat(text, kind, other)
   return true
 end
 
--- The texts of a stored JSON list. Numbers count as the texts that keys are spelled with; what else a peer has put into it is passed over.
+-- The texts of a stored JSON list. Numbers count as texts, as in keys; other values are skipped.
 function json.parse_texts(text)
   local texts = {}
   for _, value in ipairs(json.parse_list(text)) do
@@ -60,7 +61,7 @@ function json.parse_texts(text)
   return texts
 end
 
--- The values of a stored JSON list; none where it can't be read.
+-- The values of a stored JSON list; empty if it can't be parsed.
 function json.parse_list(text)
   local valid, list = pcall(cjson.decode, text or '[]')
   if not valid or type(list) ~= 'table' then return {} end

@@ -1,6 +1,7 @@
--- json_slices: parts of a JSON text as the very bytes that they are. Decoding and encoding them again would turn 1.0 into 1 and [] into {}.
+-- json_slices: parts of a JSON text, byte for byte. Decoding and encoding would turn 1.0 into 1 and
+-- [] into {}.
 
--- Where the string that begins at a quote ends.
+-- The end of the string that begins at a quote.
 function json_slices.find_string_end(text, quote)
   local at = quote + 1
   while true do
@@ -10,7 +11,7 @@ function json_slices.find_string_end(text, quote)
   end
 end
 
--- Where the value that begins at `first` ends.
+-- The end of the value that begins at `first`.
 function json_slices.find_value_end(text, first)
   local opening = string.sub(text, first, first)
   if opening == '"' then return json_slices.find_string_end(text, first) end
@@ -31,7 +32,8 @@ function json_slices.find_value_end(text, first)
   end
 end
 
--- The value of each wanted name in an object that is known to be JSON; of a name that is there twice the last, as parsers have it.
+-- The values of the wanted names of a valid JSON object; of a duplicate name the last, as parsers
+-- do.
 function json_slices.find_members(text, wanted)
   local found = {}
   local at = string.find(text, '"', 1, true)

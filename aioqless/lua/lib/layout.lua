@@ -1,4 +1,5 @@
--- layout: what of ARGV has no fixed place: words that choose, tails, batches, options.
+-- layout: parse the arguments without a fixed position: words that choose a form, tails, batches,
+-- options.
 
 local LONGEST_LIST = 1000
 
@@ -17,8 +18,9 @@ function layout.word(known, default, value)
   return word
 end
 
--- The tail of ARGV from `first`, up to its end or an empty argument, and where what follows begins. With `options`, empty texts may be in
--- the tail, and what ends it is an empty argument that is the last or has nothing but these options behind it.
+-- The tail of ARGV from `first`, up to its end or an empty argument, and where the next part
+-- begins. With `options`, the tail may contain empty texts; an empty argument ends it if it is the
+-- last one or only these options follow.
 function layout.rest(name, check, first, options)
   local list, at = {}, first
   while args.is_given(ARGV[at]) or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
@@ -29,7 +31,7 @@ function layout.rest(name, check, first, options)
   return list, at + 1
 end
 
--- Where a batch that begins with its count ends.
+-- The end of a batch, which begins with its count.
 function layout.batch(first, width)
   local count = args.count('count', ARGV[first])
   if count > LONGEST_LIST then errors.bad_argument('count', ARGV[first], 'is more than ' .. LONGEST_LIST .. '; call again for the others') end
@@ -37,7 +39,7 @@ function layout.batch(first, width)
   return first + 1 + count * width
 end
 
--- One answer for each tuple of a batch: a refused one leaves its neighbours alone.
+-- One reply for each tuple of a batch; an error doesn't affect the others.
 function layout.each(first, last, width, perform)
   local answers = {}
   for i = first, last - 1, width do

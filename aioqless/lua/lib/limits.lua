@@ -1,13 +1,14 @@
--- limits: how many jobs of a key run at once, and how often one starts.
--- A job that may not start yet is held back: it waits in `-scheduled`, where peers tolerate it, so that those behind it in `-work` go on,
--- and is listed by its key with its place in `-work`. It is woken when another of its key ends; if that never does, it is due when the
--- other's lock has run out.
+-- limits: concurrency and rate limits by key.
+-- A job that may not start yet is held back: it moves to `-scheduled`, which peers tolerate, so
+-- that it doesn't block those behind it in `-work`, and is listed by its key with its score in
+-- `-work`. It is woken when a running job of its key ends; if that never happens, it is due when
+-- that job's lock has expired.
 
 local LOOKS = 20
 local LATER = 3600
 local MOST_SHOWN = 10
 
--- Whether a job that was next in line may start; from now on it counts. One that may not is held back.
+-- Whether the next job may start; if so it counts from now on, otherwise it is held back.
 -- @seldom
 function limits.admit(job, queue, score, now)
   local own = constraints.read(job.terms)
@@ -27,8 +28,8 @@ function limits.admit(job, queue, score, now)
   return true
 end
 
--- When a key that is at its limit may have room, if nobody says so before; nil when it has. Those whose lock should have run out are
--- looked at again, a few in each call.
+-- Until when a key is at its limit, unless one of its jobs ends before; nil if it isn't. Entries
+-- whose lock should have expired are verified, a few per call.
 function limits.find_busy_until(own, now)
   local holding = keys.limit_running(own.key)
   if redis.call('ZCARD', holding) < own.limit then return nil end
@@ -42,7 +43,7 @@ function limits.find_busy_until(own, now)
   return math.max(now + 1, tonumber(redis.call('ZRANGE', holding, 0, 0, 'WITHSCORES')[2]))
 end
 
--- A job no longer runs, or no longer waits where it was: the next of its key may.
+-- A job stops running or waiting: wake the next one of its key.
 -- @seldom
 function limits.release(job, now)
   local own = constraints.read(job.terms)
@@ -55,7 +56,8 @@ function limits.release(job, now)
   end
 end
 
--- The first of those held back goes to its place in line, or if its rate forbids, will do so then. False if it isn't held back at all.
+-- Move the first job that is held back to its place in the queue, or reschedule it if the rate
+-- limit is reached. Return false if the job isn't held back at all.
 function limits.wake(key, jid, score, now)
   local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
   local own = constraints.read(job[2])
@@ -72,7 +74,8 @@ function limits.wake(key, jid, score, now)
   return true
 end
 
--- The place in line of a job that is held back and has become due; nil for others. It is held back no longer.
+-- The score in `-work` of a job that was held back and is due; nil for other jobs. It is no longer
+-- held back.
 -- @seldom
 function limits.take_held_score(text, jid)
   local key = constraints.read(text).key
@@ -81,7 +84,7 @@ function limits.take_held_score(text, jid)
   return score
 end
 
--- A job that is held back has another priority.
+-- Update the score of a job that is held back.
 function limits.change_priority(job, priority)
   local key = constraints.read(job.terms).key
   local score = key and tonumber(redis.call('ZSCORE', keys.held_back(key), job.jid))
@@ -89,7 +92,8 @@ function limits.change_priority(job, priority)
   if since then redis.call('ZADD', keys.held_back(key), priority_score.compute(priority, since), job.jid) end
 end
 
--- As JSON: the key's concurrency limit with jobs that run, or its rate; and when the job is looked at again. nil for one that isn't held back.
+-- JSON: which limit holds a job back, with running jobs of its key or its rate, and when it is
+-- checked again; nil if it isn't held back.
 -- @seldom
 function limits.explain_hold(jid, queue, text)
   local own = json.parse_object(text)

@@ -1,5 +1,5 @@
--- listing: which jobs are where, and how many. Nothing is written: a job that has become due counts as waiting,
--- although it is some pop that will move it.
+-- listing: lists and counts of jobs by state. Read-only: a scheduled job that is due counts as
+-- waiting, although a pop has yet to move it.
 
 local COUNTS = '{"name":%s,"waiting":%d,"running":%d,"stalled":%d,"scheduled":%d,"depends":%d,"recurring":%d,"paused":%s%s}'
 
@@ -13,7 +13,7 @@ function listing.count_states(queue, now, paused, day)
     day and ',' .. stats.encode_totals(day, queue) or '')
 end
 
--- Since when the first in line, waiting or due, could have been running.
+-- For how long the first waiting or due job could have been running.
 function listing.read_lag(queue, now)
   local since = tonumber(redis.call('ZRANGE', keys.scheduled(queue), 0, 0, 'WITHSCORES')[2]) or now
   local top = redis.call('ZRANGE', keys.waiting(queue), -1, -1, 'WITHSCORES')
@@ -38,7 +38,7 @@ function listing.list_state(state, queue, now, offset, count)
   errors.bad_argument('state', state, 'must be one of waiting, running, stalled, scheduled, depends, recurring, complete')
 end
 
--- Those in work, then those that are due.
+-- The jobs in -work, then those that are due.
 function listing.list_waiting(queue, now, offset, count)
   local jids = listing.read_page(keys.waiting(queue), 0, math.huge, offset, count, 'REV')
   local from = math.max(0, offset - redis.call('ZCARD', keys.waiting(queue)))
@@ -46,8 +46,8 @@ function listing.list_waiting(queue, now, offset, count)
   return jids
 end
 
--- So many members of a sorted set, `offset` after the one with the rank `first`, but none with the rank `limit` or a higher one.
--- By rank, since a page by score would take the longer the further on it is.
+-- At most `count` members of a sorted set, `offset` behind the rank `first`, all below the rank
+-- `limit`. By rank, since paging by score takes longer with each page.
 function listing.read_page(key, first, limit, offset, count, ...)
   local last = math.min(first + offset + count, limit) - 1
   if last < first + offset then return {} end

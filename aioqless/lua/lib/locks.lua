@@ -1,21 +1,22 @@
--- locks: who runs what until when.
+-- locks: which worker runs which job, and until when.
 
 local LONG = 10
 
--- Until when a lock lasts that is taken now. One of some length ends at a whole second, not before its time, where the clock is Redis' own:
--- a sorted set of up to 128 members is a list, in which Redis reads each score that it passes, and a fraction takes it ten times as long.
+-- When a lock that is taken now expires. A long one expires at a whole second (rounded up) if the
+-- clock is Redis' own: a sorted set of up to 128 members is a list, in which Redis parses each
+-- score that it passes, and a fraction takes ten times as long.
 function locks.compute_expiry(queue, now)
   local length = config.heartbeat(queue)
   return clock.is_used() and length >= LONG and math.ceil(now + length) or now + length
 end
 
--- Taken or renewed, whether it lapsed or not: a lock is its holder's until somebody takes it.
+-- Take or renew a lock, expired or not: it stays with its holder until another worker takes it.
 function locks.store(queue, jid, worker, expires)
   redis.call('ZADD', keys.locks(queue), expires, jid)
   redis.call('ZADD', keys.worker_jobs(worker), expires, jid)
 end
 
--- The holder's sign of life: its lock lasts for another interval from now.  Returns until when.
+-- Renew a lock by its holder's heartbeat. Return when it expires.
 function locks.renew(jid, worker, fence, now, data)
   local job = record.require_held(jid, worker, fence)
   local expires = locks.compute_expiry(job.queue, now)
@@ -27,22 +28,22 @@ function locks.renew(jid, worker, fence, now, data)
   return expires
 end
 
--- Locks of the queue that have run out, the oldest first.
+-- Expired locks of the queue, oldest first.
 function locks.find_expired(queue, now, most)
   if most <= 0 then return {} end
   return redis.call('ZRANGE', keys.locks(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 end
 
--- How many more may run in this queue; lapsed locks don't count.
+-- How many more jobs may run in this queue; expired locks don't count.
 function locks.read_capacity(queue, now)
   local most = config.max_concurrency(queue)
   if most <= 0 then return math.huge end
   return math.max(0, most - redis.call('ZCOUNT', keys.locks(queue), now, '+inf'))
 end
 
--- A lock that lapsed: first its holder is told and given the grace period, then the job is taken away. A person who let a reservation
--- run out had its time, and costs the job nothing.
--- Returns the job's record when this call may hand it out, nil when not (grace given, its retries are used up, or it was lost too often).
+-- Handle an expired lock: notify the holder and start the grace period, or take the job away. A
+-- reservation that a person let expire uses no retry. Return the job's record if this call may pop
+-- it; nil if its grace period began, its retries are used up, or it lost its lock too often.
 -- @seldom
 function locks.expire(queue, jid, now)
   local job = record.read(jid)
@@ -79,14 +80,15 @@ function locks.expire(queue, jid, now)
   return job
 end
 
--- How many locks a job has lost, with the present one, since it came into its queue.
+-- Count a lost lock. Return how many the job has lost since it was put into its queue.
 function locks.count_lost(job)
   local lost = (tonumber(redis.call('HGET', keys.job(job.jid), 'x-lost')) or 0) + 1
   record.set_fields(job.jid, 'x-lost', lost)
   return lost
 end
 
--- Fail a job that has lost more than `max-lost` locks, or has no retries left.  Returns whether it has.
+-- Fail a job that has lost more than `max-lost` locks, or has no retries left. Return whether it
+-- has.
 function locks.fail_if_lost(job, lost, exhausted, now)
   local most = config.number('max-lost')
   if most > 0 and lost > most then

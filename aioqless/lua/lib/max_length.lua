@@ -1,8 +1,10 @@
--- max_length: how many jobs a queue may hold, where somebody said so. Binds what is put; what retries, goes on or recurs always finds room.
+-- max_length: the maximum length of a queue (backpressure). It applies to puts; retries, advances
+-- and recurring jobs are always accepted.
 
 local most_of = {}
 
--- Refuse a job that would make its queue longer than it may be, with `ahead` others of this call before it; one that is there already doesn't.
+-- Refuse a job that would exceed the maximum length, after `ahead` others of this call. A job that
+-- is in the queue already is accepted.
 function max_length.check(queue, jid, ahead)
   if most_of[queue] == nil then
     most_of[queue] = tonumber(redis.call('HGET', keys.config(), queue .. '-max-length')) or 0

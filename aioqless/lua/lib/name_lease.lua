@@ -1,6 +1,6 @@
--- name_lease: whose a worker's stable name is, so that two never have it at once.
+-- name_lease: the lease on a worker's stable name, so that two processes never have it at once.
 
-local PROMISE = 60  -- it renews its claim well within so many seconds, or is as good as gone
+local PROMISE = 60  -- the holder renews it well within this time, or counts as gone
 local KEPT_FOR = 3600
 
 function name_lease.raise_taken(worker, former, silent)
@@ -11,8 +11,9 @@ function name_lease.raise_taken(worker, former, silent)
   })
 end
 
--- Whoever is where the former one was can see whether it lives, and says so by `gone`; elsewhere only its silence tells.
--- `told` is JSON: {id, host, place, pid, started}.  Returns whether somebody else had the name before.
+-- A process on the same machine can see whether the former holder lives, and says so by `gone`;
+-- otherwise only its silence tells. `told` is JSON: {id, host, place, pid, started}. Return whether
+-- another process held the name before.
 function name_lease.claim(worker, told, gone, now)
   local key, mine = keys.name_lease(worker), cjson.decode(told)
   local kept = redis.call('HMGET', key, 'told', 'renewed')
@@ -27,7 +28,7 @@ function name_lease.claim(worker, told, gone, now)
   return another
 end
 
--- Only who has the name may act under it.
+-- Refuse if another process holds the name.
 function name_lease.check(worker, id, now)
   local kept = redis.call('HMGET', keys.name_lease(worker), 'told', 'renewed')
   if kept[1] and json.parse_object(kept[1]).id ~= id then name_lease.raise_taken(worker, kept[1], now - (tonumber(kept[2]) or 0)) end

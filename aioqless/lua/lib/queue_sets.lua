@@ -1,15 +1,16 @@
--- queue_sets: where in a queue a job stands: waiting, scheduled or held by dependencies.  (Running: locks.lua.)
+-- queue_sets: the sets of a queue's jobs: waiting, scheduled, held by dependencies. (Running:
+-- locks.lua.)
 
 local registered = {}
 
--- Make the queue known, by when it was first seen.
+-- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
   if registered[queue] then return end
   if redis.call('ZADD', keys.queues(), 'NX', now, queue) == 1 then redis.call('ZADD', keys.stats_days(), 'LT', stats.start_of_day(now), queue) end
   registered[queue] = true
 end
 
--- Into the work of a queue; the first one there wakes idle workers.
+-- Add to the waiting jobs; the first one wakes idle workers.
 function queue_sets.add_waiting(queue, jid, score)
   local work = keys.waiting(queue)
   if redis.call('EXISTS', work) == 0 then events.publish_ready(queue) end
@@ -22,7 +23,7 @@ function queue_sets.add_scheduled(queue, jid, due)
   if redis.call('ZRANGE', scheduled, 0, 0)[1] == jid then events.publish_ready(queue) end
 end
 
--- Into the queue at once, or when `due` has come; returns the state.
+-- Add to the waiting jobs, or to the scheduled ones until `due`. Return the state.
 function queue_sets.add(queue, jid, priority, due, now)
   if due and due > now then
     queue_sets.add_scheduled(queue, jid, due)
@@ -34,7 +35,8 @@ end
 
 function queue_sets.add_depending(queue, jid, now) redis.call('ZADD', keys.depends(queue), now, jid) end
 
--- Out of every set of its queue, whatever its state says. Where others may have waited for a run to end, idle workers hear of it.
+-- Remove jobs from all sets of their queue, whatever their state. Wake idle workers if a
+-- concurrency limit may have kept jobs waiting.
 function queue_sets.remove(queue, ...)
   redis.call('ZREM', keys.waiting(queue), ...)
   if redis.call('ZREM', keys.locks(queue), ...) > 0 and config.is_limited(queue)
@@ -43,7 +45,7 @@ function queue_sets.remove(queue, ...)
   redis.call('ZREM', keys.depends(queue), ...)
 end
 
--- Scheduled jobs whose time has come go to work, the earliest first.
+-- Move scheduled jobs that are due to the waiting ones, earliest first.
 function queue_sets.move_due(queue, now, most)
   if most <= 0 then return end
   local due = redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
@@ -57,5 +59,5 @@ function queue_sets.move_due(queue, now, most)
   end
 end
 
--- How many are scheduled although their time has come.
+-- The number of scheduled jobs that are due.
 function queue_sets.count_due(queue, now) return redis.call('ZCOUNT', keys.scheduled(queue), '-inf', now) end

@@ -1,7 +1,7 @@
--- rates: how many jobs of a key or a queue may start within a sliding period. `rate` is {how many, seconds}.
--- Each start is kept for as long as it counts, so the count is exact.
+-- rates: rate limits: how many jobs of a key or a queue may start within a sliding window. `rate`
+-- is {maximum number, seconds}. Each start is stored while it counts, so the count is exact.
 
--- A queue's, as it is configured: `100/60` for 100 in a minute. nil when it can't be read.
+-- Parse a queue's option: `100/60` for 100 per minute. nil if invalid.
 function rates.parse(text)
   local many, seconds = string.match(text, '^%s*(%d+)%s*/%s*([%d%.]+)%s*$')
   many, seconds = tonumber(many), tonumber(seconds)
@@ -14,7 +14,7 @@ function rates.read_capacity(of, rate, now)
   return math.max(0, rate[1] - redis.call('ZCARD', keys.rate_starts(of)))
 end
 
--- When the next may start, if `ahead` others go first.
+-- When the next one may start, after `ahead` others.
 function rates.find_next_start(of, rate, ahead, now)
   local counted = redis.call('ZCARD', keys.rate_starts(of))
   local at = counted + ahead - rate[1]

@@ -1,4 +1,4 @@
--- record: a job's hash, read as one table and checked before a command goes on.
+-- record: a job's hash, read as one table and checked before a command writes.
 
 local formatted, text
 
@@ -14,7 +14,7 @@ function record.read(jid)
   }
 end
 
--- What the end of a run needs of it. Each field costs, those that aren't there most.
+-- The fields that completing a run needs. Each field costs time, missing ones most.
 function record.read_running(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries', 'time', 'x-fence', 'scheduled', 'grace',
     'history', 'x-terms')
@@ -25,32 +25,7 @@ function record.read_running(jid)
   }
 end
 
--- A job that is likely to be handed out, with all that its worker needs as it is stored. One that has all the fields that every job has,
--- and no more of them, has none of those that are rare: that needn't be asked for each.
-function record.read_whole(jid)
-  local key = keys.job(jid)
-  local f = redis.call('HMGET', key, 'jid', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'time', 'tags', 'klass', 'data',
-    'expires')
-  if not f[1] then return nil end
-  local rare = {}
-  if not record.is_plain(key, f) then
-    rare = redis.call('HMGET', key, 'failure', 'scheduled', 'grace', 'history', 'x-fence', 'x-put', 'x-terms', 'spawned_from_jid', 'x-context',
-      'x-start-by')
-  end
-  return {
-    jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '', priority = tonumber(f[5]) or 0, time = tonumber(f[8]),
-    time_text = f[8] or nil, grace = rare[3], old_history = rare[4], put = tonumber(rare[6]), terms = rare[7], stored = f, rare = rare,
-  }
-end
-
-function record.is_plain(key, f)
-  for i = 1, 12 do
-    if not f[i] then return false end
-  end
-  return redis.call('HLEN', key) == 12
-end
-
--- The same, cheaper where most jobs asked for are new.
+-- As record.read, cheaper if most jobs asked for are new.
 function record.find(jid)
   if redis.call('EXISTS', keys.job(jid)) == 0 then return nil end
   return record.read(jid)
@@ -62,7 +37,8 @@ function record.require(jid)
   return job
 end
 
--- A job that runs and whose lock is this worker's; with a fence, this very run's. Without a name, a worker holds nothing.
+-- A running job whose lock this worker holds; with a fence, this very run. An empty name holds
+-- nothing.
 function record.require_held(jid, worker, fence, read)
   local job = (read or record.read)(jid)
   if not job then errors.no_such_job(jid) end

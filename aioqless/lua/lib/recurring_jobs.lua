@@ -1,9 +1,11 @@
--- recurring_jobs: recurring jobs as callers make and see them. (How they are changed: recurring_update.lua. Their instances: recurring_spawn.lua, cron.lua.)
--- Those with an interval are where live clients have theirs, those with a cron expression below our own prefix, where no peer meets them.
+-- recurring_jobs: create, delete and show recurring jobs. (Changes: recurring_update.lua. Their
+-- instances: recurring_spawn.lua, cron.lua.) Those with an interval are stored where live clients
+-- store theirs, those with a cron expression under our own prefix, where no peer meets them.
 
 local DEFAULT_RETRIES = 5
 
--- Where a template is: its hash, its queue, the set with its turn and when that is. nil when there is none.
+-- A recurring job: its hash, its queue, the set with its schedule, and when it is due. nil if there
+-- is none.
 function recurring_jobs.find(jid)
   local key, turns = keys.cron(jid), keys.ticks()
   local f = redis.call('HMGET', key, 'queue', 'x-paused')
@@ -13,7 +15,7 @@ function recurring_jobs.find(jid)
     turns = keys.recurring(f[1] or '')
   end
   if not f[1] then return nil end
-  local due = tonumber(redis.call('ZSCORE', turns, jid))  -- a peer that puts it anew ends its pause
+  local due = tonumber(redis.call('ZSCORE', turns, jid))  -- a peer that puts it again resumes it
   return {jid = jid, key = key, queue = f[1], turns = turns, due = due, paused = f[2] and not due, is_cron = key == keys.cron(jid)}
 end
 
@@ -23,8 +25,9 @@ function recurring_jobs.require(jid)
   return template
 end
 
--- A template that exists keeps its count, and stays paused if it is; its clock starts again.
--- One that the code declares keeps its clock too, unless its schedule changed, and its queue where the code names none.
+-- Create or replace a recurring job. An existing one keeps its count, and stays paused; its
+-- schedule restarts. One that code declares keeps its schedule, too, unless it changed, and its
+-- queue if the code names none.
 function recurring_jobs.put(recur)
   if recur.terms then constraints.parse(recur.terms) end
   local jid, former = recur.jid, recurring_jobs.find(recur.jid)
@@ -65,7 +68,8 @@ function recurring_jobs.has_same_schedule(former, recur)
   return recur.cron and f[2] == recur.cron and f[3] == recur.timezone or not recur.cron and tonumber(f[1]) == recur.interval
 end
 
--- Its turn comes then. Who slept until some later time is told: a worker of the queue, or whoever reckons ticks.
+-- Schedule the next instance, and wake whoever sleeps until a later time: a worker of the queue, or
+-- the callers of ticks.
 function recurring_jobs.schedule_next(turns, queue, jid, due)
   if redis.call('ZADD', turns, 'CH', due, jid) == 0 or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then return end
   if turns == keys.ticks() then redis.call('PUBLISH', keys.ticks_channel(), '') else events.publish_ready(queue) end
@@ -80,7 +84,7 @@ function recurring_jobs.remove(jid)
   return '1'
 end
 
--- Of these jids, those that the code declared and no longer has are taken off; returns them.
+-- Delete those of the jids that code had declared; return them.
 function recurring_jobs.remove_undeclared(jids)
   local gone = {}
   for _, jid in ipairs(jids) do
@@ -93,7 +97,7 @@ function recurring_jobs.remove_undeclared(jids)
   return gone
 end
 
--- JSON; nil for a template that doesn't exist.
+-- JSON; nil if there is no such recurring job.
 function recurring_jobs.view(jid)
   local template = recurring_jobs.find(jid)
   if not template then return nil end
@@ -110,7 +114,8 @@ function recurring_jobs.view(jid)
     .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. '}'
 end
 
--- JSON: some of the templates whose turns are in a queue; or of those that no peer sees the turns of, the paused last.
+-- JSON: a page of the recurring jobs with an interval in a queue; or of those with a cron
+-- expression, paused ones of both kinds last.
 function recurring_jobs.list_page(queue, offset, count)
   local jids
   if queue then

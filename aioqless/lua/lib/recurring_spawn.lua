@@ -1,9 +1,9 @@
--- recurring_spawn: templates that put an instance of themselves whenever an interval has passed.
+-- recurring_spawn: put instances of recurring jobs with an interval.
 
 local MOST_PASSED = 100
 local passed = 0
 
--- Make due instances, at most so many; later calls make the others.
+-- Create due instances, at most `most`; later calls create the others.
 function recurring_spawn.run(queue, now, most)
   if most <= 0 then return end
   local due = redis.call('ZRANGE', keys.recurring(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
@@ -14,7 +14,7 @@ function recurring_spawn.run(queue, now, most)
   end
 end
 
--- The instances of one template that are due since `tick`; returns how many.
+-- Create the instances of one recurring job that are due since `tick`; return their number.
 -- @seldom
 function recurring_spawn.spawn_due(queue, jid, tick, now, most)
   local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'x-coalesce')
@@ -35,8 +35,8 @@ function recurring_spawn.spawn_due(queue, jid, tick, now, most)
   return made
 end
 
--- An instance of the template with this hash, which has these fields, as of `tick`. Returns its jid; where its terms say that
--- there is such a job already, that one's; nil if none could be made.
+-- Create an instance as of `tick` from the hash `key` with the fields `f`. Return its jid; if its
+-- unique key is taken, that job's; nil if none could be created.
 function recurring_spawn.create_instance(key, template, queue, f, tick, now)
   local terms = redis.call('HGET', key, 'x-terms')
   local alone = constraints.read(terms).unique
@@ -55,8 +55,9 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now)
   return jid
 end
 
--- The next instance's jid: the template's and a number.  Those in use, after a template was taken off and put on again,
--- are passed over: they may be running.  With too many of them, later calls go on; nil until then.
+-- The next instance's jid: the recurring job's and a number. Jids in use, after a recurring job was
+-- deleted and created again, are skipped: those jobs may be running. If there are too many, return
+-- nil; later calls continue.
 function recurring_spawn.find_free_jid(key, template)
   while passed < MOST_PASSED do
     local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', key, 'count', 1))
@@ -65,7 +66,7 @@ function recurring_spawn.find_free_jid(key, template)
   end
 end
 
--- At maxmemory nothing new is made, so that what is there can be worked off.
+-- At maxmemory nothing new is created, so that existing jobs can be drained.
 function recurring_spawn.is_memory_full()
   local memory = redis.pcall('INFO', 'memory')
   if type(memory) == 'table' then return false end

@@ -1,8 +1,8 @@
--- recurring_update: a recurring job is changed, paused, or run out of its turn.
+-- recurring_update: change, pause and resume a recurring job, or run it now.
 
 local MOST_TAGS = 1000
 
--- Each option of an update, and how its value is checked; and those that only templates of one kind have.
+-- The options of an update with their checks, and those that only one kind of schedule has.
 local CHECKS = {
   priority = args.priority, retries = args.count, data = args.data, klass = args.name, queue = args.name, backlog = args.count,
 }
@@ -40,7 +40,7 @@ function recurring_update.parse(template, changes)
   return values
 end
 
--- Only the template's own list: its instances get their tags when they are made.
+-- Only the recurring job's own list: instances get their tags when they are created.
 function recurring_update.change_tags(jid, tags, on)
   local key = recurring_jobs.require(jid).key
   local named, list, has = {}, {}, {}
@@ -60,7 +60,7 @@ function recurring_update.change_tags(jid, tags, on)
   return list
 end
 
--- Out of its turns, so that nobody makes instances of it, peers neither.
+-- Remove it from its schedule, so that no client creates instances, peers included.
 function recurring_update.pause(jid, now)
   local template = recurring_jobs.require(jid)
   redis.call('ZREM', template.turns, jid)
@@ -69,7 +69,7 @@ function recurring_update.pause(jid, now)
   return '1'
 end
 
--- What would have come meanwhile isn't made up for: its clock starts again.
+-- Instances missed meanwhile are not replayed: the schedule restarts.
 function recurring_update.resume(jid, now, next)
   local template = recurring_jobs.require(jid)
   if template.is_cron and not next then errors.bad_argument('next', nil, 'must be told of a recurring job with a cron expression') end
@@ -82,7 +82,7 @@ function recurring_update.resume(jid, now, next)
   return '1'
 end
 
--- An instance at once, whatever its clock says, which goes on as it was. Returns the instance's jid.
+-- Put an instance now; the schedule is not affected. Return the instance's jid.
 function recurring_update.run_now(jid, now)
   local template = recurring_jobs.require(jid)
   local f = redis.call('HMGET', template.key, 'klass', 'data', 'priority', 'tags', 'retries')

@@ -1,6 +1,7 @@
--- release: a run is given up for somebody else to begin anew.
+-- release: give back a run unfinished.
 
--- The job goes back to its former place in its queue, at no cost of a retry, or is delayed.  Returns its new state.
+-- Put a job back at its former place in its queue, without using a retry, or delay it. Return its
+-- new state.
 function release.put_back(job, now, delay)
   local jid = job.jid
   history.append(jid, job, now, 'released', cjson.encode({worker = job.worker}))
@@ -17,7 +18,7 @@ function release.put_back(job, now, delay)
   return 'waiting'
 end
 
--- Nobody runs it any more; where it goes is the caller's part.
+-- Remove a job from its worker and its queue; the caller puts it somewhere.
 function release.remove_from_worker(job, now)
   record.delete_fields(job.jid, 'grace')
   queue_sets.remove(job.queue, job.jid)
@@ -26,8 +27,9 @@ function release.remove_from_worker(job, now)
   record.set_fields(job.jid, 'worker', '', 'expires', 0)
 end
 
--- Release the next jobs that a dead worker holds, at most `most`; returns how many.  This costs no retry, but a job that was lost more
--- often than it has retries, or than `max-lost`, fails: it may be what kills the worker.
+-- Release the next jobs of a dead worker, at most `most`; return how many there were. This uses no
+-- retry, but a job that was lost more often than it has retries, or than `max-lost`, fails: it may
+-- be what kills the worker.
 function release.release_worker(worker, now, most)
   local jids = redis.call('ZRANGE', keys.worker_jobs(worker), 0, most - 1)
   for _, jid in ipairs(jids) do

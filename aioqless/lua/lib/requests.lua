@@ -1,9 +1,10 @@
--- requests: a caller that lost the reply may ask again, and gets the first answer.
--- A caller numbers its requests; only the latest of each line is kept, so their number is bounded by that of the callers.
+-- requests: answer a repeated request with its first answer, since the caller may have lost the
+-- reply (idempotency). A caller numbers its requests; only the latest of each line is stored, so
+-- their number is bounded by that of the callers.
 
 local KEPT_FOR = 120
 
--- Whether this request was carried out before, and what was answered then.
+-- Whether this request was carried out before, and its answer.
 function requests.find_answer(request)
   if not request then return false end
   local text = redis.call('GET', keys.request(request.id))

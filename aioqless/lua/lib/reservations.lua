@@ -1,5 +1,6 @@
--- reservations: jobs that are reserved for persons. A person is a worker, `name` or `name@session`. The lock is one like others, but lasts for
--- as long as was chosen for it, and letting it run out is no failure.
+-- reservations: jobs that are reserved for people (human tasks). A person is a worker, `name` or
+-- `name@session`. The lock is an ordinary one, but lasts for a chosen time, and letting it expire
+-- is no failure.
 
 local LONGEST = 86400
 local LOOKS = 100
@@ -10,15 +11,16 @@ function reservations.check_limit(limit)
   if limit > LONGEST then errors.bad_argument('limit', limit, 'is longer than a day') end
 end
 
--- From now on a run is a person's, until so many seconds have passed. (What runs is known by its fence and by its worker, since peers
--- pop without a fence.)
+-- Give a run to a person until `expires`. (A run is identified by fence and worker, since peers pop
+-- without a fence.)
 function reservations.assign(jid, queue, worker, fence, expires, now)
   record.set_fields(jid, 'worker', worker, 'expires', json.number(expires), 'x-fence', fence, 'x-reserved', fence .. ' ' .. worker)
   locks.store(queue, jid, worker, json.number(expires))
   redis.call('ZADD', keys.workers(), now, worker)
 end
 
--- What is reserved for a worker in this queue, its time not yet over. What a machine of the same name runs isn't.
+-- The job that a person has reserved in this queue and that has not expired. What a machine of the
+-- same name runs doesn't count.
 function reservations.find_current(queue, worker, now)
   for _, jid in ipairs(redis.call('ZRANGE', keys.worker_jobs(worker), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, LOOKS)) do
     local job = record.read(jid)
@@ -27,7 +29,7 @@ function reservations.find_current(queue, worker, now)
   end
 end
 
--- The run goes on under another name, as a run of its own.
+-- Pass a run on to another worker, as a run of its own.
 function reservations.transfer(job, worker, limit, now)
   redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
   if job.grace then record.delete_fields(job.jid, 'grace') end
@@ -35,7 +37,7 @@ function reservations.transfer(job, worker, limit, now)
   reservations.assign(job.jid, job.queue, worker, json.number(redis.call('INCR', keys.fence())), now + limit, now)
 end
 
--- What somebody handed over to a person goes to the first of the person's sessions that asks for work.
+-- The job that was handed over to a person goes to the first session of the person that asks.
 function reservations.take_handed_over(queue, person, worker, limit, now)
   local job = person ~= worker and reservations.find_current(queue, person, now)
   if not job then return nil end
@@ -44,7 +46,8 @@ function reservations.take_handed_over(queue, person, worker, limit, now)
   return job.jid
 end
 
--- Lock the next job for a person, but for those that the person skipped. Returns its jid, and how many were passed over.
+-- Lock the next job for a person, except those that the person skipped. Return its jid, and how
+-- many were passed over.
 function reservations.take_next(queue, person, worker, limit, now, again)
   local aside = again and {} or reservations.hide_skipped(queue, person, now)
   local jid = pop.take(queue, worker, 1, now)[1]
@@ -56,7 +59,7 @@ function reservations.take_next(queue, person, worker, limit, now, again)
   return jid, #aside
 end
 
--- Out of line for the length of this call. What has ended meanwhile needn't be remembered.
+-- Remove skipped jobs from the queue for the length of this call, and forget those that have ended.
 function reservations.hide_skipped(queue, person, now)
   local aside = {}
   for _, jid in ipairs(redis.call('ZRANGE', keys.skipped(person), 0, MOST_SKIPPED)) do
@@ -81,7 +84,8 @@ function reservations.remember_skipped(person, jid, now)
   redis.call('EXPIRE', keys.skipped(person), REMEMBERED)
 end
 
--- A reservation as callers see it; `jid` may be that of an earlier answer, and the job another's by now.
+-- A reservation as callers see it. `jid` may come from an earlier answer, and the job may be
+-- another's by now.
 function reservations.view(jid, worker, skipped, now)
   local job = jid ~= '' and redis.call('HMGET', keys.job(jid), 'state', 'worker') or {}
   local shown = job[1] == 'running' and job[2] == worker and view.encode(jid) or 'null'

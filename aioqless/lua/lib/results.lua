@@ -1,6 +1,6 @@
--- results: what handlers returned, kept for a while by those jobs that ask for it.
+-- results: results of handlers, kept for a while if the job asks for it.
 
--- What a completion says: the seconds to keep a result, and its JSON.
+-- The argument of a completion: TTL in seconds, and JSON.
 function results.parse(text)
   local seconds, value = string.match(text, '^(%d+) (.+)$')
   if not value or #seconds > 10 or tonumber(seconds) == 0 then errors.bad_argument('result', text, 'is not of the form seconds json') end
@@ -8,12 +8,12 @@ function results.parse(text)
   return {seconds = seconds, value = value}
 end
 
--- With it goes the number of the run, by which is seen that it is not that of a later one.
+-- Stored with the fence of the run, which tells it from the result of a later run.
 function results.store(job, result)
   redis.call('SET', keys.result(job.jid), (job.fence or '0') .. ' ' .. result.value, 'EX', result.seconds)
 end
 
--- The JSON of a job's result; nil and why not.  One that outlived its job is there still.
+-- The JSON of a job's result; or nil and the reason. A result may outlive its job.
 function results.read(jid)
   local job = redis.call('HMGET', keys.job(jid), 'state', 'x-fence')
   if job[1] and job[1] ~= 'complete' then return nil, 'the job is not complete' end

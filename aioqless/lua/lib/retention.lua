@@ -1,15 +1,17 @@
--- retention: ended jobs are kept for a while, and not too many of them; how long may differ by queue and klass.
+-- retention: how long ended jobs are kept, and how many, with rules by queue and klass.
 
 local LATER = 3600
 local any
 
--- Whether any queue or klass has a rule of its own. (Asked once in a call: most have none.)
+-- Whether any queue or klass has a rule of its own; read once per call, since most namespaces have
+-- none.
 function retention.has_rules()
   if any == nil then any = redis.call('EXISTS', keys.retention_rules()) == 1 end
   return any
 end
 
--- How many seconds a job is kept by the rule of its klass, its queue, or all; nil where nobody made one. `kind`: `jobs` or `failed`.
+-- For how many seconds a job is kept by the rule of its klass, its queue, or all; nil without a
+-- rule. `kind`: `jobs` or `failed`.
 function retention.find_rule(kind, job)
   if not retention.has_rules() then return nil end
   local option = kind .. '-history'
@@ -18,24 +20,25 @@ function retention.find_rule(kind, job)
   return tonumber(values[1]) or tonumber(values[2]) or (kind == 'failed' and tonumber(values[3]) or nil)
 end
 
--- When a job counts as completed: by that it is deleted after jobs-history seconds, by peers too, so one that is kept for another
--- time has another.
+-- When a job counts as completed. All clients delete it jobs-history seconds later, so a job with a
+-- rule of its own gets another time.
 function retention.compute_completed_at(job, now)
   local own = retention.find_rule('jobs', job)
   return own and now + own - config.number('jobs-history') or now
 end
 
--- A job has failed: note when it is to go, if ever.
+-- Schedule the deletion of a failed job, if a rule says so.
 function retention.schedule_failed(job, now)
   local own = retention.find_rule('failed', job)
   if own then
     redis.call('ZADD', keys.failed_expiry(), now + own, job.jid)
   elseif retention.has_rules() then
-    redis.call('ZREM', keys.failed_expiry(), job.jid)  -- a peer may have brought it here from where there is one
+    -- A peer may have failed it again after it expired elsewhere.
+    redis.call('ZREM', keys.failed_expiry(), job.jid)
   end
 end
 
--- Delete completed jobs that are too old or too many, at most so many of them.
+-- Delete completed jobs that are too old or too many, at most `most`.
 function retention.prune_completed(now, most)
   local completed = keys.completed()
   local old = redis.call('ZRANGE', completed, '-inf', now - config.number('jobs-history'), 'BYSCORE', 'LIMIT', 0, most)
@@ -60,7 +63,7 @@ function retention.delete(jids)
   if #gone > 0 then redis.call('UNLINK', unpack(gone)) end
 end
 
--- Delete failed jobs that have been kept for long enough, but for those that others wait for.
+-- Delete failed jobs whose retention is over, except those with dependents.
 function retention.prune_failed(now, most)
   local old = redis.call('ZRANGE', keys.failed_expiry(), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, jid in ipairs(old) do

@@ -1,6 +1,6 @@
--- rotation: from which queue the next job comes, where a worker serves several.
+-- rotation: which queue the next job comes from, if a worker serves several.
 
--- The batch of a call. One answer is given for all, so one that is wrong is refused with all.
+-- The batch of a call. There is one answer for all, so one error refuses all.
 function rotation.read_queues(each)
   local queues = {}
   local refused = each(function(queue, limit) queues[#queues + 1] = {name = queue, limit = limit or math.huge} end)
@@ -8,7 +8,7 @@ function rotation.read_queues(each)
   return queues
 end
 
--- The first queue as long as it has work, then the second, and so on.
+-- Empty the first queue, then the second, and so on.
 function rotation.pop_in_order(queues, worker, count, now)
   local jids = {}
   for _, queue in ipairs(queues) do
@@ -17,17 +17,18 @@ function rotation.pop_in_order(queues, worker, count, now)
   return jids
 end
 
--- One from each queue in turn. Shares are reckoned first, so that each queue is popped from once.
+-- One job from each queue in turn. The shares are computed first, so that each queue is popped from
+-- once.
 -- @seldom
 function rotation.pop_in_turn(queues, worker, count, now)
-  if count > 0 then pop.register_worker(worker, now) end  -- even if no queue has anything to share
+  if count > 0 then pop.register_worker(worker, now) end  -- even if all queues are empty
   local shares = rotation.compute_shares(queues, count, now)
   local popped, missing = {}, 0
   for i, queue in ipairs(queues) do
     popped[i] = pop.take(queue.name, worker, shares[i], now)
     missing = missing + shares[i] - #popped[i]
   end
-  -- What a queue could not give after all, for courtesy or its limit, the others may.
+  -- What a queue could not give because of grace periods or a limit, others may.
   for i, queue in ipairs(queues) do
     local more = pop.take(queue.name, worker, math.min(queue.limit - #popped[i], missing), now)
     for _, jid in ipairs(more) do popped[i][#popped[i] + 1] = jid end
@@ -42,7 +43,7 @@ function rotation.pop_in_turn(queues, worker, count, now)
   return jids
 end
 
--- How many jobs each queue gives when they take turns until `count` is reached.
+-- How many jobs each queue gives if they take turns until `count` is reached.
 function rotation.compute_shares(queues, count, now)
   local shares, left = {}, {}
   for i, queue in ipairs(queues) do
@@ -60,8 +61,8 @@ function rotation.compute_shares(queues, count, now)
   return shares
 end
 
--- Seconds until something of the queues becomes due without anybody's doing: a delay, an interval, a lock. '' for nothing.
--- What is due already in a queue that gives nothing waits for more than time.
+-- Seconds until a job of the queues becomes due by itself (a delay, an interval, an expiring lock);
+-- '' if none will. In a closed queue, what is due already waits for something other than time.
 function rotation.find_next_due(each, now)
   if pop.was_cut_short() then return '0.001' end
   local first = math.huge

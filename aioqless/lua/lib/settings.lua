@@ -1,6 +1,6 @@
--- settings: the shared configuration as callers read and change it. (What commands go by: config.lua.)
+-- settings: read and change the shared options, as callers do. (What commands go by: config.lua.)
 
--- JSON: the setting, else the default, else nil.
+-- JSON: the value, else the default, else nil.
 function settings.get(option)
   local name = config.stored_name(option)
   local set = redis.call('HMGET', keys.config(), name, option)
@@ -18,7 +18,7 @@ function settings.get_all()
   return cjson.encode(all)
 end
 
--- An option that commands read as a number must be one.
+-- Options that commands read as a number must be one.
 function settings.set(option, value)
   local name = config.stored_name(option)
   local number = type(config.default(name)) == 'number' or string.find(name, '%-heartbeat$') or string.find(name, '%-max%-concurrency$')

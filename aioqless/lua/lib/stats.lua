@@ -1,15 +1,16 @@
--- stats: what a day was like in a queue.  Only this library knows what a day is.
+-- stats: daily statistics of a queue. Only this library knows what a day is.
 
 local DAY = 86400
 local PRUNED_EVERY = 50
-local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}  -- where our bins of the first second begin
+-- The lower bounds of our bins within the first second.
+local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
 local pending = {}
 local latest
 local bins = {}
 
 function stats.start_of_day(time) return time - time % DAY end
 
--- retries (lost locks), x-retries (explicit ones), failures, failed: whole numbers.
+-- Counters: retries (lost locks), x-retries (explicit ones), failures, failed.
 function stats.count(queue, time, what, by)
   local day = stats.start_of_day(time)
   if redis.call('HINCRBY', keys.stats('stats', day, queue), what, by) == by then stats_pruning.register_queue(queue, day) end
@@ -24,7 +25,7 @@ function stats.find_bin(seconds)
   return bins[seconds]
 end
 
--- Ours, beside the bin of the first second: `x-ms0` to `x-ms500`.
+-- Our bin beside that of the first second: `x-ms0` to `x-ms500`.
 function stats.find_millisecond_bin(seconds)
   local at = #MILLISECONDS
   while at > 1 and seconds * 1000 < MILLISECONDS[at] do at = at - 1 end
@@ -38,9 +39,10 @@ function stats.format_bin(seconds)
   return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
 end
 
--- Add a value to the day's `wait` or `run` of a queue; written by stats.flush.  Welford's way: mean and variance in one pass.
+-- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it. Mean and variance in
+-- one pass, by Welford's algorithm.
 function stats.add(kind, queue, now, seconds)
-  if not (math.abs(seconds) < 1e15) then seconds = 0 end -- the job's time is no time
+  if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
   local day = latest
   if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= stats.start_of_day(now) then
     day = stats.read_pending(kind, now, queue)
@@ -62,7 +64,7 @@ function stats.add(kind, queue, now, seconds)
   end
 end
 
--- What will be written of a kind, day and queue.
+-- The values to write, by kind, day and queue.
 function stats.read_pending(kind, now, queue)
   local date = stats.start_of_day(now)
   local key = keys.stats(kind, date, queue)
@@ -77,7 +79,7 @@ function stats.read_pending(kind, now, queue)
   return pending[key]
 end
 
--- Write the additions of this call.  A call without any prunes what is left instead.
+-- Write the additions of this call. A call without any prunes old statistics instead.
 function stats.flush(now)
   local prunes = not latest and stats_pruning.is_due(now)
   for key, day in pairs(pending) do
@@ -97,7 +99,7 @@ function stats.drop_histogram(key)
   end
 end
 
--- One kind's statistics of a day, in the words of live clients and of the specification.
+-- One kind of a day's statistics, in the words of live clients and of the specification.
 function stats.encode_summary(kind, day, queue)
   local stored = redis.call('HGETALL', keys.stats(kind, day, queue))
   local values = {}
@@ -125,14 +127,15 @@ function stats.list_milliseconds(values)
   return counters
 end
 
--- How often each thing happened in a queue on a day, as members of an object.
+-- The counters of a queue on a day, as members of an object.
 function stats.encode_totals(day, queue)
   return '"popped":' .. json.number(tonumber(redis.call('HGET', keys.stats('wait', day, queue), 'total')) or 0)
     .. ',"completed":' .. json.number(tonumber(redis.call('HGET', keys.stats('run', day, queue), 'total')) or 0)
     .. ',' .. stats.encode_counters(day, queue)
 end
 
--- Failures and retries of a day, as members of an object. Live clients' `retries` are lost locks alone; explicit ones have a field of ours.
+-- Failures and retries of a day, as members of an object. Live clients' `retries` are lost locks
+-- alone; explicit ones have a field of ours.
 function stats.encode_counters(day, queue)
   local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries', 'x-retries')
   local lost, explicit = tonumber(counters[2]) or 0, tonumber(counters[3]) or 0

@@ -1,6 +1,7 @@
--- stats_pruning: a queue's statistics are kept for `stats-history` days and its histograms for `histogram-history`, today included.
--- Two sets list queues by the first day that may have any, so queues that are no longer used are pruned as well; a queue of which nothing is
--- left is forgotten. Each call looks at a bounded number of days.
+-- stats_pruning: delete a queue's statistics after `stats-history` days and its histograms after
+-- `histogram-history` days, today included.
+-- Two sets list queues by the first day that may have any, so that unused queues are pruned as
+-- well; a queue of which nothing is left is forgotten. Each call checks a bounded number of days.
 
 local DAY = 86400
 local OLDEST = 3650
@@ -8,7 +9,8 @@ local PORTION = 60
 local AHEAD = 30
 local SAMPLE = 5
 
--- Statistics of a day are new: list the queue. One that is not listed yet may have earlier days, by peers, since it was first seen.
+-- Register a queue when its first statistics of a day are written. If it is new here, peers may
+-- have written earlier days, since it was first seen.
 -- @seldom
 function stats_pruning.register_queue(queue, day)
   for _, listed in ipairs({keys.stats_days(), keys.histogram_days()}) do
@@ -19,22 +21,23 @@ function stats_pruning.register_queue(queue, day)
   end
 end
 
--- The first day that is kept by an option; today always is.
+-- The first day within an option's retention; today always is.
 function stats_pruning.find_first_kept(option, now)
   return stats.start_of_day(now) - (math.min(math.max(1, math.floor(config.number(option))), OLDEST) - 1) * DAY
 end
 
--- Whether some queue has a day that is to go.
+-- Whether a queue has a day beyond its retention.
 function stats_pruning.is_due(now)
   local days, histograms = redis.call('ZRANGE', keys.stats_days(), 0, 0, 'WITHSCORES'), redis.call('ZRANGE', keys.histogram_days(), 0, 0, 'WITHSCORES')
   return days[2] and tonumber(days[2]) < stats_pruning.find_first_kept('stats-history', now)
     or histograms[2] and tonumber(histograms[2]) < stats_pruning.find_first_kept('histogram-history', now)
 end
 
--- Delete a portion of what is too old, of whatever queue.
+-- Delete a portion of what is too old, of any queue.
 -- @seldom
 function stats_pruning.run(now)
-  for _, queue in ipairs(redis.call('ZRANDMEMBER', keys.queues(), SAMPLE)) do -- a peer's queues are listed by and by
+  -- Queues of peers are registered little by little.
+  for _, queue in ipairs(redis.call('ZRANDMEMBER', keys.queues(), SAMPLE)) do
     if not redis.call('ZSCORE', keys.stats_days(), queue) then stats_pruning.register_queue(queue, stats.start_of_day(now)) end
   end
   stats_pruning.run_portion(keys.stats_days(), stats_pruning.find_first_kept('stats-history', now), now, function(queue, day)
@@ -46,7 +49,8 @@ function stats_pruning.run(now)
   end)
 end
 
--- One kind's statistics of a day are pruned if they are too old, also those of other clients; else their queue is listed.
+-- Prune one kind of a day's statistics if it is too old, also that of other clients; otherwise
+-- register the queue.
 function stats_pruning.prune_day(key, kind, day, queue, now)
   local listed = tonumber(redis.call('ZSCORE', keys.stats_days(), queue))
   if day < stats_pruning.find_first_kept('stats-history', now) then
@@ -57,7 +61,7 @@ function stats_pruning.prune_day(key, kind, day, queue, now)
   if not listed or listed > day then stats_pruning.register_queue(queue, day) end
 end
 
--- Call `drop` for the next days before `limit` of the queues that are listed, the oldest first.
+-- Call `drop` for the next days before `limit` of the registered queues, oldest first.
 function stats_pruning.run_portion(listed, limit, now, drop)
   local most = PORTION
   while most > 0 do
@@ -82,7 +86,8 @@ function stats_pruning.run_portion(listed, limit, now, drop)
   end
 end
 
--- List a queue by its next day that has statistics, or no longer; returns how many days were looked at.
+-- Register a queue by its next day with statistics, or remove it; return the number of days
+-- checked.
 function stats_pruning.advance(listed, queue, limit, today)
   local last = math.min(today, limit + AHEAD * DAY)
   for day = limit, last, DAY do
@@ -108,7 +113,7 @@ function stats_pruning.has_any(queue, first, last)
   return redis.call('EXISTS', unpack(names)) > 0
 end
 
--- Whether a queue without recent statistics has older ones, jobs or templates, or is paused.
+-- Whether a queue without recent statistics has older ones, jobs or recurring jobs, or is paused.
 function stats_pruning.is_used(queue, listed)
   return listed ~= keys.stats_days() and redis.call('ZSCORE', keys.stats_days(), queue) or redis.call('SISMEMBER', keys.paused(), queue) == 1
     or redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue), keys.locks(queue), keys.depends(queue), keys.recurring(queue)) > 0

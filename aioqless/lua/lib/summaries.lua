@@ -1,17 +1,19 @@
--- summaries: a little of much: what lists show of jobs, failure groups and workers. Nothing here reads a history.
+-- summaries: short views of jobs, failure groups and workers, for lists. None of them reads a
+-- history.
 
 local MESSAGE = 1000
 local HEAD, LAST, ENDING = 250, 600, 700
 local DATA = 2000
 
--- The beginning of a text, not ending within a character.
+-- The beginning of a text, without cutting a character.
 function summaries.truncate(text, most)
   if #text <= most then return text end
   while most > 0 and string.byte(text, most + 1) >= 128 and string.byte(text, most + 1) < 192 do most = most - 1 end
   return string.sub(text, 1, most)
 end
 
--- A long message without its middle: a traceback ends with what it is about, and says just before where that was.
+-- A long message without its middle: a traceback says at its end what happened, and just before
+-- where.
 function summaries.shorten_message(text)
   if #text <= MESSAGE then return text end
   local stop = #text
@@ -23,7 +25,7 @@ function summaries.shorten_message(text)
   return summaries.truncate(text, HEAD) .. '\n…\n' .. summaries.truncate(last, ENDING)
 end
 
--- nil for a job that doesn't exist, and for what is called like another key of a job's.
+-- nil for a job that doesn't exist, and for a jid that names another key of a job.
 function summaries.job(jid)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'expires',
     'tags', 'time', 'failure', 'data')
@@ -50,7 +52,7 @@ function summaries.read_failure_time(key, rank)
   return failure and tonumber(string.match(failure, '"when":%s*(%-?[%d.]+)'))
 end
 
--- Ranks grow by doubling: of a million there are about twenty marks.
+-- Ranks double, so a million jobs have about twenty marks.
 function summaries.group(group)
   local key, marks = keys.group(group), {}
   local total = redis.call('LLEN', key)
@@ -65,7 +67,7 @@ function summaries.group(group)
     .. ',"marks":' .. json.list(marks) .. '}'
 end
 
--- What a worker holds, the first few of it by soonest expiry.
+-- A worker's jobs, the first ones by soonest expiry.
 function summaries.worker(worker, now, most)
   local held = keys.worker_jobs(worker)
   local jobs = {}

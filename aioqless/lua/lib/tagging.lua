@@ -1,4 +1,4 @@
--- tagging: which jobs have a tag, and how many do.
+-- tagging: which jobs have a tag, and how many.
 
 local MOST = 1000
 
@@ -9,7 +9,7 @@ function tagging.attach(jid, list, now)
   end
 end
 
--- A tag that no job has any more isn't counted: there may be as many tags as there ever were jobs.
+-- A tag without jobs is not counted: there may be as many tags as there ever were jobs.
 function tagging.detach(jid, list)
   for _, tag in ipairs(list) do
     redis.call('ZREM', keys.tag(tag), jid)
@@ -17,7 +17,7 @@ function tagging.detach(jid, list)
   end
 end
 
--- Put the tags that a job doesn't have yet on it; returns all it has then.
+-- Add the tags that a job doesn't have; return all its tags.
 function tagging.add(job, list, now)
   local has, new, seen = json.parse_texts(job.tags), {}, {}
   for _, tag in ipairs(has) do seen[tag] = true end

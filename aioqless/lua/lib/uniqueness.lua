@@ -1,19 +1,19 @@
--- uniqueness: keys that one job at a time has.
--- A key is had by the state of the job that its entry names, so a crash leaves none behind: an entry whose job no longer has it, whatever
--- became of that job, counts for nothing. Only those for a period count by themselves; they expire.
+-- uniqueness: unique keys, each held by at most one job.
+-- The holder is the job that the entry names, while its state and constraints say so: a crash
+-- leaves no key behind. Only entries with a time limit count by themselves; they expire.
 
 local HAD = {
   started = {waiting = true, scheduled = true, depends = true, stalled = true},
   done = {waiting = true, scheduled = true, depends = true, stalled = true, running = true},
 }
 
--- When an entry ends by itself, if ever, and the jid that it names.
+-- When an entry expires by itself, if ever, and the jid that it names.
 function uniqueness.read_entry(key)
   local ends, jid = string.match(redis.call('GET', keys.unique(key)) or '', '^([%d%.]*):(.+)$')
   return tonumber(ends), jid
 end
 
--- The jid of the job that has a key; nil when none has.
+-- The jid of the job that holds a key; nil if none does.
 function uniqueness.find_holder(key, now)
   local ends, jid = uniqueness.read_entry(key)
   if not jid or ends then return jid and ends > now and jid or nil end

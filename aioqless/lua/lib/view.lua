@@ -5,7 +5,7 @@ local MOST_OF_ALL = 10000
 local MOST_NESTED = 500
 local shown = MOST
 
--- Of the lists within each of several jobs the latest are shown, the fewer the more jobs there are.
+-- Limit the lists within each of several jobs to the latest entries: the more jobs, the fewer.
 function view.limit_lists(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs))) end
 
 -- nil for a job that doesn't exist.
@@ -48,7 +48,8 @@ function view.encode_many(jids)
   return json.list(found)
 end
 
--- Of jobs that were just locked, those that still are: the answer to a repeated pop may have aged.
+-- Of jobs that were just locked, those that still are: a repeated pop gets its first answer, which
+-- may be old.
 function view.encode_locked(jids, worker)
   view.limit_lists(#jids)
   local found = {}
@@ -59,7 +60,7 @@ function view.encode_locked(jids, worker)
   return json.list(found)
 end
 
--- What data of former times calls `type` is the group.
+-- Data of early versions calls the group `type`.
 function view.encode_failure(text)
   local failure = json.parse_object(text)
   if not failure.group and not failure.type then return '{}' end
@@ -67,7 +68,7 @@ function view.encode_failure(text)
     .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(json.to_text(failure.worker)) .. '}'
 end
 
--- A list of at most so many, with the total beside it.
+-- A limited list, with the total beside it.
 function view.encode_set(name, key)
   local total = redis.call('SCARD', key)
   local some = {}
@@ -89,7 +90,8 @@ function view.encode_history(jid, old)
   return '"history":' .. json.list(presented) .. ',"history_total":' .. total
 end
 
--- An event as its extra object with `when` and `what`. One that is nested so deeply that readers can't follow is none of ours.
+-- An event as its extra object with `when` and `what`. One that is nested too deeply for readers is
+-- not ours.
 function view.encode_event(item)
   local valid, event = pcall(cjson.decode, item)
   local _, nested = string.gsub(item, '[%[{]', '')
@@ -101,7 +103,7 @@ function view.encode_event(item)
   return head .. ',' .. string.sub(cjson.encode(extra), 2)
 end
 
--- The jobs of a failure group, each with what went wrong.
+-- The jobs of a failure group, each with its failure.
 function view.encode_group(group, start, limit)
   local jobs = {}
   local jids = limit > 0 and redis.call('LRANGE', keys.group(group), start, start + limit - 1) or {}
@@ -115,15 +117,4 @@ function view.encode_group(group, start, limit)
     end
   end
   return '{"total":' .. redis.call('LLEN', keys.group(group)) .. ',"jobs":' .. json.list(jobs) .. '}'
-end
-
--- What a worker needs of the jobs it was just handed, as plain fields, which cost less than JSON.
-function view.list_rows(jids, worker)
-  local rows = {}
-  for _, jid in ipairs(jids) do
-    local row = pop.find_row(jid) or redis.call('HMGET', keys.job(jid), 'jid', 'state', 'worker', 'klass', 'queue', 'data', 'priority',
-      'retries', 'remaining', 'expires', 'tags', 'failure', 'spawned_from_jid', 'x-fence', 'x-context', 'x-start-by')
-    if row[2] == 'running' and row[3] == worker then rows[#rows + 1] = row end
-  end
-  return rows
 end

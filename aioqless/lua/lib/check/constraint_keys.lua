@@ -1,8 +1,8 @@
--- constraint_keys: whether what keys of uniqueness, limits and rates say of jobs is so.
+-- constraint_keys: check the keys of uniqueness, concurrency limits and rate limits.
 
 local DAY = 86400
 
--- Entries that hold for a time expire by themselves; others count for nothing once their job has ended, and are litter.
+-- Entries with a time limit expire by themselves; others have no effect once their job has ended.
 function constraint_keys.check_unique(here, key)
   local ends, jid = uniqueness.read_entry(key)
   local job = jid and redis.call('HMGET', keys.job(jid), 'state', 'x-terms')

@@ -1,13 +1,14 @@
--- dependency_links: dependencies, as both sides store them, and the notes on what of them is left for later.
+-- dependency_links: check dependencies, which both sides store, and the notes on deferred work.
 
 local MOST_NOTES = 10
 
--- The state of a job; nil when there is no job.
+-- The state of a job; nil if there is no job.
 function dependency_links.read_state(jid)
   return redis.call('HGET', keys.job(jid), 'state') or (redis.call('EXISTS', keys.job(jid)) == 1 and '' or nil)
 end
 
--- Whether left-over upkeep of `jid` will yet come to `other`. (With still more notes than are looked at, it comes to it earlier: no harm.)
+-- Whether deferred work of `jid` will yet visit `other`. (If there are more notes than this reads,
+-- the repair comes before the deferred work: no harm.)
 function dependency_links.is_deferred(what, jid, other)
   for number = 1, MOST_NOTES do
     if redis.call('SISMEMBER', keys.deferred_jids(what .. ':' .. number .. ':' .. jid), other) == 1 then return true end
@@ -23,7 +24,7 @@ function dependency_links.check_dependencies(here, jid)
   return key_types.scan_members(here, 'SSCAN', function(other) dependency_links.check_dependency(jid, state, other, here.now) end)
 end
 
--- A job that is still to run waits for its dependencies; one that runs or is through needs them no more.
+-- A job that is still to run is held by its dependencies; one that runs or has ended loses them.
 function dependency_links.block(jid, now)
   local job = record.read(jid)
   if job.state == 'waiting' or job.state == 'scheduled' or job.state == 'stalled' then
@@ -71,7 +72,7 @@ function dependency_links.check_dependents(here, jid)
   end)
 end
 
--- A note that can't be read would stop the upkeep of all calls to come.
+-- A note that can't be parsed would break deferred work in all future calls.
 function dependency_links.is_readable(note) return string.find(note, '^%l+:%d+:.') ~= nil end
 
 function dependency_links.check_notes(here)

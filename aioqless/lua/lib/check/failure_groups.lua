@@ -1,10 +1,10 @@
--- failure_groups: whether failure groups list the jobs that failed in them, and no others.
+-- failure_groups: check that failure groups list exactly the jobs that failed in them.
 
 local SHORT = 2000
 local WINDOW = 500
 local PORTION = 100
 
--- A list is walked from its tail, the oldest: what fails meanwhile comes to its head.
+-- Scan a list from its tail, the oldest entry: new failures are added at its head.
 function failure_groups.check_list(here, group)
   local from = tonumber(here.at)
   if from == 0 and redis.call('SISMEMBER', keys.failures(), group) == 0 then
@@ -25,7 +25,7 @@ function failure_groups.check_list(here, group)
   return 1 + #jids, from + #jids < length and string.format('%.0f', from + #jids - removed) or nil
 end
 
--- Takes the entry nearest the tail out: none before it was wrong, or it would have been taken out itself.
+-- Delete the entry nearest to the tail: an earlier wrong one would have been deleted before.
 function failure_groups.remove(here, group, jid)
   return function()
     redis.call('LREM', here.key, -1, jid)
@@ -41,7 +41,7 @@ function failure_groups.check_names(here)
   end)
 end
 
--- Whether a group lists a job, and how much work it was to find out.
+-- Whether a group lists a job, and what it cost to find out.
 function failure_groups.has(group, jid, failure)
   local key = keys.group(group)
   local length = redis.call('LLEN', key)
@@ -49,7 +49,7 @@ function failure_groups.has(group, jid, failure)
   return redis.call('LPOS', key, jid) ~= false, math.floor(length / 200)
 end
 
--- The newest are at the head: halve what is left of a long list until the job's own time is near.
+-- Search a long list, newest at the head, by when jobs failed: bisect until the window is small.
 function failure_groups.has_by_time(key, length, jid, when)
   local low, high = 0, length
   while when and high - low > WINDOW do

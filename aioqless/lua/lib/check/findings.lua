@@ -1,4 +1,4 @@
--- findings: what a check found wrong, and whether it was mended.
+-- findings: the problems that a check found, and whether they were repaired.
 
 local found, mended, resolving = {}, 0, nil
 
@@ -6,7 +6,7 @@ function findings.begin(resolve) resolving = resolve end
 
 function findings.is_resolving() return resolving and true end
 
--- `about` says where. `mend` makes it right; without one, somebody has to look at it.
+-- Report a problem and, when resolving, repair it with `mend`. Without `mend` an operator has to.
 function findings.add(problem, about, mend)
   about.problem, about.mended = problem, (resolving and mend) and true or false
   found[#found + 1] = about

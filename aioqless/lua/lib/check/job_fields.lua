@@ -1,4 +1,5 @@
--- job_fields: whether a job is whole. (Whether it is where it should be: job_location.lua.)
+-- job_fields: check that a job's hash is complete and readable. (Whether it is in the right sets:
+-- job_location.lua.)
 
 local MOST_TAGS = 1000
 
@@ -10,7 +11,7 @@ local NUMBERS = {priority = 0, expires = 0, retries = 5, remaining = 5}
 local STATES = {waiting = true, scheduled = true, depends = true, running = true, stalled = true, failed = true, complete = true}
 local reached
 
--- Returns how much work it was.
+-- Return the cost of the check.
 function job_fields.check(jid, now)
   local values, job = redis.call('HMGET', keys.job(jid), 'scheduled', 'x-fence', unpack(FIELDS)), {}
   job.scheduled, job.fence = values[1], tonumber(values[2])
@@ -22,7 +23,8 @@ function job_fields.check(jid, now)
   return work + job_fields.check_tags(jid, json.parse_texts(job.tags), now)
 end
 
--- What is missing or can't be read gets its default in `job` too, so that the other checks can go on.
+-- Missing and unreadable fields get their defaults in `job` too, so that the other checks can go
+-- on.
 function job_fields.check_fields(jid, job, places, now)
   local missing, written = {}, {}
   for _, name in ipairs(FIELDS) do

@@ -1,4 +1,4 @@
--- job_indexes: what is said about jobs elsewhere: workers' lists, the set of completed jobs, tags, counters.
+-- job_indexes: check what lists jobs: workers' lists, the set of completed jobs, tags, counters.
 
 function job_indexes.check_worker_jobs(here, worker)
   return key_types.scan_members(here, 'ZSCAN', function(jid)
@@ -43,7 +43,8 @@ end
 
 function job_indexes.set_tag_count(tag) redis.call('ZADD', keys.tags(), redis.call('ZCARD', keys.tag(tag)), tag) end
 
--- One kind's statistics of a day, named like `wait:86400`. What is too old is no finding: some call would have pruned it.
+-- Check one kind of a day's statistics, named like `wait:86400`. Statistics beyond their retention
+-- are no finding: another call would have pruned them.
 function job_indexes.check_day(here, of, queue)
   local kind, day = string.match(of, '^(%l+):(%d+)$')
   if kind == 'stats' then job_indexes.check_failed_count(here) end
@@ -69,7 +70,7 @@ function job_indexes.check_expiry(here, problem, seconds)
   return 1
 end
 
--- Keys that only former versions of aioqless read, and recreate when they need them.
+-- Delete keys that only former versions of aioqless read, and recreate when needed.
 function job_indexes.delete_obsolete(here)
   if findings.is_resolving() then redis.call('UNLINK', here.key) end
   return 1

@@ -1,4 +1,4 @@
--- job_location: whether a job is where its state says, and nowhere else.
+-- job_location: check that a job is in the set that its state requires, and in no other.
 
 local GROUP = 'found-by-check'
 local SETS = {work = keys.waiting, scheduled = keys.scheduled, locks = keys.locks, depends = keys.depends}
@@ -8,7 +8,7 @@ local PLACES = {
 local GUESSES = {{'locks', 'running'}, {'work', 'waiting'}, {'scheduled', 'scheduled'}, {'depends', 'depends'}}
 local ABSENT = {locks = 'without-lock', group = 'not-in-group', completed = 'not-in-completed'}
 
--- Which sets of its queue a job is in.
+-- The sets of its queue that a job is in, with its scores.
 function job_location.read_sets(jid, queue)
   local places = {}
   if queue == '' then return places end
@@ -16,7 +16,7 @@ function job_location.read_sets(jid, queue)
   return places
 end
 
--- The state of a job that doesn't tell.
+-- The state of a job without a readable one.
 function job_location.guess_state(places, queue)
   for _, guess in ipairs(GUESSES) do
     if places[guess[1]] then return guess[2] end
@@ -24,7 +24,7 @@ function job_location.guess_state(places, queue)
   return queue == '' and 'failed' or 'waiting'
 end
 
--- Returns how much work it was, beyond what it takes for every job.
+-- Return the cost of the check beyond what every job costs.
 function job_location.check(jid, job, places, now)
   local right, work = PLACES[job.state], 0
   local there = places[right]
@@ -78,7 +78,8 @@ end
 
 function job_location.encode_failure(why, worker, now) return failures.encode(GROUP, why, worker, now) end
 
--- Fail a job that can't go on as it is, so that an operator sees it and can retry it. `job` and `places` say so afterwards.
+-- Fail a job that can't go on, so that an operator sees it and can retry it. `job` and `places` are
+-- updated.
 function job_location.fail(jid, job, places, why, now)
   if PLACES[job.state] == 'group' or PLACES[job.state] == 'completed' then return end
   dependency.unlink_all(jid)

@@ -1,5 +1,5 @@
--- key_types: what each key of a namespace may hold, by its name. Here, what queues hold.
--- Each function returns how much it looked at and, if the key isn't through, where to go on in it.
+-- key_types: what each key of a namespace may hold, by its name; and the checks of queues' sets.
+-- Each check returns its cost and, if it is not finished with the key, a cursor to continue from.
 
 local PORTION = 100
 
@@ -49,7 +49,7 @@ function key_types.check(here)
   return 1
 end
 
--- Calls `look` for a portion of a set's members, with their scores where there are any.
+-- Call `look` with a portion of a set's members, and their scores if any.
 function key_types.scan_members(here, command, look)
   local step = redis.call(command, here.key, here.at, 'COUNT', math.min(here.most, PORTION))
   local width = command == 'SSCAN' and 1 or 2
@@ -57,7 +57,7 @@ function key_types.scan_members(here, command, look)
   return 1 + #step[2] / width, step[1] ~= '0' and step[1] or nil
 end
 
--- Takes what a finding is about out of the sorted set at hand.
+-- A repair that removes a member from the sorted set being checked.
 function key_types.remove(here, member) return function() redis.call('ZREM', here.key, member) end end
 
 function key_types.check_history(here, jid)

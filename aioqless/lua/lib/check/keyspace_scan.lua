@@ -1,10 +1,11 @@
--- keyspace_scan: through all keys of the namespace, a bounded portion in each call.
--- A cursor says where SCAN stands, and which of the keys that it named aren't through, each with where the walk in it stands.
+-- keyspace_scan: scan all keys of the namespace, a bounded portion per call.
+-- A cursor holds the position of SCAN, and the keys that it returned and that are not finished,
+-- each with a position in the key.
 
 local KEYS_AT_ONCE = 10
 local MOST_LEFT = 1000
 
--- Returns the next cursor, '0' at the end, and how many things were looked at.
+-- Return the next cursor, '0' at the end, and the cost.
 function keyspace_scan.run(cursor, budget, now)
   local scan, left = keyspace_scan.parse_cursor(cursor)
   local spent = 0
@@ -23,7 +24,7 @@ function keyspace_scan.run(cursor, budget, now)
   return cjson.encode({scan or 'end', left}), spent
 end
 
--- The next keys. SCAN's own end is told by nil.
+-- The next keys, and the next position of SCAN; nil at its end.
 function keyspace_scan.scan_keys(scan)
   local pattern = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':*'
   local step = redis.call('SCAN', scan, 'MATCH', pattern, 'COUNT', KEYS_AT_ONCE)
@@ -32,7 +33,7 @@ function keyspace_scan.scan_keys(scan)
   return step[1] ~= '0' and step[1] or nil, left
 end
 
--- A cursor comes from outside: it must not lead to keys of others.
+-- Parse a cursor. It comes from outside: it must not lead to keys of others.
 function keyspace_scan.parse_cursor(text)
   if not text or text == '0' then return '0', {} end
   local valid, cursor = pcall(cjson.decode, text)

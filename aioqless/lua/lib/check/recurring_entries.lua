@@ -1,9 +1,11 @@
--- recurring_entries: whether each recurring job has its turn or is paused, and each turn is that of a recurring job.
+-- recurring_entries: check that each recurring job is scheduled or paused, and that each entry is
+-- that of a recurring job.
 
 local FIELDS = {'jid', 'klass', 'data', 'priority', 'tags', 'state', 'queue', 'type', 'count', 'retries', 'backlog'}
 local DEFAULTS = {data = '{}', priority = 0, tags = '[]', state = 'recur', count = 0, retries = 5, backlog = 0}
 
--- A template's hash. What its instances can't be made without is in `needs`; returns what of that is missing, and its fields.
+-- A recurring job's hash. `needs` is the field without which no instances can be made. Return the
+-- missing fields, defaults to write, and what the hash holds.
 function recurring_entries.read_fields(here, jid, kind, needs)
   local values, missing, written, hopeless = redis.call('HMGET', here.key, needs, unpack(FIELDS)), {}, {}, false
   local interval = tonumber(values[1])
@@ -18,7 +20,8 @@ function recurring_entries.read_fields(here, jid, kind, needs)
   return missing, written, hopeless, values[8] or nil, interval
 end
 
--- `set` has the turns of such templates. One that has none and isn't paused gets one at `due`.
+-- `set` returns the key of the schedule. A recurring job that is neither scheduled nor paused is
+-- scheduled.
 function recurring_entries.check(here, jid, kind, needs, set)
   local missing, written, hopeless, queue, interval = recurring_entries.read_fields(here, jid, kind, needs)
   local key = set(queue or '')
@@ -55,7 +58,7 @@ function recurring_entries.check_ticks(here)
   end)
 end
 
--- A peer may have taken off what is paused, or put it anew, which ends the pause.
+-- A peer may have deleted a paused recurring job, or put it again, which resumes it.
 function recurring_entries.check_paused(here)
   return key_types.scan_members(here, 'ZSCAN', function(jid)
     local template = recurring_jobs.find(jid)

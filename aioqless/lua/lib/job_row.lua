@@ -1,0 +1,51 @@
+-- job_row: a popped job as its worker gets it: the stored fields in a fixed order, which costs less than JSON.
+
+-- The order of the fields; Python reads this list.  Every job has the first twelve.
+local ROW = {
+  'jid', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'time', 'tags', 'klass',
+  'data', 'expires', 'x-fence', 'failure', 'spawned_from_jid', 'x-context', 'x-start-by',
+}
+local PLAIN = 12
+local rows = {}
+
+-- Read a job that is about to be popped, with its row.  One that has the first twelve fields and no
+-- others has none of the rare ones: not reading them saves time.
+function job_row.read(jid)
+  local key = keys.job(jid)
+  local row = redis.call('HMGET', key, unpack(ROW, 1, PLAIN))
+  if not row[1] then return nil end
+  local job = {
+    jid = jid, state = row[2] or '', queue = row[3] or '', worker = row[4] or '',
+    priority = tonumber(row[5]) or 0, time = tonumber(row[8]), time_text = row[8] or nil, row = row,
+  }
+  if not job_row.is_plain(key, row) then
+    local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms', unpack(ROW, PLAIN + 1))
+    job.grace, job.old_history, job.put, job.terms = rare[1], rare[2], tonumber(rare[3]), rare[4]
+    for i = PLAIN + 1, #ROW do row[i] = rare[i - PLAIN + 4] end
+  end
+  return job
+end
+
+function job_row.is_plain(key, row)
+  for i = 1, PLAIN do
+    if not row[i] then return false end
+  end
+  return redis.call('HLEN', key) == PLAIN
+end
+
+-- Keep the row of a job that this call has locked, with the fields that the lock changed.
+function job_row.keep(job, worker, expires, time, fence)
+  local row = job.row
+  row[2], row[4], row[8], row[12], row[13] = 'running', worker, time, expires, fence
+  rows[job.jid] = row
+end
+
+-- The rows of those jobs that the worker holds.  A repeated call has no rows at hand and reads them.
+function job_row.list(jids, worker)
+  local held = {}
+  for _, jid in ipairs(jids) do
+    local row = rows[jid] or redis.call('HMGET', keys.job(jid), unpack(ROW))
+    if row[2] == 'running' and row[4] == worker then held[#held + 1] = row end
+  end
+  return held
+end
