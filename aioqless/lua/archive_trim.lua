@@ -3,7 +3,8 @@
 -- @arg     id       name          the last entry to delete
 -- @arg     reader   name          who stores them; from then on only this reader may trim
 -- @arg     now      time
--- @option  takeover string        any text: make this reader the owner, whoever owned the archive before
+-- @option  takeover string        any text: make this reader the owner, whoever owned the archive
+--                                 before
 -- @flags   allow-oom
 -- @role    archiver
 -- @returns number                 the number of entries deleted; at most 100,000 per call
@@ -13,7 +14,9 @@ local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
 if not ms or #id > 40 then errors.bad_argument('id', id, 'is not the id of an entry') end
 local former = redis.call('HGET', keys.archive_reader(), 'reader')
 if former and former ~= reader and not takeover then
-  errors.bad_argument('reader', reader, 'is not who keeps this archive: that is ' .. former .. '; two that trim would each miss what the other has')
+  errors.bad_argument('reader', reader,
+    'is not who keeps this archive: that is ' .. former
+    .. '; two that trim would each miss what the other has')
 end
 redis.call('HSET', keys.archive_reader(), 'reader', reader, 'id', id, 'at', json.number(now))
 local after = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1)

@@ -1,77 +1,85 @@
--- check: verify the consistency of the namespace, a bounded portion per call, and repair it on request.
+-- check: check the consistency of the namespace, a bounded portion per call; repair it on request.
 --
--- Each invariant stands here with the finding that reports its violation, and its repair.  No repair
--- loses a job: a job that cannot go on is failed in the group `found-by-check`, from which it can be
--- retried.
+-- Each invariant stands here with the finding that reports its violation, and its repair. No repair
+-- loses a job: a job that cannot go on is failed in the group `found-by-check`, from which it can
+-- be retried.
 --
 -- A job's hash
---   fields                 has every field that live clients need, readable.  Repair: defaults; a job
---                          whose klass or data was missing is failed.
---   without-queue          names its queue unless it is complete.  Repair: failed.
---   fence-behind           has a fence that the counter has reached.  Repair: the counter is raised.
---   tag-without-entry      has only tags that list it.  Repair: listed.
--- A job's set: exactly one, that of its state.  Repair: by the state; a correct entry keeps its score.
---   nowhere                waiting and stalled in -work, scheduled in -scheduled, depends in -depends.
---                          (waiting in -scheduled is tolerated: live clients' advance with a delay.)
+--   fields                 has every field that live clients need, readable. Repair: defaults; a
+--                          job whose klass or data was missing is failed.
+--   without-queue          names its queue unless it is complete. Repair: failed.
+--   fence-behind           has a fence that the counter has reached. Repair: the counter is raised.
+--   tag-without-entry      has only tags that list it. Repair: listed.
+-- A job's set: exactly one, that of its state. Repair: by the state; a correct entry keeps its
+-- score.
+--   nowhere                waiting and stalled in -work, scheduled in -scheduled, depends in
+--                          -depends. (waiting in -scheduled is tolerated: live clients' advance
+--                          with a delay.)
 --   without-lock           running in -locks.
---   not-in-group           failed in the list of its failure's group.  (Without a group: `fields`.)
+--   not-in-group           failed in the list of its failure's group. (Without a group: `fields`.)
 --   not-in-completed       complete in the set of completed jobs.
 --   misplaced              in another set of its queue instead.
 --   in-two-places          in other sets of its queue as well.
--- Entries about jobs elsewhere.  Repair: deleted.
+-- Entries about jobs elsewhere. Repair: deleted.
 --   entry-without-job      a jid in a queue set has a job,
---   entry-of-other-queue   which is in this queue.  Repair: also added to its own queue if missing.
---   held-not-running       a job in a worker's list runs under that worker.  (The reverse is tolerated: a
---                          worker that was silent for max-worker-age has lost its list, and a heartbeat
---                          restores the entry.)
+--   entry-of-other-queue   which is in this queue. Repair: also added to its own queue if missing.
+--   held-not-running       a job in a worker's list runs under that worker. (The reverse is
+--                          tolerated: a worker that was silent for max-worker-age has lost its
+--                          list, and a heartbeat restores the entry.)
 --   entry-not-complete     a job in the set of completed jobs is complete.
 --   not-failed-in-group    a jid in a group's list is that of a job that failed in it,
 --   twice-in-group         and is there once.
---   group-unknown          a group that lists jobs is known.  Repair: made known.
+--   group-unknown          a group that lists jobs is known. Repair: made known.
 --   group-empty            a known group lists jobs.
 --   tag-not-on-job         a job that a tag lists has the tag.
---   tag-count              a tag's counter is the number of jobs that it lists.  Repair: set to that.
+--   tag-count              a tag's counter is the number of jobs that it lists. Repair: set to
+--                          that.
 --   history-without-job    a history is that of a job.
---   queue-unknown          a queue with jobs or recurring jobs is known.  Repair: made known, even if an
---                          operator made it forgotten.
---   failed-count           of a day's failures, between none and all are still failed.  Repair: set to
---                          the nearer bound.
--- Dependencies, each stored on both sides.  Those that deferred work will visit may be on one only.
---   held-by-nothing        a job in the state depends has dependencies.  Repair: released.
---   not-held               a job with dependencies is in that state.  Repair: held; or, if it runs or has
---                          ended, freed from them.
---   dependency-without-job dependencies are those of a job.  Repair: dropped.
---   dependency-satisfied   no job depends on a complete or deleted job, or on itself.  Repair: released.
---   one-sided              a job is among the dependents of what it depends on, and vice versa.  Repair:
---                          the other side is added, or where the dependent is not held, this one dropped.
+--   queue-unknown          a queue with jobs or recurring jobs is known. Repair: made known, even
+--                          if an operator made it forgotten.
+--   failed-count           of a day's failures, between none and all are still failed. Repair: set
+--                          to the nearer bound.
+-- Dependencies, each stored on both sides. Those that deferred work will visit may be on one only.
+--   held-by-nothing        a job in the state depends has dependencies. Repair: released.
+--   not-held               a job with dependencies is in that state. Repair: held; or, if it runs
+--                          or has ended, freed from them.
+--   dependency-without-job dependencies are those of a job. Repair: dropped.
+--   dependency-satisfied   no job depends on a complete or deleted job, or on itself. Repair:
+--                          released.
+--   one-sided              a job is among the dependents of what it depends on, and vice versa.
+--                          Repair: the other side is added, or where the dependent is not held,
+--                          this one dropped.
 -- Recurring jobs
---   template-fields        has every field that is needed.  Repair: defaults; without klass, queue and
---                          interval or cron expression it is taken out of -recur, where a peer's pop
---                          would fail on it.
---   template-nowhere       has an entry in its queue's -recur, unless paused.  Repair: due in an interval
---                          from now; with a cron expression, now.
---   entry-without-template an entry is that of a recurring job of that queue.  Repair: deleted.
---   paused-unlisted        a paused one is listed as such.  Repair: listed.
---   resting-not-paused     one that is listed as paused is paused.  Repair: deleted.
+--   template-fields        has every field that is needed. Repair: defaults; without klass, queue
+--                          and interval or cron expression it is taken out of -recur, where a
+--                          peer's pop would fail on it.
+--   template-nowhere       has an entry in its queue's -recur, unless paused. Repair: due in an
+--                          interval from now; with a cron expression, now.
+--   entry-without-template an entry is that of a recurring job of that queue. Repair: deleted.
+--   paused-unlisted        a paused one is listed as such. Repair: listed.
+--   resting-not-paused     one that is listed as paused is paused. Repair: deleted.
 -- Keys that only we use
---   note-without-rest, rest-without-note   a note on deferred work and its jids exist together, and the
---                          note can be parsed.
+--   note-without-rest, rest-without-note   a note on deferred work and its jids exist together, and
+--                                          the note can be parsed.
 --   answer-forever         an answer kept for repeated requests expires.
 --   skipped-forever        a person's skipped jobs expire, in a week.
 --   result-forever         a handler's result expires, in a day.
---   unique-without-job     a unique key names a job that has not ended, with this key in its constraints;
---                          or it expires.  Repair: deleted.
---   holding-not-running    an entry that counts towards a concurrency limit is a running job's.  Deleted.
---   held-back-elsewhere    an entry that a limit or rate holds back is in -scheduled.  Repair: deleted.
+--   unique-without-job     a unique key names a job that has not ended, with this key in its
+--                          constraints; or it expires. Repair: deleted.
+--   holding-not-running    an entry that counts towards a concurrency limit is a running job's.
+--                          Deleted.
+--   held-back-elsewhere    an entry that a limit or rate holds back is in -scheduled. Repair:
+--                          deleted.
 --   starts-forever         the starts that a rate limit counts expire.
---   wrong-type             a key has the type that its name says.  No repair.
+--   wrong-type             a key has the type that its name says. No repair.
 --
--- With `resolve`, statistics beyond their retention are pruned as well, of any queue and client.  Other
--- calls do that in portions, so it is no finding.
+-- With `resolve`, statistics beyond their retention are pruned as well, of any queue and client.
+-- Other calls do that in portions, so it is no finding.
 --
--- Each portion is checked in one atomic step, so a finding is true at that time however jobs move; what
--- moves past the scan is seen by the next one.  In a large failure group a job is searched by when it
--- failed; only if that doesn't find it, the whole list is: the one thing here that is not bounded.
+-- Each portion is checked in one atomic step, so a finding is true at that time however jobs move;
+-- what moves past the scan is seen by the next one. In a large failure group a job is searched by
+-- when it failed; only if that doesn't find it, the whole list is: the one thing here that is not
+-- bounded.
 --
 -- @arg     now      time
 -- @arg     resolve  string?       `resolve`: repair what is found
@@ -82,8 +90,11 @@
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
 --                                 cursor is "0" at the end
 
-if resolve and resolve ~= 'resolve' then errors.bad_argument('resolve', resolve, 'must be the word resolve, or empty') end
+if resolve and resolve ~= 'resolve' then
+  errors.bad_argument('resolve', resolve, 'must be the word resolve, or empty')
+end
 findings.begin(resolve)
-local next_cursor, examined = keyspace_scan.run(cursor, math.min(math.max(budget or 250, 1), 10000), now)
+local next_cursor, examined = keyspace_scan.run(cursor,
+  math.min(math.max(budget or 250, 1), 10000), now)
 if resolve then stats_pruning.run(now) end
 return findings.reply(next_cursor, examined)

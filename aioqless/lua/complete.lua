@@ -17,7 +17,8 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local state = completion.complete({
-  jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
+  jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
+  depends = depends, fence = fence,
   result = result,
 })
 completion.flush(worker, now)

@@ -11,7 +11,8 @@
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)
   return completion.complete({
-    jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay, depends = depends, fence = fence,
+    jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
+    depends = depends, fence = fence,
     result = result,
   })
 end)

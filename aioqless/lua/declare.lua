@@ -38,6 +38,7 @@
 if word == 'begin' then return declarations.begin(id) end
 if word == 'off' then return recurring_jobs.remove_undeclared(jids) end
 return recurring_jobs.put({
-  queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone, next = next,
+  queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
+  cron = expression, timezone = timezone, next = next,
   retries = retries, backlog = backlog, terms = terms, anywhere = anywhere, declared = true,
 })

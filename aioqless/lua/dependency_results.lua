@@ -20,4 +20,5 @@ while at < #after and bytes < MOST_BYTES do
     bytes = bytes + #text
   end
 end
-return '{"results":{' .. table.concat(found, ',') .. '},"next":' .. (at < #after and at or 'null') .. '}'
+return '{"results":{' .. table.concat(found, ',') .. '},"next":' .. (at < #after and at or 'null')
+  .. '}'

@@ -1,4 +1,4 @@
--- fail: fail a job and file it under a failure group, where it stays until it is retried or deleted.
+-- fail: fail a job and file it under a failure group, until it is retried or deleted.
 --
 -- @arg     jid      any_jid
 -- @arg     worker   text          the holder of a running job; empty: an operator, for other jobs
@@ -19,7 +19,9 @@ if worker ~= '' then
 else
   job = record.require(jid)
   if job.state == 'running' then
-    errors.raise('LOCKLOST', 'only its holder can fail a running job', {jid = jid, holder = job.worker})
+    errors.raise('LOCKLOST', 'only its holder can fail a running job', {
+      jid = jid, holder = job.worker,
+    })
   elseif job.state == 'failed' or job.state == 'complete' then
     errors.bad_state(job, 'only a job that is still to run can be failed')
   end

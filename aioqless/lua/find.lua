@@ -6,12 +6,17 @@
 -- @flags   no-writes
 -- @returns json                   {cursor, found: [jid]}; the cursor is "0" at the end
 
-if cursor and not keyspace_scan.is_cursor(cursor) then errors.bad_argument('cursor', cursor, 'is none that a search has given') end
+if cursor and not keyspace_scan.is_cursor(cursor) then
+  errors.bad_argument('cursor', cursor, 'is none that a search has given')
+end
 local found, wanted = {}, string.lower(klass)
 local prefix = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':j:'
-local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT', math.min(math.max(count or 1000, 1), 10000), 'TYPE', 'hash')
+local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT',
+  math.min(math.max(count or 1000, 1), 10000), 'TYPE', 'hash')
 for _, key in ipairs(step[2]) do
   local name = redis.call('HGET', key, 'klass')
-  if name and string.find(string.lower(name), wanted, 1, true) then found[#found + 1] = string.sub(key, #ns + 4) end
+  if name and string.find(string.lower(name), wanted, 1, true) then
+    found[#found + 1] = string.sub(key, #ns + 4)
+  end
 end
 return '{"cursor":' .. cjson.encode(step[1]) .. ',"found":' .. json.texts(found) .. '}'

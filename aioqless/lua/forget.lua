@@ -1,4 +1,4 @@
--- forget: remove queues from the list of known queues. Their jobs stay; the next put adds them again.
+-- forget: remove queues from the list of known ones. Their jobs stay; the next put adds them again.
 --
 -- @keys    queues
 -- @flags   allow-oom

@@ -12,12 +12,18 @@
 -- @returns number                 when the lock expires
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-if message and not progress then errors.bad_argument('message', message, 'cannot be used without progress') end
-if message and #message > 4000 then errors.bad_argument('message', message, 'is longer than 4000 bytes') end
+if message and not progress then
+  errors.bad_argument('message', message, 'cannot be used without progress')
+end
+if message and #message > 4000 then
+  errors.bad_argument('message', message, 'is longer than 4000 bytes')
+end
 local expires = locks.renew(jid, worker, fence, now, data)
 if progress then
   events.publish({event = 'progress', jid = jid, progress = progress, message = message or ''})
   events.publish_tracked('progress', jid)
-  record.set_fields(jid, 'x-progress', cjson.encode({share = progress, message = message or '', when = now, fence = fence}))
+  record.set_fields(jid, 'x-progress', cjson.encode({
+    share = progress, message = message or '', when = now, fence = fence,
+  }))
 end
 return json.number(expires)

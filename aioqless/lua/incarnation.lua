@@ -2,11 +2,13 @@
 --
 -- @arg     worker   name
 -- @arg     now      time
--- @when    claim                  acquire or renew the lease; refused while another process holds it
+-- @when    claim                  acquire or renew the lease; refused while another process holds
+--                                 it
 -- @arg     told     object        {id, host, place, pid, started} of the process
 -- @arg     gone     string?       the id of a former holder that is known to have ended
 -- @returns text                   `new`, or `taken over` if another process held it before
--- @when    recover                release the former holder's jobs to their queues, without using a retry
+-- @when    recover                release the former holder's jobs to their queues, without using a
+--                                 retry
 -- @arg     id       string        of the present holder
 -- @returns number                 the number of jobs released; call again until it is 0
 -- @when    leave                  release the lease
@@ -16,7 +18,9 @@
 -- @role    worker
 -- @raises  NAMETAKEN
 
-if word == 'claim' then return name_lease.claim(worker, told, gone, now) and 'taken over' or 'new' end
+if word == 'claim' then
+  return name_lease.claim(worker, told, gone, now) and 'taken over' or 'new'
+end
 if word == 'leave' then return name_lease.release(worker, id) end
 name_lease.check(worker, id, now)
 return json.number(release.release_worker(worker, now, 100))

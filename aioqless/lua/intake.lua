@@ -1,14 +1,15 @@
 -- intake: import jobs that clients of sidekiq, exq and resque pushed, each in one step.
 --
--- Entries that cannot be imported are stored as rejected. A user of Redis needs the foreign keys, too:
--- no role includes this command.
+-- Entries that cannot be imported are stored as rejected. No role of ACL users includes this
+-- command, since it needs the foreign keys, too.
 --
--- @returns json                   {taken, passed, refused: [{why, source, jid}], more: whether to call
---                                 again}, or a list of names
+-- @returns json                   {taken, passed, refused: [{why, source, jid}], more: whether to
+--                                 call again}, or a list of names
 -- @arg     prefix   text          prefix of the foreign keys
 -- @arg     into     text          prefix of our queues' names, before the foreign queue's name
 -- @arg     now      time
--- @arg     first_retry count?     `retry_count` of an entry before its first retry: 1 in exq, else 0
+-- @arg     first_retry count?     `retry_count` of an entry before its first retry: 1 in exq, else
+--                                 0
 -- @when    queue                  import from a foreign queue
 -- @arg     queue    string
 -- @arg     side     string        the end of the list to take from: left or right
@@ -28,7 +29,9 @@
 -- @arg     count    count
 -- @rest    queues   string
 
-if word == 'queues' then return json.texts(redis.call('SRANDMEMBER', keys.foreign_queues(prefix), 1000)) end
+if word == 'queues' then
+  return json.texts(redis.call('SRANDMEMBER', keys.foreign_queues(prefix), 1000))
+end
 local source = {prefix = prefix, into = into, now = now, first_retry = first_retry or 0}
 if word == 'dead' then return foreign_import.list_dead_nodes(source) end
 if word == 'backup' then return foreign_import.take_from_backups(source, node, queues, count) end

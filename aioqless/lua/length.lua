@@ -5,4 +5,5 @@
 -- @role    producer
 -- @returns number
 
-return tostring(redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue)) + redis.call('ZCARD', keys.scheduled(queue)))
+return tostring(redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue))
+  + redis.call('ZCARD', keys.scheduled(queue)))

@@ -17,7 +17,11 @@
 -- @role    dashboard
 -- @raises  NOWORKER
 
-local order = {event = 'order', order = word, answer = answer, queue = queue, limit = limit, weight = weight}
+local order = {
+  event = 'order', order = word, answer = answer, queue = queue, limit = limit, weight = weight,
+}
 local heard = events.publish_to_worker(worker, order)
-if heard == 0 then errors.raise('NOWORKER', 'no worker of this name is listening', {worker = worker}) end
+if heard == 0 then
+  errors.raise('NOWORKER', 'no worker of this name is listening', {worker = worker})
+end
 return json.number(heard)

@@ -18,6 +18,9 @@ pop.prepare(queue, now, math.min(offset + wanted - lapsed, 1000))
 local jids = listing.read_page(keys.locks(queue), 0, lapsed, offset, wanted)
 local from = math.max(0, offset - lapsed)
 if #jids < wanted then
-  for _, jid in ipairs(redis.call('ZRANGE', keys.waiting(queue), from, from + wanted - #jids - 1, 'REV')) do jids[#jids + 1] = jid end
+  for _, jid in ipairs(redis.call('ZRANGE', keys.waiting(queue), from, from + wanted - #jids - 1,
+    'REV')) do
+    jids[#jids + 1] = jid
+  end
 end
 return jids

@@ -3,16 +3,19 @@
 -- @arg     worker   name
 -- @arg     count    count         at most 1,000
 -- @arg     now      time
--- @arg     order    string        `ordered`: empty a queue before the next; `rotation`: one job from each
--- @batch   queue:string limit:count?      in order of preference, each with a maximum number of jobs
+-- @arg     order    string        `ordered`: empty a queue before the next; `rotation`: one job
+--                                 from each
+-- @batch   queue:string limit:count?      in order of preference; limit: maximum number of jobs
 -- @flags   allow-oom
 -- @role    worker
--- @present {job_row.list(answer, worker), #answer < count and rotation.find_next_due(each, now) or '', json.number(now)}
--- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become due
---                                 ('': the batch is full, or none is in sight), and now
+-- @present rotation.reply(answer, worker, count, each, now)
+-- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become
+--                                 due ('': the batch is full, or none is in sight), and now
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
-if order ~= 'rotation' and order ~= 'ordered' then errors.bad_argument('order', order, 'must be ordered or rotation') end
+if order ~= 'rotation' and order ~= 'ordered' then
+  errors.bad_argument('order', order, 'must be ordered or rotation')
+end
 local queues = rotation.read_queues(each)
 dependency.run_deferred(now)
 local jids = take(queues, worker, math.min(count, 1000), now)

@@ -24,6 +24,7 @@
 max_length.check(queue, jid)
 return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
-  priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, worker = worker,
+  priority = priority, tags = tags, retries = retries, depends = depends, context = context,
+  within = within, worker = worker,
   terms = terms,
 })

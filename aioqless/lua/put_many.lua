@@ -12,13 +12,15 @@
 
 -- A microsecond apart, so that they are popped in this order: equal scores would be ordered by jid.
 local before = 0
-return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within, terms)
+return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within,
+  terms)
   local at = now + before * 0.000001
   before = before + 1
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end
   max_length.check(queue, jid)
   return enqueue.put({
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,
-    priority = priority, tags = tags, retries = retries, depends = depends, context = context, within = within, terms = terms,
+    priority = priority, tags = tags, retries = retries, depends = depends, context = context,
+    within = within, terms = terms,
   })
 end)

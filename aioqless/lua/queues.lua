@@ -10,11 +10,16 @@
 -- @returns json                   {name, waiting, running, stalled, scheduled, depends, recurring,
 --                                 paused}, or a list of them by when each queue was first seen
 
-if totals and totals ~= 'today' then errors.bad_argument('totals', totals, 'must be today, or left out') end
+if totals and totals ~= 'today' then
+  errors.bad_argument('totals', totals, 'must be today, or left out')
+end
 local day = totals and stats.start_of_day(now)
-if queue then return listing.count_states(queue, now, redis.call('SISMEMBER', keys.paused(), queue) == 1, day) end
+if queue then
+  return listing.count_states(queue, now, redis.call('SISMEMBER', keys.paused(), queue) == 1, day)
+end
 count = math.min(count or 1000, 1000)
-local names = count > 0 and redis.call('ZRANGE', keys.queues(), offset or 0, (offset or 0) + count - 1) or {}
+local names = count > 0
+  and redis.call('ZRANGE', keys.queues(), offset or 0, (offset or 0) + count - 1) or {}
 local paused = names[1] and redis.call('SMISMEMBER', keys.paused(), unpack(names))
 for i, name in ipairs(names) do names[i] = listing.count_states(name, now, paused[i] == 1, day) end
 return json.list(names)

@@ -1,4 +1,4 @@
--- recur: recurring jobs, which put an instance at each interval or at the times of a cron expression.
+-- recur: recurring jobs: they put an instance at an interval, or at the times of a cron expression.
 --
 -- @when    on
 -- @arg     queue    name
@@ -12,8 +12,8 @@
 -- @option  priority priority
 -- @option  tags     tags
 -- @option  retries  count         5 unless given
--- @option  backlog  count         maximum number of missed instances to replay, 0: all; absent: missed
---                                 instances are coalesced into one
+-- @option  backlog  count         maximum number of missed instances to replay, 0: all; absent:
+--                                 missed instances are coalesced into one
 -- @option  terms    object        of its instances; one whose unique key is taken is skipped
 -- @returns text                   the jid
 -- @when    cron                   instances are created by `tick`
@@ -39,8 +39,8 @@
 -- @returns json                   the recurring job; null if there is none
 -- @when    update
 -- @arg     jid      string
--- @rest    pairs    text          names and values of priority, retries, data, klass, queue, backlog;
---                                 interval, or cron, timezone, next
+-- @rest    pairs    text          names and values of priority, retries, data, klass, queue,
+--                                 backlog; interval, or cron, timezone, next
 -- @returns number                 1
 -- @when    tag
 -- @arg     jid      string
@@ -69,8 +69,10 @@
 
 if word == 'on' or word == 'cron' then
   recurring_jobs.put({
-    queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval, cron = expression, timezone = timezone,
-    next = next or now + offset, priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms,
+    queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
+    cron = expression, timezone = timezone,
+    next = next or now + offset, priority = priority, tags = tags, retries = retries,
+    backlog = backlog, terms = terms,
   })
   return jid
 end

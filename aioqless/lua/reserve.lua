@@ -9,12 +9,16 @@
 -- @flags   allow-oom
 -- @role    people
 -- @present reservations.view(answer[1], worker, answer[2], now)
--- @returns json                   {job: or null, skipped: number of waiting jobs skipped before, now}
+-- @returns json                   {job: or null, skipped: number of waiting jobs skipped before,
+--                                 now}
 
 reservations.check_limit(limit)
 dependency.run_deferred(now)
 local current = reservations.find_current(queue, worker, now)
-local jid, skipped = current and current.jid or reservations.take_handed_over(queue, person, worker, limit, now), 0
-if not jid then jid, skipped = reservations.take_next(queue, person, worker, limit, now, again == 1) end
+local jid, skipped = current and current.jid
+  or reservations.take_handed_over(queue, person, worker, limit, now), 0
+if not jid then
+  jid, skipped = reservations.take_next(queue, person, worker, limit, now, again == 1)
+end
 stats.flush(now)
 return {jid or '', skipped}

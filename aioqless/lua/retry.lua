@@ -5,7 +5,8 @@
 -- @arg     worker   text          must hold the lock
 -- @arg     now      time
 -- @arg     delay    seconds?
--- @option  group    name          the kind of failure, kept with the job; the failure group if it fails
+-- @option  group    name          the kind of failure, kept with the job; the failure group if it
+--                                 fails
 -- @option  message  text
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
@@ -26,7 +27,9 @@ end
 release.remove_from_worker(job, now)
 stats.count(queue, now, 'x-retries', 1)
 if archive.is_on() then archive.append_run(job, now, 'retried', group, message) end
-if group and message then record.set_fields(jid, 'failure', failures.encode(group, message, worker, now)) end
+if group and message then
+  record.set_fields(jid, 'failure', failures.encode(group, message, worker, now))
+end
 local state = enqueue.add(jid, queue, job.priority, delay or 0, now, false)
 record.set_fields(jid, 'state', state, 'remaining', remaining, 'time', record.format_time(now))
 return json.number(remaining)

@@ -3,7 +3,8 @@
 -- @when    group
 -- @arg     group    string
 -- @arg     now      time
--- @arg     count    count?        maximum number of jobs, oldest first, at most 1,000; 25 unless given
+-- @arg     count    count?        maximum number of jobs, oldest first, at most 1,000; 25 unless
+--                                 given
 -- @returns number                 the number of jobs retried
 -- @when    job
 -- @arg     jid      string

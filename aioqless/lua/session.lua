@@ -2,7 +2,8 @@
 --
 -- @when    keep
 -- @arg     id       string        a digest, from which no cookie can be made
--- @arg     proof    string        a digest of what the session depends on, such as a password's hash
+-- @arg     proof    string        a digest of what the session depends on, such as a password's
+--                                 hash
 -- @arg     seconds  interval      TTL
 -- @returns nothing
 -- @when    read
@@ -23,5 +24,7 @@ if word == 'drop' then
   return nil
 end
 local proofs = {}
-for i = 1, math.min(#ids, 1000) do proofs[i] = cjson.encode(redis.call('GET', keys.session(ids[i]))) end
+for i = 1, math.min(#ids, 1000) do
+  proofs[i] = cjson.encode(redis.call('GET', keys.session(ids[i])))
+end
 return json.list(proofs)

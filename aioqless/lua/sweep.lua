@@ -1,6 +1,7 @@
--- sweep: archive jobs that ended without our scripts, a bounded number per call; needs the archive on.
+-- sweep: archive jobs that ended without our scripts, a bounded number per call.
 --
--- @returns json                   {found, missing: [jids without a hash], next: cursor, null at the end}
+-- @returns json                   {found, missing: [jids without a hash], next: cursor, null at the
+--                                 end}
 -- @when    completed
 -- @arg     from     string?       cursor from the previous call
 -- @when    failed
@@ -10,7 +11,9 @@
 -- @role    archiver
 
 local PORTION = 200
-if from and not string.find(from, '^%d+$') then errors.bad_argument('from', from, 'is none that a sweep has given') end
+if from and not string.find(from, '^%d+$') then
+  errors.bad_argument('from', from, 'is none that a sweep has given')
+end
 if not archive.is_on() then return '{"found":0,"missing":[],"next":null}' end
 local jids, next_from = {}, nil
 if word == 'completed' then
@@ -25,6 +28,11 @@ end
 local found, missing = 0, {}
 for _, jid in ipairs(jids) do
   local job = record.read(jid)
-  if not job then missing[#missing + 1] = jid elseif archive_backfill.append(job) then found = found + 1 end
+  if not job then
+    missing[#missing + 1] = jid
+  elseif archive_backfill.append(job) then
+    found = found + 1
+  end
 end
-return '{"found":' .. found .. ',"missing":' .. json.texts(missing) .. ',"next":' .. (next_from and cjson.encode(next_from) or 'null') .. '}'
+return '{"found":' .. found .. ',"missing":' .. json.texts(missing) .. ',"next":'
+  .. (next_from and cjson.encode(next_from) or 'null') .. '}'

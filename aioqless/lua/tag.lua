@@ -28,7 +28,8 @@ if word == 'add' then return tagging.add(record.require(jid), tags, now) end
 if word == 'remove' then return tagging.remove(record.require(jid), tags) end
 offset, count = offset or 0, math.min(count or 25, 1000)
 if word == 'top' then
-  return json.texts(listing.read_page(keys.tags(), 0, redis.call('ZCOUNT', keys.tags(), 2, '+inf'), offset, count, 'REV'))
+  return json.texts(listing.read_page(keys.tags(), 0, redis.call('ZCOUNT', keys.tags(), 2, '+inf'),
+    offset, count, 'REV'))
 end
 local jids = listing.read_page(keys.tag(tag), 0, math.huge, offset, count)
 return '{"total":' .. redis.call('ZCARD', keys.tag(tag)) .. ',"jobs":' .. json.texts(jids) .. '}'

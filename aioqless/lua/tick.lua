@@ -3,15 +3,17 @@
 -- It also continues deferred work after failures, and returns what is due next.
 --
 -- @arg     now      time
--- @arg     offset   count?        number of due jobs to leave out, whose times the caller can't compute
--- @batch   jid:string tick:seconds at:seconds next:seconds   its expected tick, the instance's time, the next tick
+-- @arg     offset   count?        number of due jobs to leave out, whose times the caller can't
+--                                 compute
+-- @batch   jid:string tick:seconds at:seconds next:seconds   the tick, the instance's, the next
 -- @option  generation text        as returned by `declare begin`
 -- @role    worker
 -- @present cron.list_due(now, offset or 0, answer, generation)
--- @returns json                   {now, made: [the instances' jids; '' where another caller was first],
---                                 next, due: [{jid, tick, cron, timezone, backlog}]}; backlog null:
---                                 missed runs are coalesced into one; with a generation also `lost`:
---                                 whether Redis may have lost its declarations
+-- @returns json                   {now, made: [the instances' jids; '' where another caller was
+--                                 first], next, due: [{jid, tick, cron, timezone, backlog}]};
+--                                 backlog null: missed runs are coalesced into one; with a
+--                                 generation also `lost`: whether Redis may have lost its
+--                                 declarations
 
 cascade.run_deferred(now)
 return cron.tick(each, now)

@@ -25,13 +25,19 @@
 
 local stream = string.find(word, 'login', 1, true) and keys.logins() or keys.audit_log()
 if word == 'add' or word == 'login' then
-  return redis.call('XADD', stream, 'MAXLEN', '~', 10000, '*', 'who', who, 'act', act, 'about', about, 'outcome', outcome)
+  return redis.call('XADD', stream, 'MAXLEN', '~', 10000, '*', 'who', who, 'act', act, 'about',
+    about, 'outcome', outcome)
 end
-if before and not string.find(before, '^%d+%-%d+$') then errors.bad_argument('before', before, 'is no place in the trail') end
+if before and not string.find(before, '^%d+%-%d+$') then
+  errors.bad_argument('before', before, 'is no place in the trail')
+end
 local acts = {}
-for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-', 'COUNT', math.min(count or 50, 1000))) do
+for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-',
+  'COUNT', math.min(count or 50, 1000))) do
   local f = entry[2]
-  acts[i] = '{"place":' .. cjson.encode(entry[1]) .. ',"when":' .. json.number(tonumber(string.match(entry[1], '^%d+')) / 1000)
-    .. ',"who":' .. cjson.encode(f[2]) .. ',"act":' .. cjson.encode(f[4]) .. ',"about":' .. f[6] .. ',"outcome":' .. cjson.encode(f[8]) .. '}'
+  acts[i] = '{"place":' .. cjson.encode(entry[1]) .. ',"when":'
+    .. json.number(tonumber(string.match(entry[1], '^%d+')) / 1000)
+    .. ',"who":' .. cjson.encode(f[2]) .. ',"act":' .. cjson.encode(f[4]) .. ',"about":' .. f[6]
+      .. ',"outcome":' .. cjson.encode(f[8]) .. '}'
 end
 return json.list(acts)

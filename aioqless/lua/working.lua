@@ -4,9 +4,11 @@
 -- @arg     most     count         maximum number of jobs of each, at most 100
 -- @rest    workers  string        at most 100 are read
 -- @flags   no-writes
--- @returns json                   [{name, seen, jobs, stalled, doing: [as glances]}]; `seen` is 0 for
---                                 an unknown worker
+-- @returns json                   [{name, seen, jobs, stalled, doing: [as glances]}]; `seen` is 0
+--                                 for an unknown worker
 
 local found = {}
-for i = 1, math.min(#workers, 100) do found[i] = summaries.worker(workers[i], now, math.min(most, 100)) end
+for i = 1, math.min(#workers, 100) do
+  found[i] = summaries.worker(workers[i], now, math.min(most, 100))
+end
 return json.list(found)

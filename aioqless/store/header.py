@@ -13,6 +13,8 @@
     -- @flags   no-writes               as Redis knows them; every command without `no-writes` also takes the option `request`
     -- @returns json                    json, number, text, list or nothing: how the reply is read
     -- @raises  NOJOB LOCKLOST          the codes of its refusals, BADARG aside
+    -- @role    producer                ACL roles that may call it; a command without `no-writes` has no others (acl.py)
+    -- @durable                         what its caller counts on: retried for as long as a fail-over takes, and sent durably
 
 Types are the functions of lib/args.lua.
 """
@@ -74,6 +76,8 @@ class Command:
     flags: tuple[str, ...] = ()
     returns: str = "nothing"
     raises: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    durable: bool = False
     body: list[tuple[int, str]] = field(default_factory=list)
 
     def names(self) -> Iterator[str]:
@@ -154,6 +158,10 @@ def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form
             form.returns = rest[0]
         case "raises":
             command.raises = tuple(rest)
+        case "role":
+            command.roles = tuple(rest)
+        case "durable":
+            command.durable = True
         case _:
             raise HeaderError(f"{command.name}.lua: unknown directive @{word}")
     return form

@@ -10,7 +10,7 @@ from functools import cache
 
 from aioqless.store.header import LUA
 
-_FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\) return (.*?) end", re.MULTILINE)
+_FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", re.MULTILINE)
 # an argument that means the same wherever it stands, however often it is evaluated
 _SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"
 _CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")

@@ -45,34 +45,34 @@ class Block:
 
 @cache
 def _blocks(library: str) -> tuple[Block, ...]:
-    blocks: list[Block] = []
-    current: list[tuple[int, str]] = []
-    name, shared, seldom = "", False, False
+    """Split a library into blocks.
+
+    Each begins in the first column with a function or a local; the rest of it is indented, or
+    closes it.
+    """
     file = known_libraries()[library]
+    begins = re.compile(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))")
+    blocks: list[tuple[re.Match[str], bool, list[tuple[int, str]]]] = []
+    seldom, inside = False, False
     for number, line in enumerate((LUA / file).read_text("utf-8").splitlines(), 1):
-        seldom = seldom or line == "-- @seldom"
-        if not current and (not line or line.startswith("--")):
-            continue
-        if not current:
-            start = re.match(
-                rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))", line
-            )
-            if not start:
-                raise HeaderError(
-                    f"{file}:{number}: {line!r} starts neither a function nor a local"
-                )
-            name, shared = start[1] or start[2] or start[3], not start[2]
-        current.append((number, line if library == "keys" else spelled(line)))
-        code = re.sub(r"\s+--.*", "", line)
-        opens = "function" in code or code.endswith("{")
-        if code in ("end", "}") or (
-            len(current) == 1 and (not opens or code.endswith((" end", "}")))
-        ):
-            blocks.append(Block(library, name, shared, tuple(current), seldom))
-            current, seldom = [], False
-    if current:
-        raise HeaderError(f"{file}:{current[0][0]}: this block does not end")
-    return tuple(blocks)
+        if begin := begins.match(line):
+            blocks.append((begin, seldom, []))
+            seldom, inside = False, True
+        elif line.startswith("--"):
+            seldom, inside = seldom or line == "-- @seldom", False
+        elif line and not (inside and re.match(r"\s|end$|}$", line)):
+            raise HeaderError(f"{file}:{number}: {line!r} starts neither a function nor a local")
+        if line and inside:
+            blocks[-1][2].append((number, line if library == "keys" else spelled(line)))
+    for _, _, lines in blocks:
+        first, last = lines[0][1], re.sub(r"\s+--.*", "", lines[-1][1])
+        is_open = "function" in first and not last.endswith("end")
+        if is_open or (first.endswith("{") and last != "}"):
+            raise HeaderError(f"{file}:{lines[0][0]}: this block does not end")
+    return tuple(
+        Block(library, begin[1] or begin[2] or begin[3], not begin[2], tuple(lines), seldom)
+        for begin, seldom, lines in blocks
+    )
 
 
 @cache

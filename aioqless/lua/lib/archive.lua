@@ -15,22 +15,33 @@ local latest = {}  -- times as text: a batch formats the same ones many times
 -- @seldom
 function archive.append(job, what, ended, more)
   local key, how = keys.job(job.jid), config.archive_settings()
-  local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put', 'spawned_from_jid', 'x-after', 'x-runs')
+  local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put',
+    'spawned_from_jid', 'x-after', 'x-runs')
   local was, fence, runs = job.state, job.fence, f[8]
   local popped = more.popped or (was == 'running' and job.time) or nil
-  local put = more.put or (was == 'running' and tonumber(f[5])) or (IN_LINE[was] and job.time) or nil
+  local put = more.put or (was == 'running' and tonumber(f[5])) or (IN_LINE[was] and job.time)
+    or nil
   -- If a peer began this run, the fence and the put time are those of an earlier run.
-  if popped and runs and fence and string.find(runs, '"fence":"' .. fence .. '"', 1, true) then put, fence = nil, nil end
+  if popped and runs and fence and string.find(runs, '"fence":"' .. fence .. '"', 1, true) then
+    put, fence = nil, nil
+  end
   if ended ~= latest[1] then latest[1], latest[2] = ended, string.format('%.6f', ended) end
-  if popped ~= latest[3] then latest[3], latest[4] = popped, popped and string.format('%.6f', popped) end
+  if popped ~= latest[3] then
+    latest[3], latest[4] = popped, popped and string.format('%.6f', popped)
+  end
   local e = {
-    'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue', more.queue or job.queue or '', 'ended', latest[2],
-    'priority', f[2] == '0' and '0' or json.number(priority_score.negate(tonumber(f[2]) or 0)), 'retries', job.retries or 5, 'remaining', f[4] or job.retries or 5,
+    'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue',
+    more.queue or job.queue or '', 'ended', latest[2],
+    'priority', f[2] == '0' and '0' or json.number(priority_score.negate(tonumber(f[2]) or 0)),
+    'retries', job.retries or 5, 'remaining', f[4] or job.retries or 5,
   }
   local n = #e
   if more.state then e[n + 1], e[n + 2], n = 'state', more.state, n + 2 end
   if put then e[n + 1], e[n + 2], n = 'put', string.format('%.6f', put), n + 2 end
-  if popped then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', latest[4], 'worker', more.worker or job.worker, n + 4 end
+  if popped then
+    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', latest[4], 'worker',
+      more.worker or job.worker, n + 4
+  end
   if not more.history then e[n + 1], e[n + 2], n = 'was', was, n + 2 end
   if popped and fence and not more.history then e[n + 1], e[n + 2], n = 'fence', fence, n + 2 end
   local tags = f[3] and f[3] ~= '[]' and json.clean_list(f[3]) or '[]'
@@ -38,14 +49,23 @@ function archive.append(job, what, ended, more)
   if f[6] then e[n + 1], e[n + 2], n = 'spawned_from', f[6], n + 2 end
   if f[7] then e[n + 1], e[n + 2], n = 'depends', f[7], n + 2 end
   if more.to then e[n + 1], e[n + 2], n = 'to', more.to, n + 2 end
-  if more.group then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'group', more.group, 'message', more.message or '', n + 4 end
-  if more.history then e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'swept', '1', 'history', more.history, n + 4 end
+  if more.group then
+    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'group', more.group, 'message', more.message or '',
+      n + 4
+  end
+  if more.history then
+    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'swept', '1', 'history', more.history, n + 4
+  end
   if runs then
     e[n + 1], e[n + 2], n = 'runs', runs, n + 2
     redis.call('HDEL', key, 'x-runs')
   end
   local size = how.data > 0 and redis.call('HSTRLEN', key, 'data') or 0
-  if size > how.data then e[n + 1], e[n + 2] = 'data_size', size elseif size > 0 then e[n + 1], e[n + 2] = 'data', redis.call('HGET', key, 'data') end
+  if size > how.data then
+    e[n + 1], e[n + 2] = 'data_size', size
+  elseif size > 0 then
+    e[n + 1], e[n + 2] = 'data', redis.call('HGET', key, 'data')
+  end
   if how.when_full == 'count' then
     redis.call('XADD', keys.archive(), 'MAXLEN', '~', how.length, '*', unpack(e))
   else
@@ -58,11 +78,16 @@ end
 -- @seldom
 function archive.append_run(job, now, how, group, message)
   local earlier = redis.call('HGET', keys.job(job.jid), 'x-runs') or '[]'
-  local run = {ended = string.format('%.6f', now), popped = job.time and string.format('%.6f', job.time), how = how, worker = job.worker}
+  local run = {
+    ended = string.format('%.6f', now), popped = job.time and string.format('%.6f', job.time),
+    how = how, worker = job.worker,
+  }
   if job.fence and not string.find(earlier, '"fence":"' .. job.fence .. '"', 1, true) then
     run.fence, run.put = job.fence, job.put and string.format('%.6f', job.put)
   end
-  if group and message then run.group, run.message = group, string.sub(message, 1, LONGEST_MESSAGE) end
+  if group and message then
+    run.group, run.message = group, string.sub(message, 1, LONGEST_MESSAGE)
+  end
   local list = json.parse_list(earlier)
   if #list >= MOST_RUNS then table.remove(list, 2) end
   list[#list + 1] = run

@@ -10,14 +10,17 @@ function archive_backfill.append(job)
   local marked = redis.call('HGET', keys.job(job.jid), 'x-archived')
   if marked and marked == (job.time_text or '') then return false end
   local items = redis.call('LRANGE', keys.history(job.jid), -MOST_EVENTS, -1)
-  local run, time, what, failure = archive_backfill.read_latest_run(items), job.time or 0, 'complete', {}
+  local run, time, what, failure = archive_backfill.read_latest_run(items), job.time or 0,
+    'complete', {}
   if job.state == 'failed' then
     what, failure = 'fail', json.parse_object(job.failure)
     if run.popped and math.floor(time) == run.popped then run.popped = time end
   end
   archive.append(job, what, tonumber(failure.when) or time, {
-    queue = job.queue ~= '' and job.queue or run.queue, state = job.state, worker = run.worker, put = run.put, popped = run.popped,
-    group = archive_backfill.read_text(failure.group or failure.type), message = archive_backfill.read_text(failure.message), history = json.list(items),
+    queue = job.queue ~= '' and job.queue or run.queue, state = job.state, worker = run.worker,
+    put = run.put, popped = run.popped,
+    group = archive_backfill.read_text(failure.group or failure.type),
+    message = archive_backfill.read_text(failure.message), history = json.list(items),
   })
   record.set_fields(job.jid, 'x-archived', job.time_text or '')
   return true
@@ -32,7 +35,8 @@ function archive_backfill.read_latest_run(items)
     local event = json.parse_list(items[i])
     local extra = type(event[3]) == 'table' and event[3] or {}
     if event[2] == 'popped' and not run.popped then
-      run.popped, run.worker = tonumber(event[1]), type(extra.worker) == 'string' and extra.worker or nil
+      run.popped, run.worker = tonumber(event[1]),
+        type(extra.worker) == 'string' and extra.worker or nil
     elseif event[2] == 'put' then
       run.put, run.queue = tonumber(event[1]), type(extra.q) == 'string' and extra.q or nil
       break

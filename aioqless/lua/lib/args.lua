@@ -23,7 +23,9 @@ end
 -- The name of something new. Existing names may look different: peers are less strict.
 function args.name(name, value)
   args.string(name, value)
-  if #value > LONGEST_NAME then errors.bad_argument(name, value, 'is longer than ' .. LONGEST_NAME .. ' bytes') end
+  if #value > LONGEST_NAME then
+    errors.bad_argument(name, value, 'is longer than ' .. LONGEST_NAME .. ' bytes')
+  end
   if string.find(value, '%c') then errors.bad_argument(name, value, 'has a control character') end
   return value
 end
@@ -31,7 +33,8 @@ end
 -- A new job's id. Some endings are reserved: other keys of a job end like this.
 function args.jid(name, value)
   args.name(name, value)
-  if string.find(value, '%-history$') or string.find(value, '%-dependencies$') or string.find(value, '%-dependents$') then
+  if string.find(value, '%-history$') or string.find(value, '%-dependencies$')
+    or string.find(value, '%-dependents$') then
     errors.bad_argument(name, value, 'ends as a key of another job does')
   end
   return value
@@ -51,7 +54,10 @@ function args.new_queue(name, key) return args.name(name, args.queue(name, key))
 
 function args.queues(texts)
   if #texts == 0 then errors.bad_argument('queues', nil, 'name at least one queue, as a key') end
-  if #texts > LONGEST_LIST then errors.bad_argument('queues', nil, 'are more than ' .. LONGEST_LIST .. '; call again for the others') end
+  if #texts > LONGEST_LIST then
+    errors.bad_argument('queues', nil,
+      'are more than ' .. LONGEST_LIST .. '; call again for the others')
+  end
   local queues = {}
   for i = 1, #texts do queues[i] = args.queue('queues', texts[i]) end
   return queues
@@ -59,7 +65,8 @@ end
 
 function args.number(name, value)
   local number = tonumber(value)
-  if not number or number ~= number or number == math.huge or number == -math.huge or string.find(value, '%z') then
+  if not number or number ~= number or number == math.huge or number == -math.huge
+    or string.find(value, '%z') then
     errors.bad_argument(name, value, 'is not a number')
   end
   return number
@@ -97,7 +104,9 @@ end
 
 -- Callers use negative for sooner, as the specification does; Redis stores the opposite, as live
 -- clients do.
-function args.priority(name, value) return priority_score.negate(args.between(name, value, -1e9, 1e9)) end
+function args.priority(name, value)
+  return priority_score.negate(args.between(name, value, -1e9, 1e9))
+end
 
 -- A job's data, stored byte for byte. Only up to a size is it parsed here, to check that it is
 -- JSON.
@@ -107,7 +116,9 @@ function args.data(name, value)
   local valid, parsed = pcall(cjson.decode, value)
   if not valid then valid, parsed = pcall(cjson.decode, json.drop_surrogates(value)) end
   if not valid then errors.bad_argument(name, value, 'is not JSON') end
-  if parsed == false then errors.bad_argument(name, value, 'is false, which peers take for missing') end
+  if parsed == false then
+    errors.bad_argument(name, value, 'is false, which peers take for missing')
+  end
   return value
 end
 
@@ -115,7 +126,9 @@ end
 -- depth is checked, too, since cjson accepts 1,000 levels and Python somewhat less.
 function args.object(name, value)
   local valid = pcall(cjson.decode, args.string(name, value))
-  if not valid or not string.find(value, '^%s*{') then errors.bad_argument(name, value, 'is not a JSON object') end
+  if not valid or not string.find(value, '^%s*{') then
+    errors.bad_argument(name, value, 'is not a JSON object')
+  end
   if not pcall(cjson.decode, string.rep('[', 900) .. value .. string.rep(']', 900)) then
     errors.bad_argument(name, value, 'has more than 100 levels')
   end
@@ -128,13 +141,20 @@ function args.list(name, value, check)
   if not valid or type(parsed) ~= 'table' or not string.find(value, '^%s*%[') then
     errors.bad_argument(name, value, 'is not a JSON list')
   end
-  if #parsed > LONGEST_LIST then errors.bad_argument(name, value, 'has more than ' .. LONGEST_LIST .. ' entries') end
+  if #parsed > LONGEST_LIST then
+    errors.bad_argument(name, value, 'has more than ' .. LONGEST_LIST .. ' entries')
+  end
   listed = listed + #parsed
-  if listed > LONGEST_LISTS then errors.bad_argument(name, nil, 'has too much with the lists before it in this call; call again for this one') end
+  if listed > LONGEST_LISTS then
+    errors.bad_argument(name, nil,
+      'has too much with the lists before it in this call; call again for this one')
+  end
   local seen, list = {}, {}
   for i = 1, #parsed do
     local text = parsed[i]
-    if type(text) ~= 'string' then errors.bad_argument(name, value, 'has an entry that is not a text') end
+    if type(text) ~= 'string' then
+      errors.bad_argument(name, value, 'has an entry that is not a text')
+    end
     check(name, text)
     if not seen[text] then
       seen[text] = true
@@ -151,6 +171,8 @@ function args.jids(name, value) return args.list(name, value, args.string) end
 -- A request id, as `line:number`: the caller's line of requests, and this one's number in it.
 function args.request(name, value)
   local id, number = string.match(value, '^(%C+):(%d+)$')
-  if not id or #value > LONGEST_NAME then errors.bad_argument(name, value, 'is not of the form line:number') end
+  if not id or #value > LONGEST_NAME then
+    errors.bad_argument(name, value, 'is not of the form line:number')
+  end
   return {id = id, number = tonumber(number)}
 end

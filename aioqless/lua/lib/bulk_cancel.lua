@@ -12,10 +12,14 @@ local KNOWN = {waiting = true, scheduled = true, depends = true, failed = true}
 function bulk_cancel.parse_states(state, states, group)
   local set = {}
   for _, each in ipairs(states) do
-    if not KNOWN[each] then errors.bad_argument('states', each, 'must be waiting, scheduled, depends or failed') end
+    if not KNOWN[each] then
+      errors.bad_argument('states', each, 'must be waiting, scheduled, depends or failed')
+    end
     set[each] = true
   end
-  if not set[state] then errors.bad_argument('state', state, 'must be one of the states that are cleared') end
+  if not set[state] then
+    errors.bad_argument('state', state, 'must be one of the states that are cleared')
+  end
   if state == 'failed' then args.string('group', group) end
   set.stalled = set.waiting
   return set
@@ -33,7 +37,9 @@ function bulk_cancel.run(here, offset)
     local jid = jids[at]
     if not here.gone[jid] then
       local found, dependent
-      if bulk_cancel.may_begin_with(here, jid) then found, dependent = bulk_cancel.collect_dependents(here, jid) end
+      if bulk_cancel.may_begin_with(here, jid) then
+        found, dependent = bulk_cancel.collect_dependents(here, jid)
+      end
       if found then
         canceled = canceled + bulk_cancel.delete(here, found)
       else
@@ -44,13 +50,17 @@ function bulk_cancel.run(here, offset)
   end
   local ended = at == #jids and #jids < PORTION
   local next_offset = offset + passed + (here.dry_run and canceled or 0)
-  return string.format('{"canceled":%d,"kept":%s,"offset":%s}', canceled, json.list(kept), ended and 'null' or string.format('%.0f', next_offset))
+  return string.format('{"canceled":%d,"kept":%s,"offset":%s}', canceled, json.list(kept),
+    ended and 'null' or string.format('%.0f', next_offset))
 end
 
 -- In the order in which they would run; of a failure group, oldest first.
 function bulk_cancel.read_page(here, offset)
-  if here.state ~= 'failed' then return listing.list_state(here.state, here.queue, here.now, offset, PORTION) end
-  local list, jids = redis.call('LRANGE', keys.group(here.group), -offset - PORTION, -offset - 1), {}
+  if here.state ~= 'failed' then
+    return listing.list_state(here.state, here.queue, here.now, offset, PORTION)
+  end
+  local list, jids = redis.call('LRANGE', keys.group(here.group), -offset - PORTION, -offset - 1),
+    {}
   for i = #list, 1, -1 do jids[#jids + 1] = list[i] end
   return jids
 end
@@ -59,7 +69,8 @@ end
 -- they share a limit.
 function bulk_cancel.may_begin_with(here, jid)
   local job = redis.call('HMGET', keys.job(jid), 'queue', 'state')
-  return job[1] == here.queue and job[2] ~= 'running' and job[2] ~= 'complete' and (job[2] == 'failed') == (here.state == 'failed')
+  return job[1] == here.queue and job[2] ~= 'running' and job[2] ~= 'complete'
+    and (job[2] == 'failed') == (here.state == 'failed')
 end
 
 -- A job and all its direct and indirect dependents; or nil and the job that keeps it: one that
@@ -73,7 +84,8 @@ function bulk_cancel.collect_dependents(here, jid)
     for _, other in ipairs(dependents) do
       looks, here.looks = looks + 1, here.looks + 1
       if not cause[other] and redis.call('EXISTS', keys.job(other)) == 1 then
-        if looks > MOST_LOOKS or #found == MOST_TOGETHER or here.stays[other] or not bulk_cancel.is_selected(here, other) then
+        if looks > MOST_LOOKS or #found == MOST_TOGETHER or here.stays[other]
+          or not bulk_cancel.is_selected(here, other) then
           return nil, bulk_cancel.mark_kept(here, found[at], cause, here.stays[other] or other)
         end
         cause[other] = found[at]

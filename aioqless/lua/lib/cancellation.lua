@@ -23,11 +23,17 @@ function cancellation.check(jids)
   for _, jid in ipairs(jids) do
     local number = redis.call('SCARD', keys.dependents(jid))
     left = left - number
-    if left < 0 then errors.bad_argument('jids', jid, 'too many jobs depend on these; cancel the dependents first, in smaller calls') end
-    local dependents = number <= #jids and redis.call('SMEMBERS', keys.dependents(jid)) or redis.call('SRANDMEMBER', keys.dependents(jid), #jids + 1)
+    if left < 0 then
+      errors.bad_argument('jids', jid,
+        'too many jobs depend on these; cancel the dependents first, in smaller calls')
+    end
+    local dependents = number <= #jids and redis.call('SMEMBERS', keys.dependents(jid))
+      or redis.call('SRANDMEMBER', keys.dependents(jid), #jids + 1)
     for _, dependent in ipairs(dependents) do
       if not named[dependent] and redis.call('EXISTS', keys.job(dependent)) == 1 then
-        errors.raise('HELD', 'a job that depends on it is not among those to cancel', {jid = jid, dependent = dependent})
+        errors.raise('HELD', 'a job that depends on it is not among those to cancel', {
+          jid = jid, dependent = dependent,
+        })
       end
     end
   end

@@ -5,7 +5,9 @@ local CHOICES = {hold = true, fail = true, cancel = true}
 local PORTION = 200
 
 function cascade.check_policy(choice)
-  if choice and not CHOICES[choice] then errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel') end
+  if choice and not CHOICES[choice] then
+    errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel')
+  end
 end
 
 -- Set a job's policy, and mark its dependencies, so that only failures that matter to a dependent
@@ -23,7 +25,10 @@ end
 -- Defer applying the policies after a failure, or after a cancellation that one caused.
 function cascade.defer(what, jid, dependents)
   local note = what .. ':1:' .. jid
-  if redis.call('SUNIONSTORE', keys.deferred_jids(note), keys.deferred_jids(note), dependents) > 0 then redis.call('SADD', keys.deferred_failures(), note) end
+  if redis.call('SUNIONSTORE', keys.deferred_jids(note), keys.deferred_jids(note),
+    dependents) > 0 then
+    redis.call('SADD', keys.deferred_failures(), note)
+  end
 end
 
 -- Run deferred work. What is too much for this call is left to workers' ticks.
@@ -31,7 +36,8 @@ function cascade.run_deferred(now)
   local most = PORTION
   while redis.call('EXISTS', keys.deferred_failures()) == 1 do
     if most <= 0 then return redis.call('PUBLISH', keys.ticks_channel(), '') end
-    most = most - math.max(1, cascade.run_portion(redis.call('SRANDMEMBER', keys.deferred_failures()), now, most))
+    most = most - math.max(1,
+      cascade.run_portion(redis.call('SRANDMEMBER', keys.deferred_failures()), now, most))
   end
 end
 
@@ -41,9 +47,13 @@ function cascade.run_portion(note, now, most)
   local others = redis.call('SPOP', keys.deferred_jids(note), most)
   local holds = what == 'canceled' or redis.call('HGET', keys.job(jid), 'state') == 'failed'
   for _, other in ipairs(others) do
-    if holds and redis.call('SISMEMBER', keys.dependencies(other), jid) == 1 then cascade.apply(what, jid, other, now) end
+    if holds and redis.call('SISMEMBER', keys.dependencies(other), jid) == 1 then
+      cascade.apply(what, jid, other, now)
+    end
   end
-  if redis.call('EXISTS', keys.deferred_jids(note)) == 0 then redis.call('SREM', keys.deferred_failures(), note) end
+  if redis.call('EXISTS', keys.deferred_jids(note)) == 0 then
+    redis.call('SREM', keys.deferred_failures(), note)
+  end
   return #others
 end
 
@@ -56,7 +66,8 @@ function cascade.apply(what, cause, jid, now)
   if choice == 'fail' then
     dependency.unlink_all(jid)
     local group = redis.call('HGET', keys.job(cause), 'failure')
-    local why = 'it depends on job ' .. cause .. ', which failed: ' .. (json.parse_object(group).group or '')
+    local why = 'it depends on job ' .. cause .. ', which failed: '
+      .. (json.parse_object(group).group or '')
     failures.fail(job, job.queue .. '-dependency-failed', why, '', now)
   elseif choice == 'cancel' then
     cascade.defer('canceled', jid, keys.dependents(jid))

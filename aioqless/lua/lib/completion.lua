@@ -5,12 +5,19 @@ local left, ended = {}, {}
 -- Complete one job. `done` has the checked arguments of the command `complete`. Return the job's
 -- new state. completion.flush writes what the completions of a call have in common.
 function completion.complete(done)
-  if not done.next and done.delay then errors.bad_argument('delay', done.delay, 'cannot be used without next') end
-  if not done.next and done.depends then errors.bad_argument('depends', nil, 'cannot be used without next') end
-  if done.next and done.result then errors.bad_argument('result', nil, 'cannot be used with next') end
+  if not done.next and done.delay then
+    errors.bad_argument('delay', done.delay, 'cannot be used without next')
+  end
+  if not done.next and done.depends then
+    errors.bad_argument('depends', nil, 'cannot be used without next')
+  end
+  if done.next and done.result then
+    errors.bad_argument('result', nil, 'cannot be used with next')
+  end
   local result = done.result and results.parse(done.result)
   if done.depends then dependency.check_not_itself(done.jid, done.depends) end
-  local job = record.require_held(done.jid, done.worker, done.fence, done.next and record.read or record.read_running)
+  local job = record.require_held(done.jid, done.worker, done.fence,
+    done.next and record.read or record.read_running)
   if job.queue ~= done.queue then errors.bad_state(job, 'the job runs in another queue') end
 
   history.append(job.jid, job, done.now, 'done')
@@ -34,7 +41,9 @@ function completion.advance(job, done)
   dependency.link(job.jid, done.depends or {})
   record.delete_fields(job.jid, 'x-lost')
   local state = enqueue.add(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
-  if archive.is_on() then archive.append(job, 'advance', done.now, {to = done.next, state = state}) end
+  if archive.is_on() then
+    archive.append(job, 'advance', done.now, {to = done.next, state = state})
+  end
   if done.depends and #done.depends > 0 then
     record.set_fields(job.jid, 'x-after', json.texts(done.depends))
     record.delete_fields(job.jid, 'x-on-failed')
@@ -60,7 +69,8 @@ function completion.finish(job, now)
 end
 
 function completion.write(job, now, state, queue, ...)
-  record.set_fields(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', '0', 'failure', '{}', 'remaining', json.number(job.retries),
+  record.set_fields(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', '0',
+    'failure', '{}', 'remaining', json.number(job.retries),
     'time', record.format_time(now), ...)
 end
 

@@ -15,7 +15,8 @@ local DEFAULTS = {
 
 -- The options that commands read most; all of them are read in one call, at the first use of any.
 local NUMBERS = {
-  'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history', 'max-worker-age', 'max-job-history',
+  'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history',
+  'max-worker-age', 'max-job-history',
   'max-lost', 'archive',
 }
 local numbers
@@ -36,9 +37,11 @@ end
 function config.queue(queue)
   if not of_queue[queue] then
     -- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
-    local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue, 'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit')
+    local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue,
+      'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit')
     of_queue[queue] = {
-      heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3]) or DEFAULTS.heartbeat,
+      heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3])
+        or DEFAULTS.heartbeat,
       max_concurrency = tonumber(values[4]) or 0,
       rate = values[5] and rates.parse(values[5]),
     }
@@ -58,22 +61,29 @@ function config.is_limited(queue)
 end
 
 -- The name under which an option is stored: `heartbeat-<queue>` is an alias.
-function config.stored_name(option) return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat')) end
+function config.stored_name(option)
+  return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat'))
+end
 
 function config.default(option) return DEFAULTS[option] end
 
 function config.defaults() return DEFAULTS end
 
-local ARCHIVE = {['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold', ['archive-data'] = 0}
+local ARCHIVE = {
+  ['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold',
+  ['archive-data'] = 0,
+}
 local archiving
 
 -- The options of the archive.
 -- @seldom
 function config.archive_settings()
   if not archiving then
-    local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length', 'archive-data')
+    local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length',
+      'archive-data')
     archiving = {
-      when_full = values[1] or ARCHIVE['archive-when-full'], length = tonumber(values[2]) or ARCHIVE['archive-length'],
+      when_full = values[1] or ARCHIVE['archive-when-full'],
+      length = tonumber(values[2]) or ARCHIVE['archive-length'],
       data = tonumber(values[3]) or ARCHIVE['archive-data'],
     }
   end

@@ -16,34 +16,49 @@ function constraints.read(text) return text and json.parse_object(text) or {} en
 -- @seldom
 function constraints.parse(text)
   local own = constraints.read(text)
-  if own.exists ~= nil and not EXISTS[own.exists] then errors.bad_argument('exists', own.exists, 'must be keep or raise') end
+  if own.exists ~= nil and not EXISTS[own.exists] then
+    errors.bad_argument('exists', own.exists, 'must be keep or raise')
+  end
   for _, name in ipairs({'unique', 'key'}) do
-    if own[name] ~= nil and type(own[name]) ~= 'string' then errors.bad_argument(name, own[name], 'is not a text') end
+    if own[name] ~= nil and type(own[name]) ~= 'string' then
+      errors.bad_argument(name, own[name], 'is not a text')
+    end
     if own[name] then args.name(name, own[name]) end
   end
-  if own.unique and own['for'] == nil and not UNTIL[own['until']] then errors.bad_argument('until', own['until'], 'must be started or done') end
+  if own.unique and own['for'] == nil and not UNTIL[own['until']] then
+    errors.bad_argument('until', own['until'], 'must be started or done')
+  end
   if own['for'] ~= nil then args.interval('for', own['for']) end
   if own.limit ~= nil then constraints.check_whole('limit', own.limit, MOST_AT_ONCE) end
   if own.rate ~= nil then
-    if type(own.rate) ~= 'table' or #own.rate ~= 2 then errors.bad_argument('rate', nil, 'must be how many, and seconds') end
+    if type(own.rate) ~= 'table' or #own.rate ~= 2 then
+      errors.bad_argument('rate', nil, 'must be how many, and seconds')
+    end
     constraints.check_whole('rate', own.rate[1], MOST_STARTS)
     args.interval('rate', own.rate[2])
   end
-  if own.key and not (own.limit or own.rate) then errors.bad_argument('key', own.key, 'needs a limit or a rate') end
+  if own.key and not (own.limit or own.rate) then
+    errors.bad_argument('key', own.key, 'needs a limit or a rate')
+  end
   if (own.limit or own.rate) and not own.key then errors.bad_argument('key', nil, 'is missing') end
   return own
 end
 
 function constraints.check_whole(name, value, most)
-  if args.between(name, value, 1, most) % 1 ~= 0 then errors.bad_argument(name, value, 'is not a whole number') end
+  if args.between(name, value, 1, most) % 1 ~= 0 then
+    errors.bad_argument(name, value, 'is not a whole number')
+  end
 end
 
 -- The jid of the job that prevents a put with these constraints, if there is one. `job` is the job
 -- of the same jid.
 -- @seldom
 function constraints.find_conflict(own, job, now)
-  local other = own.exists and job and job.jid or own.unique and uniqueness.find_holder(own.unique, now)
-  if other and own.exists == 'raise' then errors.raise('EXISTS', 'there is such a job already', {jid = other}) end
+  local other = own.exists and job and job.jid
+    or own.unique and uniqueness.find_holder(own.unique, now)
+  if other and own.exists == 'raise' then
+    errors.raise('EXISTS', 'there is such a job already', {jid = other})
+  end
   return other
 end
 
@@ -64,9 +79,15 @@ end
 function constraints.apply(jid, text, own, former, now)
   local before = constraints.read(former)
   if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
-  if own.unique and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then uniqueness.claim(own, jid, now) end
+  if own.unique and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then
+    uniqueness.claim(own, jid, now)
+  end
   if not text then return end
-  if own.unique or own.key then record.set_fields(jid, 'x-terms', text) elseif former then record.delete_fields(jid, 'x-terms') end
+  if own.unique or own.key then
+    record.set_fields(jid, 'x-terms', text)
+  elseif former then
+    record.delete_fields(jid, 'x-terms')
+  end
 end
 
 -- Free the unique key of a job that has ended or is deleted.

@@ -8,11 +8,15 @@ local MOST_DUE = 100
 function cron.tick(each, now)
   local made = {}
   local refused = each(function(jid, tick, at, next)
-    if next <= tick then errors.bad_argument('next', json.number(next), 'is not later than the tick') end
+    if next <= tick then
+      errors.bad_argument('next', json.number(next), 'is not later than the tick')
+    end
     made[#made + 1] = {jid, tick, at, next}
   end)
   if refused[1] then error(refused[1]) end
-  for i, row in ipairs(made) do made[i] = cron.create_instance(row[1], row[2], row[3], row[4], now) end
+  for i, row in ipairs(made) do
+    made[i] = cron.create_instance(row[1], row[2], row[3], row[4], now)
+  end
   return made
 end
 
@@ -35,18 +39,24 @@ end
 -- JSON: the ticks that are due from `offset` on, with what is needed to compute them, and when the
 -- next one is due.
 function cron.list_due(now, offset, made, generation)
-  local due, late = {}, redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset, MOST_DUE, 'WITHSCORES')
+  local due, late = {},
+    redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
+    MOST_DUE, 'WITHSCORES')
   for i = 1, #late, 2 do
     local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce')
     if f[1] then
-      due[#due + 1] = '{"jid":' .. cjson.encode(late[i]) .. ',"tick":' .. json.number(tonumber(late[i + 1])) .. ',"cron":' .. cjson.encode(f[1])
-        .. ',"timezone":' .. cjson.encode(f[2] or 'UTC') .. ',"backlog":' .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0)) .. '}'
+      due[#due + 1] = '{"jid":' .. cjson.encode(late[i]) .. ',"tick":'
+        .. json.number(tonumber(late[i + 1])) .. ',"cron":' .. cjson.encode(f[1])
+        .. ',"timezone":' .. cjson.encode(f[2] or 'UTC') .. ',"backlog":'
+          .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0)) .. '}'
     else
       redis.call('ZREM', keys.ticks(), late[i])
     end
   end
-  local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-  return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":' .. json.list(due)
+  local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE',
+    'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":'
+    .. json.list(due)
     .. ',"next":' .. (next and json.number(tonumber(next)) or 'null')
     .. (generation and ',"lost":' .. tostring(declarations.is_lost(generation)) or '') .. '}'
 end

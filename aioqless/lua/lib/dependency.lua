@@ -26,7 +26,9 @@ function dependency.is_blocked(jid) return redis.call('EXISTS', keys.dependencie
 -- Refuse a job that depends on itself.
 function dependency.check_not_itself(jid, jids)
   for _, other in ipairs(jids) do
-    if other == jid then errors.bad_argument('depends', other, 'is the job itself, which would never run') end
+    if other == jid then
+      errors.bad_argument('depends', other, 'is the job itself, which would never run')
+    end
   end
 end
 
@@ -48,14 +50,19 @@ end
 function dependency.defer(what, jid, from, now)
   if redis.call('EXISTS', from) == 0 then return end
   local number = 1
-  while redis.call('RENAMENX', from, keys.deferred_jids(what .. ':' .. number .. ':' .. jid)) == 0 do number = number + 1 end
+  while redis.call('RENAMENX', from,
+    keys.deferred_jids(what .. ':' .. number .. ':' .. jid)) == 0 do
+    number = number + 1
+  end
   dependency.run_portion(what .. ':' .. number .. ':' .. jid, now, PORTION)
 end
 
 -- Move a job without any dependency left to its place in the queue, respecting a remembered delay.
 function dependency.release(jid, now)
   local job = record.read(jid)
-  if not job or job.state ~= 'depends' or job.queue == '' or dependency.is_blocked(jid) then return end
+  if not job or job.state ~= 'depends' or job.queue == '' or dependency.is_blocked(jid) then
+    return
+  end
   redis.call('ZREM', keys.depends(job.queue), jid)
   local state = queue_sets.add(job.queue, jid, job.priority, job.scheduled, now)
   record.set_fields(jid, 'state', state)
@@ -91,6 +98,7 @@ function dependency.run_portion(note, now, most)
       redis.call('SREM', keys.dependents(other), jid)
     end
   end
-  redis.call(redis.call('EXISTS', keys.deferred_jids(note)) == 1 and 'SADD' or 'SREM', keys.deferred(), note)
+  redis.call(redis.call('EXISTS', keys.deferred_jids(note)) == 1 and 'SADD' or 'SREM',
+    keys.deferred(), note)
   return #others
 end

@@ -11,7 +11,8 @@ function enqueue.put(put)
   if other then return other end
   local depends = put.depends or {}
   dependency.check_not_itself(put.jid, depends)
-  if job and #depends > 0 and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
+  if job and #depends > 0
+    and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
     errors.bad_argument('depends', nil, 'would replace too many dependencies; take them off first')
   end
   local tags = put.tags or (job and json.parse_texts(job.tags)) or {}
@@ -31,8 +32,10 @@ function enqueue.put(put)
   tagging.attach(put.jid, tags, put.now)
   dependency.link(put.jid, depends)
   local state = enqueue.add(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
-  record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority', json.number(priority), 'tags', json.texts(tags),
-    'state', state, 'worker', '', 'expires', '0', 'queue', put.queue, 'retries', json.number(retries), 'remaining', json.number(retries),
+  record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority',
+    json.number(priority), 'tags', json.texts(tags),
+    'state', state, 'worker', '', 'expires', '0', 'queue', put.queue, 'retries',
+    json.number(retries), 'remaining', json.number(retries),
     'time', record.format_time(put.now))
   if #depends > 0 then
     record.set_fields(put.jid, 'x-after', json.texts(depends))
@@ -45,7 +48,9 @@ function enqueue.put(put)
   end
   if put.context then record.set_fields(put.jid, 'x-context', put.context) end
   local former = job and job.terms
-  if terms or former then constraints.apply(put.jid, put.terms, terms or constraints.read(former), former, put.now) end
+  if terms or former then
+    constraints.apply(put.jid, put.terms, terms or constraints.read(former), former, put.now)
+  end
   queue_sets.register_queue(put.queue, put.now)
   events.publish_tracked('put', put.jid)
   return put.jid

@@ -16,13 +16,16 @@ end
 
 function errors.no_such_job(jid) errors.raise('NOJOB', 'there is no such job', {jid = jid}) end
 
-function errors.bad_state(job, why) errors.raise('BADSTATE', why, {jid = job.jid, state = job.state, queue = job.queue}) end
+function errors.bad_state(job, why)
+  errors.raise('BADSTATE', why, {jid = job.jid, state = job.state, queue = job.queue})
+end
 
 -- The error that a pcall caught, as a reply. Depending on the server, it is a table or a text
 -- behind a position. Anything else is a bug and raised again.
 function errors.from_pcall(caught)
   local text = type(caught) == 'table' and caught.err or caught
-  local refused = string.match(text, '^user_script:%d+: (%u+ {.*)$') or string.match(text, '^%u+ {.*$')
+  local refused = string.match(text, '^user_script:%d+: (%u+ {.*)$')
+    or string.match(text, '^%u+ {.*$')
   if not refused then error(caught) end
   return {err = refused}
 end

@@ -12,9 +12,13 @@ end
 -- publish the two events in reverse order, and name no worker in the history.
 function failures.fail(job, group, message, worker, now, exhausted)
   if exhausted then events.publish_tracked('failed', job.jid) end
-  events.publish({event = 'failed', jid = job.jid, worker = worker, group = group, message = message})
+  events.publish({
+    event = 'failed', jid = job.jid, worker = worker, group = group, message = message,
+  })
   if not exhausted then events.publish_tracked('failed', job.jid) end
-  history.append(job.jid, job, now, 'failed', cjson.encode({worker = not exhausted and worker or nil, group = group}))
+  history.append(job.jid, job, now, 'failed', cjson.encode({
+    worker = not exhausted and worker or nil, group = group,
+  }))
   if job.queue ~= '' then
     stats.count(job.queue, now, 'failures', 1)
     stats.count(job.queue, now, 'failed', 1)
@@ -53,7 +57,8 @@ end
 function failures.leave_group(job)
   local group = failures.group_of(job.failure)
   if group then
-    redis.call('LREM', keys.group(group), failures.is_near_tail(group, job.jid) and -1 or 1, job.jid)
+    redis.call('LREM', keys.group(group), failures.is_near_tail(group, job.jid) and -1 or 1,
+      job.jid)
     failures.drop_empty_group(group)
   end
   failures.stop_counting(job)
@@ -61,7 +66,8 @@ end
 
 -- Whether a job is found faster from the tail of its group's list.
 function failures.is_near_tail(group, jid)
-  return redis.call('LLEN', keys.group(group)) > NEAR and redis.call('LPOS', keys.group(group), jid, 'RANK', -1, 'MAXLEN', NEAR)
+  return redis.call('LLEN', keys.group(group)) > NEAR
+    and redis.call('LPOS', keys.group(group), jid, 'RANK', -1, 'MAXLEN', NEAR)
 end
 
 -- Undo what counts a job as failed: its expiry, and the counter of the day and queue that it failed
@@ -69,11 +75,15 @@ end
 function failures.stop_counting(job)
   redis.call('ZREM', keys.failed_expiry(), job.jid)
   local when = tonumber(json.parse_object(job.failure).when)
-  if when and stats.read_count(job.queue, when, 'failed') > 0 then stats.count(job.queue, when, 'failed', -1) end
+  if when and stats.read_count(job.queue, when, 'failed') > 0 then
+    stats.count(job.queue, when, 'failed', -1)
+  end
 end
 
 function failures.drop_empty_group(group)
-  if redis.call('EXISTS', keys.group(group)) == 0 then redis.call('SREM', keys.failures(), group) end
+  if redis.call('EXISTS', keys.group(group)) == 0 then
+    redis.call('SREM', keys.failures(), group)
+  end
 end
 
 -- The group of a failure record; nil if it can't be read.
@@ -89,6 +99,7 @@ function failures.put_back(job, queue, now)
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
   record.delete_fields(job.jid, 'x-lost', 'x-start-by')
   local state = enqueue.add(job.jid, queue, job.priority, 0, now, false)
-  record.set_fields(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue, 'remaining', job.retries, 'time', record.format_time(now))
+  record.set_fields(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue,
+    'remaining', job.retries, 'time', record.format_time(now))
   if job.terms then constraints.apply(job.jid, nil, constraints.read(job.terms), job.terms, now) end
 end

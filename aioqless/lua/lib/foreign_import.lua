@@ -6,7 +6,8 @@ local DEAD_AFTER = 360
 local NEXT = {right = {-1, 'RPOP'}, left = {0, 'LPOP'}}
 
 local function answer(came)
-  return '{"taken":' .. came.taken .. ',"passed":' .. came.passed .. ',"refused":' .. json.list(came.refused)
+  return '{"taken":' .. came.taken .. ',"passed":' .. came.passed .. ',"refused":'
+    .. json.list(came.refused)
     .. ',"more":' .. tostring(came.more) .. '}'
 end
 
@@ -16,7 +17,8 @@ local function count(came, entry, refused)
 end
 
 local function full(came, most)
-  return came.taken + came.passed + #came.refused >= math.min(most, MOST) or came.bytes >= MOST_BYTES
+  return came.taken + came.passed + #came.refused >= math.min(most, MOST)
+    or came.bytes >= MOST_BYTES
 end
 
 local function nothing() return {taken = 0, passed = 0, refused = {}, bytes = 0, more = true} end
@@ -48,12 +50,14 @@ end
 -- live node with other defaults still has a key of its own.
 function foreign_import.is_dead(source, node)
   local beat = redis.call('ZSCORE', keys.foreign_heartbeats(source.prefix), node)
-  return beat and tonumber(beat) <= source.now - DEAD_AFTER and redis.call('EXISTS', keys.foreign_node(source.prefix, node)) == 0
+  return beat and tonumber(beat) <= source.now - DEAD_AFTER
+    and redis.call('EXISTS', keys.foreign_node(source.prefix, node)) == 0
 end
 
 function foreign_import.list_dead_nodes(source)
   local dead = {}
-  for _, node in ipairs(redis.call('ZRANGE', keys.foreign_heartbeats(source.prefix), '-inf', source.now - DEAD_AFTER, 'BYSCORE', 'LIMIT', 0, 1000)) do
+  for _, node in ipairs(redis.call('ZRANGE', keys.foreign_heartbeats(source.prefix), '-inf',
+    source.now - DEAD_AFTER, 'BYSCORE', 'LIMIT', 0, 1000)) do
     if foreign_import.is_dead(source, node) then dead[#dead + 1] = node end
   end
   return json.texts(dead)
@@ -65,21 +69,25 @@ function foreign_import.take_from_backups(source, node, queues, most)
   came.more = false
   for _, queue in ipairs(foreign_import.is_dead(source, node) and queues or {}) do
     args.name('into', source.into .. queue)
-    came.more = not empty(source, keys.foreign_backup(source.prefix, node, queue), queue, 'right', came, most)
+    came.more = not empty(source, keys.foreign_backup(source.prefix, node, queue), queue, 'right',
+      came, most)
     if came.more then break end
   end
   return answer(came)
 end
 
 function foreign_import.take_from_sorted_set(source, name, offset, most, queues)
-  local key, into, now, wanted = keys.foreign_sorted(source.prefix, name), source.into, source.now, {}
+  local key, into, now, wanted = keys.foreign_sorted(source.prefix, name), source.into, source.now,
+    {}
   for _, queue in ipairs(queues) do wanted[queue] = true end
   local came = nothing()
   local at = {
-    key = key, queue = function(job) return job.queue and type(job.queue) == 'string' and into .. job.queue end, first_retry = source.first_retry,
+    key = key, queue = function(job) return job.queue and type(job.queue) == 'string' and into
+      .. job.queue end, first_retry = source.first_retry,
   }
   while not full(came, most) do
-    local entry, score = unpack(redis.call('ZRANGE', key, offset + came.passed, offset + came.passed, 'WITHSCORES'))
+    local entry, score =
+      unpack(redis.call('ZRANGE', key, offset + came.passed, offset + came.passed, 'WITHSCORES'))
     if not entry then
       came.more = false
       break

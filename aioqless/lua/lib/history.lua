@@ -20,7 +20,9 @@ end
 -- `extra` is JSON or nil. `job` is the job's record, nil for a new one.
 function history.append(jid, job, now, what, extra)
   if job and job.old_history then
-    for _, item in ipairs(history.convert_old(job.old_history)) do redis.call('RPUSH', keys.history(jid), item) end
+    for _, item in ipairs(history.convert_old(job.old_history)) do
+      redis.call('RPUSH', keys.history(jid), item)
+    end
     record.delete_fields(jid, 'history')
     job.old_history = nil
   end
@@ -55,7 +57,8 @@ end
 
 -- The names of the job's latest holders, the present one first, as one text.
 function history.list_holders(job, most)
-  local items, met, names = redis.call('LRANGE', keys.history(job.jid), -20, -1), {[job.worker] = true}, {job.worker}
+  local items, met, names = redis.call('LRANGE', keys.history(job.jid), -20, -1),
+    {[job.worker] = true}, {job.worker}
   for i = #items, 1, -1 do
     local event = json.parse_list(items[i])
     local worker = event[2] == 'popped' and type(event[3]) == 'table' and event[3].worker

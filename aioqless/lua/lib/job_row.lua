@@ -1,6 +1,6 @@
--- job_row: a popped job as its worker gets it: the stored fields in a fixed order, which costs less than JSON.
+-- job_row: a popped job as its worker gets it: its fields in a fixed order, cheaper than JSON.
 
--- The order of the fields; Python reads this list.  Every job has the first twelve.
+-- The order of the fields; Python reads this list. Every job has the first twelve.
 local ROW = {
   'jid', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'time', 'tags', 'klass',
   'data', 'expires', 'x-fence', 'failure', 'spawned_from_jid', 'x-context', 'x-start-by',
@@ -8,7 +8,7 @@ local ROW = {
 local PLAIN = 12
 local rows = {}
 
--- Read a job that is about to be popped, with its row.  One that has the first twelve fields and no
+-- Read a job that is about to be popped, with its row. One that has the first twelve fields and no
 -- others has none of the rare ones: not reading them saves time.
 function job_row.read(jid)
   local key = keys.job(jid)
@@ -19,7 +19,8 @@ function job_row.read(jid)
     priority = tonumber(row[5]) or 0, time = tonumber(row[8]), time_text = row[8] or nil, row = row,
   }
   if not job_row.is_plain(key, row) then
-    local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms', unpack(ROW, PLAIN + 1))
+    local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms',
+      unpack(ROW, PLAIN + 1))
     job.grace, job.old_history, job.put, job.terms = rare[1], rare[2], tonumber(rare[3]), rare[4]
     for i = PLAIN + 1, #ROW do row[i] = rare[i - PLAIN + 4] end
   end
@@ -40,7 +41,7 @@ function job_row.keep(job, worker, expires, time, fence)
   rows[job.jid] = row
 end
 
--- The rows of those jobs that the worker holds.  A repeated call has no rows at hand and reads them.
+-- The rows of the jobs that the worker holds. A repeated call has none in memory and reads them.
 function job_row.list(jids, worker)
   local held = {}
   for _, jid in ipairs(jids) do

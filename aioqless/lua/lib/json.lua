@@ -29,7 +29,9 @@ end
 function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
 
 -- The text of a stored value that should be a text.
-function json.to_text(value) return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or '' end
+function json.to_text(value)
+  return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or ''
+end
 
 -- A stored list of texts, safe to embed; a peer's encoder may have written an empty one as `{}`.
 -- Other values than texts are treated as in json.parse_texts.
@@ -56,7 +58,9 @@ end
 function json.parse_texts(text)
   local texts = {}
   for _, value in ipairs(json.parse_list(text)) do
-    if type(value) == 'string' or type(value) == 'number' then texts[#texts + 1] = json.to_text(value) end
+    if type(value) == 'string' or type(value) == 'number' then
+      texts[#texts + 1] = json.to_text(value)
+    end
   end
   return texts
 end

@@ -23,8 +23,12 @@ end
 -- last one or only these options follow.
 function layout.rest(name, check, first, options)
   local list, at = {}, first
-  while args.is_given(ARGV[at]) or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
-    if #list == LONGEST_LIST then errors.bad_argument(name, nil, 'has more than ' .. LONGEST_LIST .. ' entries; call again for the others') end
+  while args.is_given(ARGV[at])
+    or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
+    if #list == LONGEST_LIST then
+      errors.bad_argument(name, nil,
+        'has more than ' .. LONGEST_LIST .. ' entries; call again for the others')
+    end
     list[#list + 1] = check(name, ARGV[at])
     at = at + 1
   end
@@ -34,8 +38,13 @@ end
 -- The end of a batch, which begins with its count.
 function layout.batch(first, width)
   local count = args.count('count', ARGV[first])
-  if count > LONGEST_LIST then errors.bad_argument('count', ARGV[first], 'is more than ' .. LONGEST_LIST .. '; call again for the others') end
-  if #ARGV < first + count * width then errors.bad_argument('count', ARGV[first], 'promises more than was sent') end
+  if count > LONGEST_LIST then
+    errors.bad_argument('count', ARGV[first],
+      'is more than ' .. LONGEST_LIST .. '; call again for the others')
+  end
+  if #ARGV < first + count * width then
+    errors.bad_argument('count', ARGV[first], 'promises more than was sent')
+  end
   return first + 1 + count * width
 end
 
@@ -56,12 +65,16 @@ function layout.options(known, first)
     errors.bad_argument('options', ARGV[#ARGV], 'come in pairs of a name and a value')
   end
   for i = first, #ARGV, 2 do
-    if not known[ARGV[i]] then errors.bad_argument(ARGV[i], ARGV[i + 1], 'is not an option of this command') end
+    if not known[ARGV[i]] then
+      errors.bad_argument(ARGV[i], ARGV[i + 1], 'is not an option of this command')
+    end
     options[ARGV[i]] = ARGV[i + 1]
   end
   return options
 end
 
 function layout.no_more(first)
-  if #ARGV >= first then errors.bad_argument('arguments', ARGV[first], 'is one argument too many') end
+  if #ARGV >= first then
+    errors.bad_argument('arguments', ARGV[first], 'is one argument too many')
+  end
 end

@@ -18,12 +18,19 @@ function limits.admit(job, queue, score, now)
   if full or own.rate and rates.read_capacity(of, own.rate, now) == 0 then
     redis.call('ZADD', waiting, score, job.jid)
     local ahead = redis.call('ZREVRANK', waiting, job.jid)
-    if full then due = ahead < own.limit and full or now + LATER else due = rates.find_next_start(of, own.rate, ahead, now) end
+    if full then
+      due = ahead < own.limit and full or now + LATER
+    else
+      due = rates.find_next_start(of, own.rate, ahead, now)
+    end
     record.set_fields(job.jid, 'state', 'scheduled', 'worker', '', 'expires', 0)
     queue_sets.add_scheduled(queue, job.jid, due)
     return false
   end
-  if own.limit then redis.call('ZADD', keys.limit_running(own.key), now + config.heartbeat(queue) + config.number('grace-period'), job.jid) end
+  if own.limit then
+    redis.call('ZADD', keys.limit_running(own.key),
+      now + config.heartbeat(queue) + config.number('grace-period'), job.jid)
+  end
   if own.rate then rates.record_starts(of, own.rate, {job.jid}, now) end
   return true
 end
@@ -36,8 +43,14 @@ function limits.find_busy_until(own, now)
   for _, jid in ipairs(redis.call('ZRANGE', holding, '-inf', now, 'BYSCORE', 'LIMIT', 0, LOOKS)) do
     local job = redis.call('HMGET', keys.job(jid), 'state', 'expires', 'grace', 'queue')
     local ends = (tonumber(job[2]) or 0) + config.number('grace-period')
-    if job[3] then ends = math.max(ends, tonumber(redis.call('ZSCORE', keys.locks(job[4] or ''), jid)) or 0) end
-    if job[1] == 'running' and ends > now then redis.call('ZADD', holding, ends, jid) else redis.call('ZREM', holding, jid) end
+    if job[3] then
+      ends = math.max(ends, tonumber(redis.call('ZSCORE', keys.locks(job[4] or ''), jid)) or 0)
+    end
+    if job[1] == 'running' and ends > now then
+      redis.call('ZADD', holding, ends, jid)
+    else
+      redis.call('ZREM', holding, jid)
+    end
   end
   if redis.call('ZCARD', holding) < own.limit then return nil end
   return math.max(now + 1, tonumber(redis.call('ZRANGE', holding, 0, 0, 'WITHSCORES')[2]))
@@ -48,7 +61,8 @@ end
 function limits.release(job, now)
   local own = constraints.read(job.terms)
   if not own.key then return end
-  local left = redis.call('ZREM', keys.limit_running(own.key), job.jid) + redis.call('ZREM', keys.held_back(own.key), job.jid)
+  local left = redis.call('ZREM', keys.limit_running(own.key), job.jid)
+    + redis.call('ZREM', keys.held_back(own.key), job.jid)
   for _ = 1, left > 0 and LOOKS or 0 do
     local top = redis.call('ZRANGE', keys.held_back(own.key), -1, -1, 'WITHSCORES')
     if not top[1] or limits.wake(own.key, top[1], top[2], now) then return end
@@ -61,10 +75,14 @@ end
 function limits.wake(key, jid, score, now)
   local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
   local own = constraints.read(job[2])
-  if not job[1] or own.key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then return false end
+  if not job[1] or own.key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
+    return false
+  end
   if own.rate and rates.read_capacity('k:' .. key, own.rate, now) == 0 then
     local due = rates.find_next_start('k:' .. key, own.rate, 0, now)
-    if due < tonumber(redis.call('ZSCORE', keys.scheduled(job[1]), jid)) then queue_sets.add_scheduled(job[1], jid, due) end
+    if due < tonumber(redis.call('ZSCORE', keys.scheduled(job[1]), jid)) then
+      queue_sets.add_scheduled(job[1], jid, due)
+    end
     return true
   end
   redis.call('ZREM', keys.scheduled(job[1]), jid)
@@ -89,7 +107,9 @@ function limits.change_priority(job, priority)
   local key = constraints.read(job.terms).key
   local score = key and tonumber(redis.call('ZSCORE', keys.held_back(key), job.jid))
   local since = score and priority_score.read_since(score, job.priority)
-  if since then redis.call('ZADD', keys.held_back(key), priority_score.compute(priority, since), job.jid) end
+  if since then
+    redis.call('ZADD', keys.held_back(key), priority_score.compute(priority, since), job.jid)
+  end
 end
 
 -- JSON: which limit holds a job back, with running jobs of its key or its rate, and when it is
@@ -97,11 +117,16 @@ end
 -- @seldom
 function limits.explain_hold(jid, queue, text)
   local own = json.parse_object(text)
-  if type(own.key) ~= 'string' or not redis.call('ZSCORE', keys.held_back(own.key), jid) then return nil end
+  if type(own.key) ~= 'string' or not redis.call('ZSCORE', keys.held_back(own.key), jid) then
+    return nil
+  end
   local due = redis.call('ZSCORE', keys.scheduled(queue), jid)
-  local said = '{"key":' .. cjson.encode(own.key) .. ',"until":' .. json.number(tonumber(due or 0) or 0)
-  if type(own.limit) == 'number' and redis.call('ZCARD', keys.limit_running(own.key)) >= own.limit then
-    return said .. ',"limit":' .. json.number(own.limit) .. ',"running":' .. json.texts(redis.call('ZRANGE', keys.limit_running(own.key), 0, MOST_SHOWN - 1)) .. '}'
+  local said = '{"key":' .. cjson.encode(own.key) .. ',"until":'
+    .. json.number(tonumber(due or 0) or 0)
+  if type(own.limit) == 'number'
+    and redis.call('ZCARD', keys.limit_running(own.key)) >= own.limit then
+    return said .. ',"limit":' .. json.number(own.limit) .. ',"running":'
+      .. json.texts(redis.call('ZRANGE', keys.limit_running(own.key), 0, MOST_SHOWN - 1)) .. '}'
   end
   if type(own.rate) ~= 'table' then return said .. '}' end
   return said .. ',"rate":' .. cjson.encode(own.rate) .. '}'

@@ -1,15 +1,18 @@
 -- listing: lists and counts of jobs by state. Read-only: a scheduled job that is due counts as
 -- waiting, although a pop has yet to move it.
 
-local COUNTS = '{"name":%s,"waiting":%d,"running":%d,"stalled":%d,"scheduled":%d,"depends":%d,"recurring":%d,"paused":%s%s}'
+local COUNTS = '{"name":%s,"waiting":%d,"running":%d,"stalled":%d,"scheduled":%d,"depends":%d,'
+  .. '"recurring":%d,"paused":%s%s}'
 
 function listing.count_states(queue, now, paused, day)
   local locked = redis.call('ZCARD', keys.locks(queue))
   local scheduled = redis.call('ZCARD', keys.scheduled(queue))
   local stalled = locked > 0 and redis.call('ZCOUNT', keys.locks(queue), 0, now) or 0
   local due = scheduled > 0 and queue_sets.count_due(queue, now) or 0
-  return string.format(COUNTS, cjson.encode(queue), redis.call('ZCARD', keys.waiting(queue)) + due, locked - stalled, stalled,
-    scheduled - due, redis.call('ZCARD', keys.depends(queue)), redis.call('ZCARD', keys.recurring(queue)), tostring(paused),
+  return string.format(COUNTS, cjson.encode(queue), redis.call('ZCARD', keys.waiting(queue)) + due,
+    locked - stalled, stalled,
+    scheduled - due, redis.call('ZCARD', keys.depends(queue)),
+    redis.call('ZCARD', keys.recurring(queue)), tostring(paused),
     day and ',' .. stats.encode_totals(day, queue) or '')
 end
 
@@ -19,30 +22,49 @@ function listing.read_lag(queue, now)
   local top = redis.call('ZRANGE', keys.waiting(queue), -1, -1, 'WITHSCORES')
   if top[1] then
     local job = redis.call('HMGET', keys.job(top[1]), 'priority', 'time')
-    since = math.min(since, priority_score.read_since(tonumber(top[2]), tonumber(job[1]) or 0) or tonumber(job[2]) or now)
+    since = math.min(since,
+      priority_score.read_since(tonumber(top[2]), tonumber(job[1]) or 0) or tonumber(job[2]) or now)
   end
   return math.max(0, now - since)
 end
 
 function listing.list_state(state, queue, now, offset, count)
-  if state == 'complete' then return listing.read_page(keys.completed(), 0, math.huge, offset, count, 'REV') end
+  if state == 'complete' then
+    return listing.read_page(keys.completed(), 0, math.huge, offset, count, 'REV')
+  end
   args.string('queue', queue)
   if state == 'waiting' then return listing.list_waiting(queue, now, offset, count) end
   if state == 'running' then
-    return listing.read_page(keys.locks(queue), redis.call('ZCOUNT', keys.locks(queue), '-inf', '(' .. json.number(now)), math.huge, offset, count)
+    return listing.read_page(keys.locks(queue),
+      redis.call('ZCOUNT', keys.locks(queue), '-inf', '(' .. json.number(now)), math.huge, offset,
+      count)
   end
-  if state == 'stalled' then return listing.read_page(keys.locks(queue), 0, redis.call('ZCOUNT', keys.locks(queue), '-inf', now), offset, count) end
-  if state == 'scheduled' then return listing.read_page(keys.scheduled(queue), queue_sets.count_due(queue, now), math.huge, offset, count) end
-  if state == 'depends' then return listing.read_page(keys.depends(queue), 0, math.huge, offset, count) end
-  if state == 'recurring' then return listing.read_page(keys.recurring(queue), 0, math.huge, offset, count) end
-  errors.bad_argument('state', state, 'must be one of waiting, running, stalled, scheduled, depends, recurring, complete')
+  if state == 'stalled' then
+    return listing.read_page(keys.locks(queue), 0,
+      redis.call('ZCOUNT', keys.locks(queue), '-inf', now), offset, count)
+  end
+  if state == 'scheduled' then
+    return listing.read_page(keys.scheduled(queue), queue_sets.count_due(queue, now), math.huge,
+      offset, count)
+  end
+  if state == 'depends' then
+    return listing.read_page(keys.depends(queue), 0, math.huge, offset, count)
+  end
+  if state == 'recurring' then
+    return listing.read_page(keys.recurring(queue), 0, math.huge, offset, count)
+  end
+  errors.bad_argument('state', state,
+    'must be one of waiting, running, stalled, scheduled, depends, recurring, complete')
 end
 
 -- The jobs in -work, then those that are due.
 function listing.list_waiting(queue, now, offset, count)
   local jids = listing.read_page(keys.waiting(queue), 0, math.huge, offset, count, 'REV')
   local from = math.max(0, offset - redis.call('ZCARD', keys.waiting(queue)))
-  for _, jid in ipairs(listing.read_page(keys.scheduled(queue), 0, queue_sets.count_due(queue, now), from, count - #jids)) do jids[#jids + 1] = jid end
+  for _, jid in ipairs(listing.read_page(keys.scheduled(queue), 0,
+    queue_sets.count_due(queue, now), from, count - #jids)) do
+    jids[#jids + 1] = jid
+  end
   return jids
 end
 
@@ -55,7 +77,9 @@ function listing.read_page(key, first, limit, offset, count, ...)
 end
 
 function listing.list_worker_jobs(worker, now)
-  local jobs = redis.call('ZRANGE', keys.worker_jobs(worker), now + 8640000, now, 'BYSCORE', 'REV', 'LIMIT', 0, 1000)
-  local stalled = redis.call('ZRANGE', keys.worker_jobs(worker), now, 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1000)
+  local jobs = redis.call('ZRANGE', keys.worker_jobs(worker), now + 8640000, now, 'BYSCORE', 'REV',
+    'LIMIT', 0, 1000)
+  local stalled = redis.call('ZRANGE', keys.worker_jobs(worker), now, 0, 'BYSCORE', 'REV', 'LIMIT',
+    0, 1000)
   return '{"jobs":' .. json.texts(jobs) .. ',"stalled":' .. json.texts(stalled) .. '}'
 end

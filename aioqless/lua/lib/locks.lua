@@ -92,7 +92,8 @@ end
 function locks.fail_if_lost(job, lost, exhausted, now)
   local most = config.number('max-lost')
   if most > 0 and lost > most then
-    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost, job.queue, history.list_holders(job, 3))
+    local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost,
+      job.queue, history.list_holders(job, 3))
     failures.fail(job, job.queue .. '-lost-locks', message, job.worker, now, true)
   elseif exhausted then
     failures.fail_exhausted(job, nil, nil, job.worker, now)

@@ -6,7 +6,8 @@ local KEPT_FOR = 3600
 function name_lease.raise_taken(worker, former, silent)
   local told = json.parse_object(former)
   errors.raise('NAMETAKEN', 'another worker has this name', {
-    worker = worker, id = told.id, host = told.host, place = told.place, pid = told.pid, started = told.started,
+    worker = worker, id = told.id, host = told.host, place = told.place, pid = told.pid,
+    started = told.started,
     silent = math.floor(silent),
   })
 end
@@ -21,7 +22,9 @@ function name_lease.claim(worker, told, gone, now)
   local another = former.id ~= nil and former.id ~= mine.id
   if another and former.id ~= gone then
     local silent = now - (tonumber(kept[2]) or 0)
-    if silent <= PROMISE or (former.place == mine.place and mine.place ~= '') then name_lease.raise_taken(worker, kept[1], silent) end
+    if silent <= PROMISE or (former.place == mine.place and mine.place ~= '') then
+      name_lease.raise_taken(worker, kept[1], silent)
+    end
   end
   redis.call('HSET', key, 'told', told, 'renewed', now)
   redis.call('EXPIRE', key, KEPT_FOR)
@@ -31,7 +34,9 @@ end
 -- Refuse if another process holds the name.
 function name_lease.check(worker, id, now)
   local kept = redis.call('HMGET', keys.name_lease(worker), 'told', 'renewed')
-  if kept[1] and json.parse_object(kept[1]).id ~= id then name_lease.raise_taken(worker, kept[1], now - (tonumber(kept[2]) or 0)) end
+  if kept[1] and json.parse_object(kept[1]).id ~= id then
+    name_lease.raise_taken(worker, kept[1], now - (tonumber(kept[2]) or 0))
+  end
 end
 
 function name_lease.release(worker, id)

@@ -19,7 +19,10 @@ function pop.take(queue, worker, count, now)
   local jobs, lapsed = {}, locks.find_expired(queue, now, count)
   for _, jid in ipairs(lapsed) do
     local job = locks.expire(queue, jid, now)
-    if job and pop.may_start(queue, job, priority_score.compute(job.priority, job.put or now), now) then jobs[#jobs + 1] = job end
+    if job and pop.may_start(queue, job, priority_score.compute(job.priority, job.put or now),
+      now) then
+      jobs[#jobs + 1] = job
+    end
   end
   cut_short = cut_short or #lapsed == count and #jobs < count
   local held_back = 0
@@ -29,7 +32,11 @@ function pop.take(queue, worker, count, now)
     local top = wanted > 0 and redis.call('ZPOPMAX', keys.waiting(queue), wanted) or {}
     for i = 1, #top, 2 do
       local job = job_row.read(top[i])
-      if job and pop.may_start(queue, job, top[i + 1], now) then jobs[#jobs + 1] = job elseif job then held_back = held_back + 1 end
+      if job and pop.may_start(queue, job, top[i + 1], now) then
+        jobs[#jobs + 1] = job
+      elseif job then
+        held_back = held_back + 1
+      end
     end
     local more = #top == 2 * wanted and #jobs < count
     cut_short = cut_short or more and held_back >= MOST_HELD_BACK
@@ -40,7 +47,8 @@ end
 -- How many jobs of a queue may start now.
 function pop.read_capacity(queue, now)
   local rate = config.queue(queue).rate
-  return math.min(locks.read_capacity(queue, now), rate and rates.read_capacity('q:' .. queue, rate, now) or math.huge)
+  return math.min(locks.read_capacity(queue, now),
+    rate and rates.read_capacity('q:' .. queue, rate, now) or math.huge)
 end
 
 -- Whether the next job may start; otherwise it is held back, so that it blocks no others.
@@ -62,10 +70,13 @@ function pop.lock(queue, jobs, worker, now)
   for i, job in ipairs(jobs) do
     history.append(job.jid, job, now, 'popped', popped)
     stats.add('wait', queue, now, now - (job.time or now))
-    record.set_fields(job.jid, 'state', 'running', 'worker', worker, 'expires', expires, 'time', record.format_time(now),
+    record.set_fields(job.jid, 'state', 'running', 'worker', worker, 'expires', expires, 'time',
+      record.format_time(now),
       'x-put', job.time_text or record.format_time(now), 'x-fence', json.number(fence + i))
     events.publish_tracked('popped', job.jid)
-    if job.row then job_row.keep(job, worker, expires, record.format_time(now), json.number(fence + i)) end
+    if job.row then
+      job_row.keep(job, worker, expires, record.format_time(now), json.number(fence + i))
+    end
     jids[i] = job.jid
     locked[2 * i - 1], locked[2 * i] = expires, job.jid
   end
@@ -83,7 +94,8 @@ function pop.register_worker(worker, now)
   if met[worker] then return end
   met[worker] = true
   redis.call('ZADD', keys.workers(), now, worker)
-  for _, silent in ipairs(redis.call('ZRANGE', keys.workers(), '-inf', now - config.number('max-worker-age'), 'BYSCORE', 'LIMIT', 0, 10)) do
+  for _, silent in ipairs(redis.call('ZRANGE', keys.workers(), '-inf',
+    now - config.number('max-worker-age'), 'BYSCORE', 'LIMIT', 0, 10)) do
     redis.call('UNLINK', keys.worker_jobs(silent))
     redis.call('ZREM', keys.workers(), silent)
   end
@@ -92,6 +104,7 @@ end
 -- The number of jobs that a pop could return now.
 function pop.count_available(queue, now)
   if redis.call('SISMEMBER', keys.paused(), queue) == 1 then return 0 end
-  return redis.call('ZCOUNT', keys.locks(queue), '-inf', now) + redis.call('ZCARD', keys.waiting(queue))
+  return redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
+    + redis.call('ZCARD', keys.waiting(queue))
     + queue_sets.count_due(queue, now) + redis.call('ZCOUNT', keys.recurring(queue), '-inf', now)
 end

@@ -6,7 +6,9 @@ local registered = {}
 -- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
   if registered[queue] then return end
-  if redis.call('ZADD', keys.queues(), 'NX', now, queue) == 1 then redis.call('ZADD', keys.stats_days(), 'LT', stats.start_of_day(now), queue) end
+  if redis.call('ZADD', keys.queues(), 'NX', now, queue) == 1 then
+    redis.call('ZADD', keys.stats_days(), 'LT', stats.start_of_day(now), queue)
+  end
   registered[queue] = true
 end
 
@@ -33,14 +35,17 @@ function queue_sets.add(queue, jid, priority, due, now)
   return 'waiting'
 end
 
-function queue_sets.add_depending(queue, jid, now) redis.call('ZADD', keys.depends(queue), now, jid) end
+function queue_sets.add_depending(queue, jid, now)
+  redis.call('ZADD', keys.depends(queue), now, jid)
+end
 
 -- Remove jobs from all sets of their queue, whatever their state. Wake idle workers if a
 -- concurrency limit may have kept jobs waiting.
 function queue_sets.remove(queue, ...)
   redis.call('ZREM', keys.waiting(queue), ...)
   if redis.call('ZREM', keys.locks(queue), ...) > 0 and config.is_limited(queue)
-    and redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue)) > 0 then events.publish_ready(queue) end
+    and redis.call('EXISTS', keys.waiting(queue),
+      keys.scheduled(queue)) > 0 then events.publish_ready(queue) end
   redis.call('ZREM', keys.scheduled(queue), ...)
   redis.call('ZREM', keys.depends(queue), ...)
 end
@@ -53,11 +58,15 @@ function queue_sets.move_due(queue, now, most)
     local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-terms')
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
-      queue_sets.add_waiting(queue, jid, job[3] and limits.take_held_score(job[3], jid) or priority_score.compute(tonumber(job[2]) or 0, now))
+      queue_sets.add_waiting(queue, jid,
+        job[3] and limits.take_held_score(job[3], jid)
+        or priority_score.compute(tonumber(job[2]) or 0, now))
       record.set_fields(jid, 'state', 'waiting')
     end
   end
 end
 
 -- The number of scheduled jobs that are due.
-function queue_sets.count_due(queue, now) return redis.call('ZCOUNT', keys.scheduled(queue), '-inf', now) end
+function queue_sets.count_due(queue, now)
+  return redis.call('ZCOUNT', keys.scheduled(queue), '-inf', now)
+end

@@ -5,7 +5,8 @@
 function rates.parse(text)
   local many, seconds = string.match(text, '^%s*(%d+)%s*/%s*([%d%.]+)%s*$')
   many, seconds = tonumber(many), tonumber(seconds)
-  return many and seconds and many >= 1 and many <= 10000 and seconds > 0 and seconds <= 1e10 and {many, seconds} or nil
+  return many and seconds and many >= 1 and many <= 10000 and seconds > 0 and seconds <= 1e10
+    and {many, seconds} or nil
 end
 
 -- How many more may start now.
@@ -19,11 +20,15 @@ function rates.find_next_start(of, rate, ahead, now)
   local counted = redis.call('ZCARD', keys.rate_starts(of))
   local at = counted + ahead - rate[1]
   if at < 0 or counted == 0 then return now end
-  local start = tonumber(redis.call('ZRANGE', keys.rate_starts(of), at % counted, at % counted, 'WITHSCORES')[2])
+  local start =
+    tonumber(redis.call('ZRANGE', keys.rate_starts(of), at % counted, at % counted,
+    'WITHSCORES')[2])
   return start + rate[2] * (1 + math.floor(at / counted))
 end
 
 function rates.record_starts(of, rate, jids, now)
-  for _, jid in ipairs(jids) do redis.call('ZADD', keys.rate_starts(of), now, jid .. string.format(':%.6f', now)) end
+  for _, jid in ipairs(jids) do
+    redis.call('ZADD', keys.rate_starts(of), now, jid .. string.format(':%.6f', now))
+  end
   redis.call('PEXPIRE', keys.rate_starts(of), string.format('%.0f', math.max(1, rate[2] * 1000)))
 end

@@ -16,7 +16,10 @@ function recurring_jobs.find(jid)
   end
   if not f[1] then return nil end
   local due = tonumber(redis.call('ZSCORE', turns, jid))  -- a peer that puts it again resumes it
-  return {jid = jid, key = key, queue = f[1], turns = turns, due = due, paused = f[2] and not due, is_cron = key == keys.cron(jid)}
+  return {
+    jid = jid, key = key, queue = f[1], turns = turns, due = due, paused = f[2] and not due,
+    is_cron = key == keys.cron(jid),
+  }
 end
 
 function recurring_jobs.require(jid)
@@ -40,8 +43,10 @@ function recurring_jobs.put(recur)
     redis.call('RENAME', former.key, key)
     redis.call('HDEL', key, 'interval', 'cron', 'timezone')
   end
-  redis.call('HSET', key, 'jid', jid, 'klass', recur.klass, 'data', recur.data, 'priority', recur.priority or 0,
-    'tags', json.texts(recur.tags or {}), 'state', 'recur', 'queue', recur.queue, 'retries', recur.retries or DEFAULT_RETRIES,
+  redis.call('HSET', key, 'jid', jid, 'klass', recur.klass, 'data', recur.data, 'priority',
+    recur.priority or 0,
+    'tags', json.texts(recur.tags or {}), 'state', 'recur', 'queue', recur.queue, 'retries',
+    recur.retries or DEFAULT_RETRIES,
     'backlog', recur.backlog or 0)
   if recur.cron then
     redis.call('HSET', key, 'type', 'cron', 'cron', recur.cron, 'timezone', recur.timezone)
@@ -49,10 +54,24 @@ function recurring_jobs.put(recur)
     redis.call('HSET', key, 'type', 'interval', 'interval', recur.interval)
   end
   redis.call('HSETNX', key, 'count', 0)
-  if recur.terms then redis.call('HSET', key, 'x-terms', recur.terms) else redis.call('HDEL', key, 'x-terms') end
-  if recur.backlog then redis.call('HDEL', key, 'x-coalesce') else redis.call('HSET', key, 'x-coalesce', 1) end
-  if recur.declared then redis.call('HSET', key, 'x-declared', recur.now) else redis.call('HDEL', key, 'x-declared') end
-  if former and not (former.turns == turns and former.due == due) then redis.call('ZREM', former.turns, jid) end
+  if recur.terms then
+    redis.call('HSET', key, 'x-terms', recur.terms)
+  else
+    redis.call('HDEL', key, 'x-terms')
+  end
+  if recur.backlog then
+    redis.call('HDEL', key, 'x-coalesce')
+  else
+    redis.call('HSET', key, 'x-coalesce', 1)
+  end
+  if recur.declared then
+    redis.call('HSET', key, 'x-declared', recur.now)
+  else
+    redis.call('HDEL', key, 'x-declared')
+  end
+  if former and not (former.turns == turns and former.due == due) then
+    redis.call('ZREM', former.turns, jid)
+  end
   if not (former and former.paused) then
     redis.call('HDEL', key, 'x-paused')
     redis.call('ZREM', keys.paused_recurring(), jid)
@@ -65,14 +84,22 @@ end
 function recurring_jobs.has_same_schedule(former, recur)
   if former.is_cron ~= (recur.cron ~= nil) then return false end
   local f = redis.call('HMGET', former.key, 'interval', 'cron', 'timezone')
-  return recur.cron and f[2] == recur.cron and f[3] == recur.timezone or not recur.cron and tonumber(f[1]) == recur.interval
+  return recur.cron and f[2] == recur.cron and f[3] == recur.timezone
+    or not recur.cron and tonumber(f[1]) == recur.interval
 end
 
 -- Schedule the next instance, and wake whoever sleeps until a later time: a worker of the queue, or
 -- the callers of ticks.
 function recurring_jobs.schedule_next(turns, queue, jid, due)
-  if redis.call('ZADD', turns, 'CH', due, jid) == 0 or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then return end
-  if turns == keys.ticks() then redis.call('PUBLISH', keys.ticks_channel(), '') else events.publish_ready(queue) end
+  if redis.call('ZADD', turns, 'CH', due, jid) == 0
+    or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then
+    return
+  end
+  if turns == keys.ticks() then
+    redis.call('PUBLISH', keys.ticks_channel(), '')
+  else
+    events.publish_ready(queue)
+  end
 end
 
 function recurring_jobs.remove(jid)
@@ -101,16 +128,22 @@ end
 function recurring_jobs.view(jid)
   local template = recurring_jobs.find(jid)
   if not template then return nil end
-  local f = redis.call('HMGET', template.key, 'klass', 'priority', 'interval', 'retries', 'count', 'data', 'tags', 'backlog', 'x-coalesce',
+  local f = redis.call('HMGET', template.key, 'klass', 'priority', 'interval', 'retries', 'count',
+    'data', 'tags', 'backlog', 'x-coalesce',
     'cron', 'timezone', 'x-declared')
-  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[1] or '') .. ',"state":"recur","queue":' .. cjson.encode(template.queue)
+  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[1] or '')
+    .. ',"state":"recur","queue":' .. cjson.encode(template.queue)
     .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[2]) or 0))
     .. ',"interval":' .. (template.is_cron and 'null' or json.number(tonumber(f[3]) or 0))
-    .. ',"retries":' .. json.number(tonumber(f[4]) or 0) .. ',"count":' .. json.number(tonumber(f[5]) or 0)
+    .. ',"retries":' .. json.number(tonumber(f[4]) or 0) .. ',"count":'
+      .. json.number(tonumber(f[5]) or 0)
     .. ',"data":' .. cjson.encode(f[6] or 'null') .. ',"tags":' .. json.clean_list(f[7])
-    .. ',"backlog":' .. json.number(tonumber(f[8]) or 0) .. ',"coalesce":' .. tostring(f[9] ~= false and tonumber(f[8]) == 0)
-    .. ',"cron":' .. (f[10] and cjson.encode(f[10]) or 'null') .. ',"timezone":' .. (f[11] and cjson.encode(f[11]) or 'null')
-    .. ',"paused":' .. tostring(template.paused and true or false) .. ',"declared":' .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
+    .. ',"backlog":' .. json.number(tonumber(f[8]) or 0) .. ',"coalesce":'
+      .. tostring(f[9] ~= false and tonumber(f[8]) == 0)
+    .. ',"cron":' .. (f[10] and cjson.encode(f[10]) or 'null') .. ',"timezone":'
+      .. (f[11] and cjson.encode(f[11]) or 'null')
+    .. ',"paused":' .. tostring(template.paused and true or false) .. ',"declared":'
+      .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
     .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. '}'
 end
 
@@ -123,7 +156,10 @@ function recurring_jobs.list_page(queue, offset, count)
   else
     jids = listing.read_page(keys.ticks(), 0, math.huge, offset, count)
     local from = math.max(0, offset - redis.call('ZCARD', keys.ticks()))
-    for _, jid in ipairs(listing.read_page(keys.paused_recurring(), 0, math.huge, from, count - #jids)) do jids[#jids + 1] = jid end
+    for _, jid in ipairs(listing.read_page(keys.paused_recurring(), 0, math.huge, from,
+      count - #jids)) do
+      jids[#jids + 1] = jid
+    end
   end
   local views = {}
   for _, jid in ipairs(jids) do views[#views + 1] = recurring_jobs.view(jid) end

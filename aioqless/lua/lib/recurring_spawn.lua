@@ -6,10 +6,12 @@ local passed = 0
 -- Create due instances, at most `most`; later calls create the others.
 function recurring_spawn.run(queue, now, most)
   if most <= 0 then return end
-  local due = redis.call('ZRANGE', keys.recurring(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  local due = redis.call('ZRANGE', keys.recurring(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most,
+    'WITHSCORES')
   if #due == 0 or recurring_spawn.is_memory_full() then return end
   for i = 1, #due, 2 do
-    most = most - recurring_spawn.spawn_due(queue, due[i], math.floor(tonumber(due[i + 1])), now, most)
+    most = most - recurring_spawn.spawn_due(queue, due[i], math.floor(tonumber(due[i + 1])), now,
+      most)
     if most <= 0 then return end
   end
 end
@@ -17,7 +19,8 @@ end
 -- Create the instances of one recurring job that are due since `tick`; return their number.
 -- @seldom
 function recurring_spawn.spawn_due(queue, jid, tick, now, most)
-  local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'x-coalesce')
+  local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries',
+    'interval', 'backlog', 'x-coalesce')
   local interval, backlog = tonumber(f[6]), tonumber(f[7]) or 0
   if not f[1] or not interval or interval <= 0 then return 0 end
   local missed = (now - tick) / interval
@@ -27,7 +30,8 @@ function recurring_spawn.spawn_due(queue, jid, tick, now, most)
     tick = tick + math.floor(missed) * interval
   end
   local made = 0
-  while tick <= now and made < most and recurring_spawn.create_instance(keys.template(jid), jid, queue, f, tick, now) do
+  while tick <= now and made < most
+    and recurring_spawn.create_instance(keys.template(jid), jid, queue, f, tick, now) do
     tick = tick + interval
     made = made + 1
   end
@@ -45,8 +49,10 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now)
   local jid = recurring_spawn.find_free_jid(key, template)
   if not jid then return nil end
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parse_texts(f[4])
-  record.set_fields(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', json.texts(tags), 'state', 'waiting',
-    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time', record.format_time(tick),
+  record.set_fields(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags',
+    json.texts(tags), 'state', 'waiting',
+    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time',
+    record.format_time(tick),
     'spawned_from_jid', template)
   if terms then constraints.apply(jid, terms, constraints.read(terms), nil, now) end
   tagging.attach(jid, tags, now)

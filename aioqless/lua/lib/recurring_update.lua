@@ -4,9 +4,13 @@ local MOST_TAGS = 1000
 
 -- The options of an update with their checks, and those that only one kind of schedule has.
 local CHECKS = {
-  priority = args.priority, retries = args.count, data = args.data, klass = args.name, queue = args.name, backlog = args.count,
+  priority = args.priority, retries = args.count, data = args.data, klass = args.name,
+  queue = args.name, backlog = args.count,
 }
-local TIMES = {[false] = {interval = args.interval}, [true] = {cron = args.name, timezone = args.name, next = args.seconds}}
+local TIMES = {
+  [false] = {interval = args.interval},
+  [true] = {cron = args.name, timezone = args.name, next = args.seconds},
+}
 
 -- All pairs are checked before the first is written.
 function recurring_update.update(jid, changes)
@@ -14,7 +18,10 @@ function recurring_update.update(jid, changes)
   local values = recurring_update.parse(template, changes)
   local due = values.next or template.due
   values.next = nil
-  if values.interval and due then due = due + values.interval - (tonumber(redis.call('HGET', template.key, 'interval')) or values.interval) end
+  if values.interval and due then
+    due = due + values.interval - (tonumber(redis.call('HGET', template.key, 'interval'))
+      or values.interval)
+  end
   for name, value in pairs(values) do redis.call('HSET', template.key, name, value) end
   if values.backlog then redis.call('HDEL', template.key, 'x-coalesce') end
   local queue = values.queue or template.queue
@@ -33,10 +40,14 @@ function recurring_update.parse(template, changes)
   for i = 1, #changes, 2 do
     local name, value = changes[i], changes[i + 1]
     local check = CHECKS[name] or TIMES[template.is_cron][name]
-    if not check then errors.bad_argument(name, value, 'is not something of a recurring job that can be changed') end
+    if not check then
+      errors.bad_argument(name, value, 'is not something of a recurring job that can be changed')
+    end
     values[name] = check(name, value)
   end
-  if (values.cron or values.timezone) and not values.next then errors.bad_argument('next', nil, 'must be told with another cron or timezone') end
+  if (values.cron or values.timezone) and not values.next then
+    errors.bad_argument('next', nil, 'must be told with another cron or timezone')
+  end
   return values
 end
 
@@ -55,7 +66,10 @@ function recurring_update.change_tags(jid, tags, on)
       list[#list + 1] = tag
     end
   end
-  if on and #list > MOST_TAGS then errors.bad_argument('tags', list[#list], 'would be one tag too many: a recurring job has at most ' .. MOST_TAGS) end
+  if on and #list > MOST_TAGS then
+    errors.bad_argument('tags', list[#list],
+      'would be one tag too many: a recurring job has at most ' .. MOST_TAGS)
+  end
   redis.call('HSET', key, 'tags', json.texts(list))
   return list
 end
@@ -72,12 +86,15 @@ end
 -- Instances missed meanwhile are not replayed: the schedule restarts.
 function recurring_update.resume(jid, now, next)
   local template = recurring_jobs.require(jid)
-  if template.is_cron and not next then errors.bad_argument('next', nil, 'must be told of a recurring job with a cron expression') end
+  if template.is_cron and not next then
+    errors.bad_argument('next', nil, 'must be told of a recurring job with a cron expression')
+  end
   redis.call('HDEL', template.key, 'x-paused')
   redis.call('ZREM', keys.paused_recurring(), jid)
   if not template.due then
     local interval = tonumber(redis.call('HGET', template.key, 'interval')) or 0
-    recurring_jobs.schedule_next(template.turns, template.queue, jid, template.is_cron and next or now + interval)
+    recurring_jobs.schedule_next(template.turns, template.queue, jid,
+      template.is_cron and next or now + interval)
   end
   return '1'
 end
@@ -88,7 +105,11 @@ function recurring_update.run_now(jid, now)
   local f = redis.call('HMGET', template.key, 'klass', 'data', 'priority', 'tags', 'retries')
   if not f[1] then errors.raise('BADSTATE', 'the recurring job has no klass', {jid = jid}) end
   local instance = recurring_spawn.create_instance(template.key, jid, template.queue, f, now, now)
-  if not instance then errors.raise('BADSTATE', 'too many of its former instances are still there; call again', {jid = jid}) end
+  if not instance then
+    errors.raise('BADSTATE', 'too many of its former instances are still there; call again', {
+      jid = jid,
+    })
+  end
   queue_sets.register_queue(template.queue, now)
   return instance
 end

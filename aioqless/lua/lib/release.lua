@@ -37,7 +37,9 @@ function release.release_worker(worker, now, most)
     redis.call('ZREM', keys.worker_jobs(worker), jid)
     if job and job.state == 'running' and job.worker == worker then
       local lost = locks.count_lost(job)
-      if not locks.fail_if_lost(job, lost, lost > job.retries, now) then release.put_back(job, now) end
+      if not locks.fail_if_lost(job, lost, lost > job.retries, now) then
+        release.put_back(job, now)
+      end
     end
   end
   return #jids

@@ -12,7 +12,9 @@ function requests.find_answer(request)
   local number, answer = cmsgpack.unpack(text)
   if number == request.number then return true, answer end
   if number > request.number then
-    errors.raise('REPEATED', 'a later request of the same line was carried out already', {request = request.id})
+    errors.raise('REPEATED', 'a later request of the same line was carried out already', {
+      request = request.id,
+    })
   end
   return false
 end

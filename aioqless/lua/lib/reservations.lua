@@ -14,7 +14,8 @@ end
 -- Give a run to a person until `expires`. (A run is identified by fence and worker, since peers pop
 -- without a fence.)
 function reservations.assign(jid, queue, worker, fence, expires, now)
-  record.set_fields(jid, 'worker', worker, 'expires', json.number(expires), 'x-fence', fence, 'x-reserved', fence .. ' ' .. worker)
+  record.set_fields(jid, 'worker', worker, 'expires', json.number(expires), 'x-fence', fence,
+    'x-reserved', fence .. ' ' .. worker)
   locks.store(queue, jid, worker, json.number(expires))
   redis.call('ZADD', keys.workers(), now, worker)
 end
@@ -22,10 +23,14 @@ end
 -- The job that a person has reserved in this queue and that has not expired. What a machine of the
 -- same name runs doesn't count.
 function reservations.find_current(queue, worker, now)
-  for _, jid in ipairs(redis.call('ZRANGE', keys.worker_jobs(worker), '(' .. json.number(now), '+inf', 'BYSCORE', 'LIMIT', 0, LOOKS)) do
+  for _, jid in ipairs(redis.call('ZRANGE', keys.worker_jobs(worker), '(' .. json.number(now),
+    '+inf', 'BYSCORE', 'LIMIT', 0, LOOKS)) do
     local job = record.read(jid)
     local reserved = redis.call('HGET', keys.job(jid), 'x-reserved')
-    if job and job.state == 'running' and job.queue == queue and reserved == (job.fence or '') .. ' ' .. worker then return job end
+    if job and job.state == 'running' and job.queue == queue and reserved == (job.fence or '')
+      .. ' ' .. worker then
+      return job
+    end
   end
 end
 
@@ -34,7 +39,8 @@ function reservations.transfer(job, worker, limit, now)
   redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
   if job.grace then record.delete_fields(job.jid, 'grace') end
   record.set_fields(job.jid, 'time', record.format_time(now))
-  reservations.assign(job.jid, job.queue, worker, json.number(redis.call('INCR', keys.fence())), now + limit, now)
+  reservations.assign(job.jid, job.queue, worker, json.number(redis.call('INCR', keys.fence())),
+    now + limit, now)
 end
 
 -- The job that was handed over to a person goes to the first session of the person that asks.
@@ -54,7 +60,8 @@ function reservations.take_next(queue, person, worker, limit, now, again)
   for _, entry in ipairs(aside) do redis.call('ZADD', unpack(entry)) end
   if jid then
     redis.call('ZREM', keys.skipped(person), jid)
-    reservations.assign(jid, queue, worker, redis.call('HGET', keys.job(jid), 'x-fence'), now + limit, now)
+    reservations.assign(jid, queue, worker, redis.call('HGET', keys.job(jid), 'x-fence'),
+      now + limit, now)
   end
   return jid, #aside
 end
@@ -63,7 +70,8 @@ end
 function reservations.hide_skipped(queue, person, now)
   local aside = {}
   for _, jid in ipairs(redis.call('ZRANGE', keys.skipped(person), 0, MOST_SKIPPED)) do
-    local place, ends = redis.call('ZSCORE', keys.waiting(queue), jid), redis.call('ZSCORE', keys.locks(queue), jid)
+    local place, ends = redis.call('ZSCORE', keys.waiting(queue), jid),
+      redis.call('ZSCORE', keys.locks(queue), jid)
     if place then
       aside[#aside + 1] = {keys.waiting(queue), place, jid}
       redis.call('ZREM', keys.waiting(queue), jid)

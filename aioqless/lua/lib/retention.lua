@@ -16,8 +16,10 @@ function retention.find_rule(kind, job)
   if not retention.has_rules() then return nil end
   local option = kind .. '-history'
   local klass = redis.call('HGET', keys.job(job.jid), 'klass') or ''
-  local values = redis.call('HMGET', keys.config(), klass .. '-' .. option, (job.queue or '') .. '-' .. option, option)
-  return tonumber(values[1]) or tonumber(values[2]) or (kind == 'failed' and tonumber(values[3]) or nil)
+  local values = redis.call('HMGET', keys.config(), klass .. '-' .. option,
+    (job.queue or '') .. '-' .. option, option)
+  return tonumber(values[1]) or tonumber(values[2])
+    or (kind == 'failed' and tonumber(values[3]) or nil)
 end
 
 -- When a job counts as completed. All clients delete it jobs-history seconds later, so a job with a
@@ -41,9 +43,11 @@ end
 -- Delete completed jobs that are too old or too many, at most `most`.
 function retention.prune_completed(now, most)
   local completed = keys.completed()
-  local old = redis.call('ZRANGE', completed, '-inf', now - config.number('jobs-history'), 'BYSCORE', 'LIMIT', 0, most)
+  local old = redis.call('ZRANGE', completed, '-inf', now - config.number('jobs-history'),
+    'BYSCORE', 'LIMIT', 0, most)
   retention.delete(old)
-  local over = math.min(redis.call('ZCARD', completed) - config.number('jobs-history-count'), most - #old)
+  local over = math.min(redis.call('ZCARD', completed) - config.number('jobs-history-count'),
+    most - #old)
   if over > 0 then retention.delete(redis.call('ZRANGE', completed, 0, over - 1)) end
 end
 

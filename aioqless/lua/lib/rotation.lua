@@ -3,7 +3,9 @@
 -- The batch of a call. There is one answer for all, so one error refuses all.
 function rotation.read_queues(each)
   local queues = {}
-  local refused = each(function(queue, limit) queues[#queues + 1] = {name = queue, limit = limit or math.huge} end)
+  local refused =
+    each(function(queue, limit) queues[#queues + 1] = {name = queue,
+    limit = limit or math.huge} end)
   if refused[1] then error(refused[1]) end
   return queues
 end
@@ -12,7 +14,9 @@ end
 function rotation.pop_in_order(queues, worker, count, now)
   local jids = {}
   for _, queue in ipairs(queues) do
-    for _, jid in ipairs(pop.take(queue.name, worker, math.min(queue.limit, count - #jids), now)) do jids[#jids + 1] = jid end
+    for _, jid in ipairs(pop.take(queue.name, worker, math.min(queue.limit, count - #jids), now)) do
+      jids[#jids + 1] = jid
+    end
   end
   return jids
 end
@@ -68,12 +72,15 @@ function rotation.find_next_due(each, now)
   local first = math.huge
   for _, queue in ipairs(rotation.read_queues(each)) do
     local from = rotation.is_closed(queue.name, now) and '(' .. json.number(now) or '-inf'
-    for _, key in ipairs({keys.scheduled(queue.name), keys.recurring(queue.name), keys.locks(queue.name)}) do
+    for _, key in ipairs({keys.scheduled(queue.name), keys.recurring(queue.name),
+      keys.locks(queue.name)}) do
       local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
       first = math.min(first, tonumber(due) or math.huge)
     end
     local rate = config.queue(queue.name).rate
-    if rate and rates.read_capacity('q:' .. queue.name, rate, now) == 0 then first = math.min(first, rates.find_next_start('q:' .. queue.name, rate, 0, now)) end
+    if rate and rates.read_capacity('q:' .. queue.name, rate, now) == 0 then
+      first = math.min(first, rates.find_next_start('q:' .. queue.name, rate, 0, now))
+    end
   end
   if first == math.huge then return '' end
   return json.number(math.max(0, first - now))
@@ -82,4 +89,10 @@ end
 -- Whether a queue gives nothing now, whatever it holds.
 function rotation.is_closed(queue, now)
   return redis.call('SISMEMBER', keys.paused(), queue) == 1 or pop.read_capacity(queue, now) == 0
+end
+
+-- The reply of pop_many.
+function rotation.reply(jids, worker, count, each, now)
+  local next_due = #jids < count and rotation.find_next_due(each, now) or ''
+  return {job_row.list(jids, worker), next_due, json.number(now)}
 end

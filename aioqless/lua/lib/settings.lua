@@ -21,15 +21,19 @@ end
 -- Options that commands read as a number must be one.
 function settings.set(option, value)
   local name = config.stored_name(option)
-  local number = type(config.default(name)) == 'number' or string.find(name, '%-heartbeat$') or string.find(name, '%-max%-concurrency$')
+  local number = type(config.default(name)) == 'number' or string.find(name, '%-heartbeat$')
+    or string.find(name, '%-max%-concurrency$')
     or string.find(name, '%-max%-length$')
   if number then args.number(option, value) end
   if string.find(name, '%-rate%-limit$') and not rates.parse(value) then
-    errors.bad_argument(option, value, 'must be how many, at most 10000, / seconds: 100/60 for 100 in each minute')
+    errors.bad_argument(option, value,
+      'must be how many, at most 10000, / seconds: 100/60 for 100 in each minute')
   end
   if name == 'archive' or name == 'archive-when-full' then
     local words = name == 'archive' and {'on', 'off'} or {'hold', 'count'}
-    if value ~= words[1] and value ~= words[2] then errors.bad_argument(option, value, 'must be ' .. words[1] .. ' or ' .. words[2]) end
+    if value ~= words[1] and value ~= words[2] then
+      errors.bad_argument(option, value, 'must be ' .. words[1] .. ' or ' .. words[2])
+    end
   elseif name == 'archive-length' or name == 'archive-data' then
     args.count(option, value)
   end
@@ -50,5 +54,6 @@ end
 
 -- `<queue or klass>-jobs-history`, and `failed-history` alone or for one of these.
 function settings.is_retention_rule(name)
-  return name == 'failed-history' or string.find(name, '.%-jobs%-history$') ~= nil or string.find(name, '.%-failed%-history$') ~= nil
+  return name == 'failed-history' or string.find(name, '.%-jobs%-history$') ~= nil
+    or string.find(name, '.%-failed%-history$') ~= nil
 end

@@ -13,10 +13,15 @@ function stats.start_of_day(time) return time - time % DAY end
 -- Counters: retries (lost locks), x-retries (explicit ones), failures, failed.
 function stats.count(queue, time, what, by)
   local day = stats.start_of_day(time)
-  if redis.call('HINCRBY', keys.stats('stats', day, queue), what, by) == by then stats_pruning.register_queue(queue, day) end
+  if redis.call('HINCRBY', keys.stats('stats', day, queue), what, by) == by then
+    stats_pruning.register_queue(queue, day)
+  end
 end
 
-function stats.read_count(queue, time, what) return tonumber(redis.call('HGET', keys.stats('stats', stats.start_of_day(time), queue), what)) or 0 end
+function stats.read_count(queue, time, what)
+  return tonumber(redis.call('HGET', keys.stats('stats', stats.start_of_day(time), queue), what))
+    or 0
+end
 
 -- The histogram's bin: seconds within a minute, then minutes, hours, days.
 function stats.find_bin(seconds)
@@ -86,7 +91,8 @@ function stats.flush(now)
     redis.call('HSET', key, 'total', day.total, 'mean', day.mean, 'vk', day.vk)
     for bin, count in pairs(day.bins) do redis.call('HINCRBY', key, bin, count) end
     if day.before == 0 then stats_pruning.register_queue(day.queue, day.date) end
-    prunes = prunes or math.floor((day.before - 1) / PRUNED_EVERY) < math.floor((day.total - 1) / PRUNED_EVERY)
+    prunes = prunes
+      or math.floor((day.before - 1) / PRUNED_EVERY) < math.floor((day.total - 1) / PRUNED_EVERY)
   end
   pending, latest = {}, nil
   if prunes then stats_pruning.run(now) end
@@ -106,16 +112,20 @@ function stats.encode_summary(kind, day, queue)
   for i = 1, #stored, 2 do values[stored[i]] = stored[i + 1] end
   local total, vk = tonumber(values.total) or 0, tonumber(values.vk) or 0
   local variance = total > 1 and vk / (total - 1) or 0
-  return '{"count":' .. json.number(total) .. ',"total":' .. json.number(total) .. ',"mean":' .. json.number(tonumber(values.mean) or 0)
+  return '{"count":' .. json.number(total) .. ',"total":' .. json.number(total) .. ',"mean":'
+    .. json.number(tonumber(values.mean) or 0)
     .. ',"std":' .. json.number(math.sqrt(variance)) .. ',"variance":' .. json.number(variance)
-    .. ',"histogram":' .. json.list(stats.list_histogram(values)) .. ',"milliseconds":' .. json.list(stats.list_milliseconds(values)) .. '}'
+    .. ',"histogram":' .. json.list(stats.list_histogram(values)) .. ',"milliseconds":'
+      .. json.list(stats.list_milliseconds(values)) .. '}'
 end
 
 -- 148 counters: s0 to s59, m1 to m59, h1 to h23, d1 to d6.
 function stats.list_histogram(values)
   local counters = {}
   for _, range in ipairs({{'s', 0, 59}, {'m', 1, 59}, {'h', 1, 23}, {'d', 1, 6}}) do
-    for number = range[2], range[3] do counters[#counters + 1] = values[range[1] .. number] or '0' end
+    for number = range[2], range[3] do
+      counters[#counters + 1] = values[range[1] .. number] or '0'
+    end
   end
   return counters
 end
@@ -129,16 +139,20 @@ end
 
 -- The counters of a queue on a day, as members of an object.
 function stats.encode_totals(day, queue)
-  return '"popped":' .. json.number(tonumber(redis.call('HGET', keys.stats('wait', day, queue), 'total')) or 0)
-    .. ',"completed":' .. json.number(tonumber(redis.call('HGET', keys.stats('run', day, queue), 'total')) or 0)
+  return '"popped":'
+    .. json.number(tonumber(redis.call('HGET', keys.stats('wait', day, queue), 'total')) or 0)
+    .. ',"completed":'
+      .. json.number(tonumber(redis.call('HGET', keys.stats('run', day, queue), 'total')) or 0)
     .. ',' .. stats.encode_counters(day, queue)
 end
 
 -- Failures and retries of a day, as members of an object. Live clients' `retries` are lost locks
 -- alone; explicit ones have a field of ours.
 function stats.encode_counters(day, queue)
-  local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries', 'x-retries')
+  local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries',
+    'x-retries')
   local lost, explicit = tonumber(counters[2]) or 0, tonumber(counters[3]) or 0
-  return '"failures":' .. (counters[1] or '0') .. ',"retries":' .. json.number(lost + explicit) .. ',"lost_locks":' .. json.number(lost)
+  return '"failures":' .. (counters[1] or '0') .. ',"retries":' .. json.number(lost + explicit)
+    .. ',"lost_locks":' .. json.number(lost)
     .. ',"explicit_retries":' .. json.number(explicit)
 end

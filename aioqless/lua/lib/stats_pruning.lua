@@ -23,14 +23,17 @@ end
 
 -- The first day within an option's retention; today always is.
 function stats_pruning.find_first_kept(option, now)
-  return stats.start_of_day(now) - (math.min(math.max(1, math.floor(config.number(option))), OLDEST) - 1) * DAY
+  return stats.start_of_day(now) - (math.min(math.max(1, math.floor(config.number(option))),
+    OLDEST) - 1) * DAY
 end
 
 -- Whether a queue has a day beyond its retention.
 function stats_pruning.is_due(now)
-  local days, histograms = redis.call('ZRANGE', keys.stats_days(), 0, 0, 'WITHSCORES'), redis.call('ZRANGE', keys.histogram_days(), 0, 0, 'WITHSCORES')
+  local days, histograms = redis.call('ZRANGE', keys.stats_days(), 0, 0, 'WITHSCORES'),
+    redis.call('ZRANGE', keys.histogram_days(), 0, 0, 'WITHSCORES')
   return days[2] and tonumber(days[2]) < stats_pruning.find_first_kept('stats-history', now)
-    or histograms[2] and tonumber(histograms[2]) < stats_pruning.find_first_kept('histogram-history', now)
+    or histograms[2]
+      and tonumber(histograms[2]) < stats_pruning.find_first_kept('histogram-history', now)
 end
 
 -- Delete a portion of what is too old, of any queue.
@@ -38,12 +41,17 @@ end
 function stats_pruning.run(now)
   -- Queues of peers are registered little by little.
   for _, queue in ipairs(redis.call('ZRANDMEMBER', keys.queues(), SAMPLE)) do
-    if not redis.call('ZSCORE', keys.stats_days(), queue) then stats_pruning.register_queue(queue, stats.start_of_day(now)) end
+    if not redis.call('ZSCORE', keys.stats_days(), queue) then
+      stats_pruning.register_queue(queue, stats.start_of_day(now))
+    end
   end
-  stats_pruning.run_portion(keys.stats_days(), stats_pruning.find_first_kept('stats-history', now), now, function(queue, day)
-    redis.call('UNLINK', keys.stats('wait', day, queue), keys.stats('run', day, queue), keys.stats('stats', day, queue))
+  stats_pruning.run_portion(keys.stats_days(), stats_pruning.find_first_kept('stats-history', now),
+    now, function(queue, day)
+    redis.call('UNLINK', keys.stats('wait', day, queue), keys.stats('run', day, queue),
+      keys.stats('stats', day, queue))
   end)
-  stats_pruning.run_portion(keys.histogram_days(), stats_pruning.find_first_kept('histogram-history', now), now, function(queue, day)
+  stats_pruning.run_portion(keys.histogram_days(),
+    stats_pruning.find_first_kept('histogram-history', now), now, function(queue, day)
     stats.drop_histogram(keys.stats('wait', day, queue))
     stats.drop_histogram(keys.stats('run', day, queue))
   end)
@@ -65,7 +73,8 @@ end
 function stats_pruning.run_portion(listed, limit, now, drop)
   local most = PORTION
   while most > 0 do
-    local first = redis.call('ZRANGE', listed, '-inf', '(' .. json.number(limit), 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    local first = redis.call('ZRANGE', listed, '-inf', '(' .. json.number(limit), 'BYSCORE',
+      'LIMIT', 0, 1, 'WITHSCORES')
     local queue = first[1]
     if not queue then return end
     local from = math.max(stats.start_of_day(tonumber(first[2])), limit - OLDEST * DAY)
@@ -98,7 +107,9 @@ function stats_pruning.advance(listed, queue, limit, today)
     end
   end
   if last == today and not stats_pruning.is_used(queue, listed) then
-    for _, key in ipairs({keys.queues(), keys.stats_days(), keys.histogram_days()}) do redis.call('ZREM', key, queue) end
+    for _, key in ipairs({keys.queues(), keys.stats_days(), keys.histogram_days()}) do
+      redis.call('ZREM', key, queue)
+    end
   else
     redis.call('ZADD', listed, last, queue)
   end
@@ -108,13 +119,17 @@ end
 function stats_pruning.has_any(queue, first, last)
   local names = {}
   for day = first, last, DAY do
-    for _, kind in ipairs({'wait', 'run', 'stats'}) do names[#names + 1] = keys.stats(kind, day, queue) end
+    for _, kind in ipairs({'wait', 'run', 'stats'}) do
+      names[#names + 1] = keys.stats(kind, day, queue)
+    end
   end
   return redis.call('EXISTS', unpack(names)) > 0
 end
 
 -- Whether a queue without recent statistics has older ones, jobs or recurring jobs, or is paused.
 function stats_pruning.is_used(queue, listed)
-  return listed ~= keys.stats_days() and redis.call('ZSCORE', keys.stats_days(), queue) or redis.call('SISMEMBER', keys.paused(), queue) == 1
-    or redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue), keys.locks(queue), keys.depends(queue), keys.recurring(queue)) > 0
+  return listed ~= keys.stats_days() and redis.call('ZSCORE', keys.stats_days(), queue)
+    or redis.call('SISMEMBER', keys.paused(), queue) == 1
+    or redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue), keys.locks(queue),
+      keys.depends(queue), keys.recurring(queue)) > 0
 end

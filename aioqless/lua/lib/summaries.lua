@@ -8,7 +8,9 @@ local DATA = 2000
 -- The beginning of a text, without cutting a character.
 function summaries.truncate(text, most)
   if #text <= most then return text end
-  while most > 0 and string.byte(text, most + 1) >= 128 and string.byte(text, most + 1) < 192 do most = most - 1 end
+  while most > 0 and string.byte(text, most + 1) >= 128 and string.byte(text, most + 1) < 192 do
+    most = most - 1
+  end
   return string.sub(text, 1, most)
 end
 
@@ -27,18 +29,22 @@ end
 
 -- nil for a job that doesn't exist, and for a jid that names another key of a job.
 function summaries.job(jid)
-  local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining', 'expires',
+  local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
+    'priority', 'retries', 'remaining', 'expires',
     'tags', 'time', 'failure', 'data')
   if f.err or not f[1] then return nil end
   local failure = json.parse_object(f[12])
   local due = f[3] == 'scheduled' and f[4] and redis.call('ZSCORE', keys.scheduled(f[4]), jid)
   local data = f[13] or 'null'
-  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[2] or '') .. ',"state":' .. cjson.encode(f[3] or '')
+  return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[2] or '') .. ',"state":'
+    .. cjson.encode(f[3] or '')
     .. ',"queue":' .. cjson.encode(f[4] or '') .. ',"worker":' .. cjson.encode(f[5] or '')
-    .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0)) .. ',"retries":' .. json.number(tonumber(f[7]) or 5)
+    .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0)) .. ',"retries":'
+      .. json.number(tonumber(f[7]) or 5)
     .. ',"remaining":' .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or 5))
     .. ',"expires":' .. json.number(tonumber(f[9]) or 0) .. ',"tags":' .. json.clean_list(f[10])
-    .. ',"time":' .. json.number(tonumber(f[11]) or 0) .. ',"due":' .. json.number(tonumber(due or 0) or 0)
+    .. ',"time":' .. json.number(tonumber(f[11]) or 0) .. ',"due":'
+      .. json.number(tonumber(due or 0) or 0)
     .. ',"group":' .. cjson.encode(json.to_text(failure.group or failure.type))
     .. ',"message":' .. cjson.encode(summaries.shorten_message(json.to_text(failure.message)))
     .. ',"failed":' .. json.number(tonumber(failure.when) or 0)
@@ -59,11 +65,14 @@ function summaries.group(group)
   local rank = 0
   while rank < total do
     local when = summaries.read_failure_time(key, rank)
-    if when then marks[#marks + 1] = '[' .. json.number(rank + 1) .. ',' .. json.number(when) .. ']' end
+    if when then
+      marks[#marks + 1] = '[' .. json.number(rank + 1) .. ',' .. json.number(when) .. ']'
+    end
     rank = rank == total - 1 and total or math.min(rank * 2 + 1, total - 1)
   end
   local latest = redis.call('LINDEX', key, 0)
-  return '{"group":' .. cjson.encode(group) .. ',"total":' .. total .. ',"latest":' .. (latest and summaries.job(latest) or '{}')
+  return '{"group":' .. cjson.encode(group) .. ',"total":' .. total .. ',"latest":'
+    .. (latest and summaries.job(latest) or '{}')
     .. ',"marks":' .. json.list(marks) .. '}'
 end
 
@@ -71,8 +80,12 @@ end
 function summaries.worker(worker, now, most)
   local held = keys.worker_jobs(worker)
   local jobs = {}
-  for _, jid in ipairs(redis.call('ZRANGE', held, 0, most - 1)) do jobs[#jobs + 1] = summaries.job(jid) end
-  return '{"name":' .. cjson.encode(worker) .. ',"seen":' .. json.number(tonumber(redis.call('ZSCORE', keys.workers(), worker) or 0))
-    .. ',"jobs":' .. redis.call('ZCOUNT', held, now, '+inf') .. ',"stalled":' .. redis.call('ZCOUNT', held, '-inf', '(' .. json.number(now))
+  for _, jid in ipairs(redis.call('ZRANGE', held, 0, most - 1)) do
+    jobs[#jobs + 1] = summaries.job(jid)
+  end
+  return '{"name":' .. cjson.encode(worker) .. ',"seen":'
+    .. json.number(tonumber(redis.call('ZSCORE', keys.workers(), worker) or 0))
+    .. ',"jobs":' .. redis.call('ZCOUNT', held, now, '+inf') .. ',"stalled":'
+      .. redis.call('ZCOUNT', held, '-inf', '(' .. json.number(now))
     .. ',"doing":' .. json.list(jobs) .. '}'
 end

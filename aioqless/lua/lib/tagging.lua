@@ -13,7 +13,9 @@ end
 function tagging.detach(jid, list)
   for _, tag in ipairs(list) do
     redis.call('ZREM', keys.tag(tag), jid)
-    if tonumber(redis.call('ZINCRBY', keys.tags(), -1, tag)) <= 0 then redis.call('ZREM', keys.tags(), tag) end
+    if tonumber(redis.call('ZINCRBY', keys.tags(), -1, tag)) <= 0 then
+      redis.call('ZREM', keys.tags(), tag)
+    end
   end
 end
 
@@ -29,7 +31,10 @@ function tagging.add(job, list, now)
     end
   end
   if #new > 0 then
-    if #has > MOST then errors.bad_argument('tags', new[#new], 'would be one tag too many: a job has at most ' .. MOST) end
+    if #has > MOST then
+      errors.bad_argument('tags', new[#new],
+        'would be one tag too many: a job has at most ' .. MOST)
+    end
     record.set_fields(job.jid, 'tags', json.texts(has))
     tagging.attach(job.jid, new, now)
   end

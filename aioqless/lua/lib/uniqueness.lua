@@ -26,7 +26,8 @@ end
 function uniqueness.claim(own, jid, now)
   local seconds = own['for']
   if seconds then
-    redis.call('SET', keys.unique(own.unique), string.format('%.6f:', now + seconds) .. jid, 'PX', string.format('%.0f', math.max(1, seconds * 1000)))
+    redis.call('SET', keys.unique(own.unique), string.format('%.6f:', now + seconds) .. jid, 'PX',
+      string.format('%.0f', math.max(1, seconds * 1000)))
   else
     redis.call('SET', keys.unique(own.unique), ':' .. jid)
   end

@@ -6,12 +6,16 @@ local MOST_NESTED = 500
 local shown = MOST
 
 -- Limit the lists within each of several jobs to the latest entries: the more jobs, the fewer.
-function view.limit_lists(jobs) shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs))) end
+function view.limit_lists(jobs)
+  shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs)))
+end
 
 -- nil for a job that doesn't exist.
 function view.encode(jid)
-  local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'retries', 'remaining',
-    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context', 'x-progress', 'x-start-by', 'x-terms')
+  local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
+    'priority', 'retries', 'remaining',
+    'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
+      'x-progress', 'x-start-by', 'x-terms')
   if not f[1] then return nil end
   local parts = {
     '"jid":' .. cjson.encode(jid),
@@ -64,15 +68,19 @@ end
 function view.encode_failure(text)
   local failure = json.parse_object(text)
   if not failure.group and not failure.type then return '{}' end
-  return '{"group":' .. cjson.encode(json.to_text(failure.group or failure.type)) .. ',"message":' .. cjson.encode(json.to_text(failure.message))
-    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":' .. cjson.encode(json.to_text(failure.worker)) .. '}'
+  return '{"group":' .. cjson.encode(json.to_text(failure.group or failure.type)) .. ',"message":'
+    .. cjson.encode(json.to_text(failure.message))
+    .. ',"when":' .. json.number(tonumber(failure.when) or 0) .. ',"worker":'
+      .. cjson.encode(json.to_text(failure.worker)) .. '}'
 end
 
 -- A limited list, with the total beside it.
 function view.encode_set(name, key)
   local total = redis.call('SCARD', key)
   local some = {}
-  if total > 0 then some = total <= shown and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, shown) end
+  if total > 0 then
+    some = total <= shown and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, shown)
+  end
   return '"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
 end
 
@@ -86,7 +94,9 @@ function view.encode_history(jid, old)
     items = all
   end
   local presented = {}
-  for i = math.max(1, #items - shown + 1), #items do presented[#presented + 1] = view.encode_event(items[i]) end
+  for i = math.max(1, #items - shown + 1), #items do
+    presented[#presented + 1] = view.encode_event(items[i])
+  end
   return '"history":' .. json.list(presented) .. ',"history_total":' .. total
 end
 
@@ -95,10 +105,13 @@ end
 function view.encode_event(item)
   local valid, event = pcall(cjson.decode, item)
   local _, nested = string.gsub(item, '[%[{]', '')
-  if not valid or type(event) ~= 'table' or nested > MOST_NESTED then return '{"when":0,"what":"unreadable"}' end
+  if not valid or type(event) ~= 'table' or nested > MOST_NESTED then
+    return '{"when":0,"what":"unreadable"}'
+  end
   local extra = type(event[3]) == 'table' and event[3] or {}
   extra.when, extra.what = nil, nil
-  local head = '{"when":' .. json.number(history.read_time(event)) .. ',"what":' .. cjson.encode(tostring(event[2]))
+  local head = '{"when":' .. json.number(history.read_time(event)) .. ',"what":'
+    .. cjson.encode(tostring(event[2]))
   if next(extra) == nil then return head .. '}' end
   return head .. ',' .. string.sub(cjson.encode(extra), 2)
 end
@@ -116,5 +129,6 @@ function view.encode_group(group, start, limit)
         .. ',"message":' .. cjson.encode(json.to_text(failure.message)) .. '}'
     end
   end
-  return '{"total":' .. redis.call('LLEN', keys.group(group)) .. ',"jobs":' .. json.list(jobs) .. '}'
+  return '{"total":' .. redis.call('LLEN', keys.group(group)) .. ',"jobs":' .. json.list(jobs)
+    .. '}'
 end

@@ -4,14 +4,18 @@ local MOST_NOTES = 10
 
 -- The state of a job; nil if there is no job.
 function dependency_links.read_state(jid)
-  return redis.call('HGET', keys.job(jid), 'state') or (redis.call('EXISTS', keys.job(jid)) == 1 and '' or nil)
+  return redis.call('HGET', keys.job(jid), 'state')
+    or (redis.call('EXISTS', keys.job(jid)) == 1 and '' or nil)
 end
 
 -- Whether deferred work of `jid` will yet visit `other`. (If there are more notes than this reads,
 -- the repair comes before the deferred work: no harm.)
 function dependency_links.is_deferred(what, jid, other)
   for number = 1, MOST_NOTES do
-    if redis.call('SISMEMBER', keys.deferred_jids(what .. ':' .. number .. ':' .. jid), other) == 1 then return true end
+    if redis.call('SISMEMBER', keys.deferred_jids(what .. ':' .. number .. ':' .. jid),
+      other) == 1 then
+      return true
+    end
   end
   return false
 end
@@ -19,9 +23,11 @@ end
 function dependency_links.check_dependencies(here, jid)
   local state = dependency_links.read_state(jid)
   if here.at == '0' and state and state ~= '' and state ~= 'depends' then
-    findings.add('not-held', {jid = jid, state = state}, function() dependency_links.block(jid, here.now) end)
+    findings.add('not-held', {jid = jid, state = state},
+      function() dependency_links.block(jid, here.now) end)
   end
-  return key_types.scan_members(here, 'SSCAN', function(other) dependency_links.check_dependency(jid, state, other, here.now) end)
+  return key_types.scan_members(here, 'SSCAN',
+    function(other) dependency_links.check_dependency(jid, state, other, here.now) end)
 end
 
 -- A job that is still to run is held by its dependencies; one that runs or has ended loses them.
@@ -45,10 +51,15 @@ function dependency_links.check_dependency(jid, state, other, now)
     problem = 'dependency-without-job'
   elseif not others and dependency_links.is_deferred('canceled', other, jid) then
     return
-  elseif other == jid or (not others or others == 'complete') and not dependency_links.is_deferred('release', other, jid) then
+  elseif other == jid
+    or (not others or others == 'complete')
+    and not dependency_links.is_deferred('release', other, jid) then
     problem = 'dependency-satisfied'
-  elseif others and others ~= 'complete' and redis.call('SISMEMBER', keys.dependents(other), jid) == 0 and not dependency_links.is_deferred('release', other, jid) then
-    findings.add('one-sided', {jid = jid, dependency = other}, function() redis.call('SADD', keys.dependents(other), jid) end)
+  elseif others and others ~= 'complete'
+    and redis.call('SISMEMBER', keys.dependents(other), jid) == 0
+    and not dependency_links.is_deferred('release', other, jid) then
+    findings.add('one-sided', {jid = jid, dependency = other},
+      function() redis.call('SADD', keys.dependents(other), jid) end)
   end
   if problem then
     findings.add(problem, {jid = jid, dependency = other}, function()
@@ -60,10 +71,14 @@ end
 
 function dependency_links.check_dependents(here, jid)
   return key_types.scan_members(here, 'SSCAN', function(other)
-    if redis.call('SISMEMBER', keys.dependencies(other), jid) == 1 or dependency_links.is_deferred('unlink', other, jid) then return end
+    if redis.call('SISMEMBER', keys.dependencies(other), jid) == 1
+      or dependency_links.is_deferred('unlink', other, jid) then
+      return
+    end
     findings.add('one-sided', {jid = other, dependency = jid}, function()
       local state = dependency_links.read_state(jid)
-      if dependency_links.read_state(other) == 'depends' and state and state ~= 'complete' and other ~= jid then
+      if dependency_links.read_state(other) == 'depends' and state and state ~= 'complete'
+        and other ~= jid then
         redis.call('SADD', keys.dependencies(other), jid)
       else
         redis.call('SREM', here.key, other)
@@ -77,8 +92,12 @@ function dependency_links.is_readable(note) return string.find(note, '^%l+:%d+:.
 
 function dependency_links.check_notes(here)
   return key_types.scan_members(here, 'SSCAN', function(note)
-    if dependency_links.is_readable(note) and redis.call('EXISTS', keys.deferred_jids(note)) == 1 then return end
-    findings.add('note-without-rest', {note = note}, function() redis.call('SREM', here.key, note) end)
+    if dependency_links.is_readable(note)
+      and redis.call('EXISTS', keys.deferred_jids(note)) == 1 then
+      return
+    end
+    findings.add('note-without-rest', {note = note},
+      function() redis.call('SREM', here.key, note) end)
   end)
 end
 
@@ -86,9 +105,11 @@ function dependency_links.check_deferred_jids(here, note)
   if not dependency_links.is_readable(note) then
     findings.add('rest-without-note', {note = note}, function() redis.call('UNLINK', here.key) end)
   else
-    local notes = (string.find(note, '^failed:') or string.find(note, '^canceled:')) and keys.deferred_failures() or keys.deferred()
+    local notes = (string.find(note, '^failed:') or string.find(note, '^canceled:'))
+      and keys.deferred_failures() or keys.deferred()
     if redis.call('SISMEMBER', notes, note) == 0 then
-      findings.add('rest-without-note', {note = note}, function() redis.call('SADD', notes, note) end)
+      findings.add('rest-without-note', {note = note},
+        function() redis.call('SADD', notes, note) end)
     end
   end
   return 1

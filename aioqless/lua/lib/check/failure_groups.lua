@@ -8,16 +8,19 @@ local PORTION = 100
 function failure_groups.check_list(here, group)
   local from = tonumber(here.at)
   if from == 0 and redis.call('SISMEMBER', keys.failures(), group) == 0 then
-    findings.add('group-unknown', {group = group}, function() redis.call('SADD', keys.failures(), group) end)
+    findings.add('group-unknown', {group = group},
+      function() redis.call('SADD', keys.failures(), group) end)
   end
   local jids = redis.call('LRANGE', here.key, -from - math.min(here.most, PORTION), -from - 1)
   local length, seen = redis.call('LLEN', here.key), {}
   for i = #jids, 1, -1 do
     local job = redis.call('HMGET', keys.job(jids[i]), 'state', 'failure')
     if job[1] ~= 'failed' or failures.group_of(job[2]) ~= group then
-      findings.add('not-failed-in-group', {jid = jids[i], group = group}, failure_groups.remove(here, group, jids[i]))
+      findings.add('not-failed-in-group', {jid = jids[i], group = group},
+        failure_groups.remove(here, group, jids[i]))
     elseif seen[jids[i]] then
-      findings.add('twice-in-group', {jid = jids[i], group = group}, failure_groups.remove(here, group, jids[i]))
+      findings.add('twice-in-group', {jid = jids[i], group = group},
+        failure_groups.remove(here, group, jids[i]))
     end
     seen[jids[i]] = true
   end
@@ -36,7 +39,8 @@ end
 function failure_groups.check_names(here)
   return key_types.scan_members(here, 'SSCAN', function(group)
     if redis.call('EXISTS', keys.group(group)) == 0 then
-      findings.add('group-empty', {group = group}, function() redis.call('SREM', keys.failures(), group) end)
+      findings.add('group-empty', {group = group},
+        function() redis.call('SREM', keys.failures(), group) end)
     end
   end)
 end
@@ -45,7 +49,10 @@ end
 function failure_groups.has(group, jid, failure)
   local key = keys.group(group)
   local length = redis.call('LLEN', key)
-  if length > SHORT and failure_groups.has_by_time(key, length, jid, tonumber(json.parse_object(failure).when)) then return true, 10 end
+  if length > SHORT
+    and failure_groups.has_by_time(key, length, jid, tonumber(json.parse_object(failure).when)) then
+    return true, 10
+  end
   return redis.call('LPOS', key, jid) ~= false, math.floor(length / 200)
 end
 
@@ -54,7 +61,9 @@ function failure_groups.has_by_time(key, length, jid, when)
   local low, high = 0, length
   while when and high - low > WINDOW do
     local middle = math.floor((low + high) / 2)
-    local other = tonumber(json.parse_object(redis.call('HGET', keys.job(redis.call('LINDEX', key, middle)), 'failure')).when)
+    local other =
+      tonumber(json.parse_object(redis.call('HGET', keys.job(redis.call('LINDEX', key, middle)),
+      'failure')).when)
     if not other or other == when then
       low, high = middle - WINDOW / 2, middle + WINDOW / 2
     elseif other > when then

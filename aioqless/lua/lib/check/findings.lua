@@ -18,5 +18,6 @@ end
 
 function findings.reply(cursor, examined)
   for i, about in ipairs(found) do found[i] = cjson.encode(about) end
-  return '{"cursor":' .. cjson.encode(cursor) .. ',"examined":' .. examined .. ',"found":' .. json.list(found) .. ',"mended":' .. mended .. '}'
+  return '{"cursor":' .. cjson.encode(cursor) .. ',"examined":' .. examined .. ',"found":'
+    .. json.list(found) .. ',"mended":' .. mended .. '}'
 end

@@ -4,11 +4,15 @@
 local MOST_TAGS = 1000
 
 local FIELDS = {
-  'jid', 'klass', 'data', 'queue', 'state', 'worker', 'priority', 'tags', 'expires', 'retries', 'remaining', 'time', 'failure',
+  'jid', 'klass', 'data', 'queue', 'state', 'worker', 'priority', 'tags', 'expires', 'retries',
+  'remaining', 'time', 'failure',
 }
 local TEXTS = {klass = '', queue = '', worker = '', data = '{}', tags = '[]', failure = '{}'}
 local NUMBERS = {priority = 0, expires = 0, retries = 5, remaining = 5}
-local STATES = {waiting = true, scheduled = true, depends = true, running = true, stalled = true, failed = true, complete = true}
+local STATES = {
+  waiting = true, scheduled = true, depends = true, running = true, stalled = true, failed = true,
+  complete = true,
+}
 local reached
 
 -- Return the cost of the check.
@@ -51,7 +55,9 @@ function job_fields.is_readable(jid, job, name)
   if name == 'data' then return args.is_given(value) end
   if name == 'tags' then return value and type(select(2, pcall(cjson.decode, value))) == 'table' end
   if name == 'failure' and job.state == 'failed' then return failures.group_of(value) end
-  if name == 'failure' then return not value or type(select(2, pcall(cjson.decode, value))) == 'table' end
+  if name == 'failure' then
+    return not value or type(select(2, pcall(cjson.decode, value))) == 'table'
+  end
   if name == 'expires' and value == '' then return true end
   if TEXTS[name] then return value end
   local number = tonumber(value)
@@ -63,7 +69,9 @@ function job_fields.find_default(jid, job, places, name, now)
   if name == 'time' then return record.format_time(now) end
   if name == 'state' then return job_location.guess_state(places, job.queue) end
   if name == 'remaining' then return job.retries end
-  if name == 'failure' and job.state == 'failed' then return job_location.encode_failure('The record of its failure was missing', '', now) end
+  if name == 'failure' and job.state == 'failed' then
+    return job_location.encode_failure('The record of its failure was missing', '', now)
+  end
   return TEXTS[name] or NUMBERS[name]
 end
 

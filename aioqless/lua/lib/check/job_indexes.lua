@@ -18,7 +18,9 @@ function job_indexes.check_completed(here)
 end
 
 function job_indexes.check_tag(here, tag)
-  if here.at == '0' and not redis.call('ZSCORE', keys.tags(), tag) then job_indexes.report_tag_count(tag, nil) end
+  if here.at == '0' and not redis.call('ZSCORE', keys.tags(), tag) then
+    job_indexes.report_tag_count(tag, nil)
+  end
   return key_types.scan_members(here, 'ZSCAN', function(jid)
     for _, name in ipairs(json.parse_texts(redis.call('HGET', keys.job(jid), 'tags'))) do
       if name == tag then return end
@@ -32,23 +34,30 @@ end
 
 function job_indexes.check_tag_counts(here)
   return key_types.scan_members(here, 'ZSCAN', function(tag, count)
-    if tonumber(count) ~= redis.call('ZCARD', keys.tag(tag)) then job_indexes.report_tag_count(tag, tonumber(count)) end
+    if tonumber(count) ~= redis.call('ZCARD', keys.tag(tag)) then
+      job_indexes.report_tag_count(tag, tonumber(count))
+    end
   end)
 end
 
 function job_indexes.report_tag_count(tag, count)
   local jobs = redis.call('ZCARD', keys.tag(tag))
-  findings.add('tag-count', {tag = tag, count = count, jobs = jobs}, function() job_indexes.set_tag_count(tag) end)
+  findings.add('tag-count', {tag = tag, count = count, jobs = jobs},
+    function() job_indexes.set_tag_count(tag) end)
 end
 
-function job_indexes.set_tag_count(tag) redis.call('ZADD', keys.tags(), redis.call('ZCARD', keys.tag(tag)), tag) end
+function job_indexes.set_tag_count(tag)
+  redis.call('ZADD', keys.tags(), redis.call('ZCARD', keys.tag(tag)), tag)
+end
 
 -- Check one kind of a day's statistics, named like `wait:86400`. Statistics beyond their retention
 -- are no finding: another call would have pruned them.
 function job_indexes.check_day(here, of, queue)
   local kind, day = string.match(of, '^(%l+):(%d+)$')
   if kind == 'stats' then job_indexes.check_failed_count(here) end
-  if findings.is_resolving() then stats_pruning.prune_day(here.key, kind, tonumber(day), queue, here.now) end
+  if findings.is_resolving() then
+    stats_pruning.prune_day(here.key, kind, tonumber(day), queue, here.now)
+  end
   return 1
 end
 

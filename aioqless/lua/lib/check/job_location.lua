@@ -1,11 +1,16 @@
 -- job_location: check that a job is in the set that its state requires, and in no other.
 
 local GROUP = 'found-by-check'
-local SETS = {work = keys.waiting, scheduled = keys.scheduled, locks = keys.locks, depends = keys.depends}
-local PLACES = {
-  waiting = 'work', stalled = 'work', scheduled = 'scheduled', depends = 'depends', running = 'locks', failed = 'group', complete = 'completed',
+local SETS = {
+  work = keys.waiting, scheduled = keys.scheduled, locks = keys.locks, depends = keys.depends,
 }
-local GUESSES = {{'locks', 'running'}, {'work', 'waiting'}, {'scheduled', 'scheduled'}, {'depends', 'depends'}}
+local PLACES = {
+  waiting = 'work', stalled = 'work', scheduled = 'scheduled', depends = 'depends',
+  running = 'locks', failed = 'group', complete = 'completed',
+}
+local GUESSES = {
+  {'locks', 'running'}, {'work', 'waiting'}, {'scheduled', 'scheduled'}, {'depends', 'depends'},
+}
 local ABSENT = {locks = 'without-lock', group = 'not-in-group', completed = 'not-in-completed'}
 
 -- The sets of its queue that a job is in, with its scores.
@@ -29,7 +34,8 @@ function job_location.check(jid, job, places, now)
   local right, work = PLACES[job.state], 0
   local there = places[right]
   if SETS[right] and job.queue == '' then
-    findings.add('without-queue', {jid = jid, state = job.state}, function() job_location.fail(jid, job, places, 'The job had no queue', now) end)
+    findings.add('without-queue', {jid = jid, state = job.state},
+      function() job_location.fail(jid, job, places, 'The job had no queue', now) end)
     return work
   elseif right == 'group' then
     there, work = failure_groups.has(failures.group_of(job.failure), jid, job.failure)
@@ -43,14 +49,17 @@ function job_location.check(jid, job, places, now)
     if name ~= right then others[#others + 1] = name end
   end
   if not there or #others > 0 then
-    local problem = there and 'in-two-places' or #others > 0 and 'misplaced' or ABSENT[right] or 'nowhere'
-    findings.add(problem, {jid = jid, state = job.state, queue = job.queue, places = others[1] and others}, function()
+    local problem = there and 'in-two-places' or #others > 0 and 'misplaced' or ABSENT[right]
+      or 'nowhere'
+    findings.add(problem,
+      {jid = jid, state = job.state, queue = job.queue, places = others[1] and others}, function()
       for _, name in ipairs(others) do redis.call('ZREM', SETS[name](job.queue), jid) end
       if not there then job_location.place(jid, job, right, now) end
     end)
   end
   if job.state == 'depends' and not dependency.is_blocked(jid) then
-    findings.add('held-by-nothing', {jid = jid, queue = job.queue}, function() dependency.release(jid, now) end)
+    findings.add('held-by-nothing', {jid = jid, queue = job.queue},
+      function() dependency.release(jid, now) end)
   end
   return work
 end
@@ -58,7 +67,8 @@ end
 function job_location.place(jid, job, right, now)
   local time, expires = tonumber(job.time), tonumber(job.expires) or now
   if right == 'work' then
-    queue_sets.add_waiting(job.queue, jid, job.state == 'stalled' and '+inf' or priority_score.compute(tonumber(job.priority), time))
+    queue_sets.add_waiting(job.queue, jid,
+      job.state == 'stalled' and '+inf' or priority_score.compute(tonumber(job.priority), time))
   elseif right == 'scheduled' then
     queue_sets.add_scheduled(job.queue, jid, tonumber(job.scheduled) or now)
   elseif right == 'depends' then
@@ -76,7 +86,9 @@ function job_location.place(jid, job, right, now)
   end
 end
 
-function job_location.encode_failure(why, worker, now) return failures.encode(GROUP, why, worker, now) end
+function job_location.encode_failure(why, worker, now)
+  return failures.encode(GROUP, why, worker, now)
+end
 
 -- Fail a job that can't go on, so that an operator sees it and can retry it. `job` and `places` are
 -- updated.

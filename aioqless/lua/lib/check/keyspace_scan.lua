@@ -12,7 +12,9 @@ function keyspace_scan.run(cursor, budget, now)
   while spent < budget and (scan or #left > 0) do
     if #left > 0 then
       local key = table.remove(left)
-      local cost, at = key_types.check({key = key[1], at = key[2], most = budget - spent, now = now})
+      local cost, at = key_types.check({
+        key = key[1], at = key[2], most = budget - spent, now = now,
+      })
       if at then left[#left + 1] = {key[1], at} end
       spent = spent + cost
     else
@@ -37,14 +39,18 @@ end
 function keyspace_scan.parse_cursor(text)
   if not text or text == '0' then return '0', {} end
   local valid, cursor = pcall(cjson.decode, text)
-  valid = valid and type(cursor) == 'table' and type(cursor[2]) == 'table' and #cursor[2] <= MOST_LEFT
+  valid = valid and type(cursor) == 'table' and type(cursor[2]) == 'table'
+    and #cursor[2] <= MOST_LEFT
     and (cursor[1] == 'end' or keyspace_scan.is_cursor(cursor[1]))
   for _, key in ipairs(valid and cursor[2] or {}) do
-    valid = valid and type(key) == 'table' and type(key[1]) == 'string' and string.sub(key[1], 1, #ns + 1) == ns .. ':'
+    valid = valid and type(key) == 'table' and type(key[1]) == 'string'
+      and string.sub(key[1], 1, #ns + 1) == ns .. ':'
       and keyspace_scan.is_cursor(key[2])
   end
   if not valid then errors.bad_argument('cursor', text, 'is none that a check has given') end
   return cursor[1] ~= 'end' and cursor[1] or nil, cursor[2]
 end
 
-function keyspace_scan.is_cursor(text) return type(text) == 'string' and #text < 20 and string.find(text, '^%d+$') ~= nil end
+function keyspace_scan.is_cursor(text)
+  return type(text) == 'string' and #text < 20 and string.find(text, '^%d+$') ~= nil
+end
