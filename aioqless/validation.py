@@ -6,7 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-LONGEST = 512
+from aioqless.lua import constant
+
+LONGEST = constant("MAX_NAME_LENGTH")
 _TAKEN = ("-history", "-dependencies", "-dependents")
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from aioqless.errors import InvalidData
+from aioqless.lua import constant
 
 LIMIT = 1 << 20
-DEEPEST = 900  # the scripts' own parser stops at 1,000
+DEEPEST = constant("MAX_DATA_DEPTH")
 
 
 class Unread:

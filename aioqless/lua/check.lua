@@ -87,6 +87,11 @@
 -- @arg     budget   count?        about how many entries to check, 1 to 10,000; 250 unless given
 -- @flags   allow-oom
 -- @role    dashboard
+-- @reads   *
+-- @writes  job history dependencies dependents template cron ticks paused_recurring
+-- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
+-- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
+-- @writes  held_back rate_starts skipped x:pruned
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
 --                                 cursor is "0" at the end
 

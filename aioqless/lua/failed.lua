@@ -8,7 +8,9 @@
 -- @returns json                   {group: count} of at most 10,000 groups, or {total, jobs}, newest
 --                                 first, each job with the `message` and `group` of its failure
 
-if group then return view.encode_group(group, start or 0, math.min(limit or 25, 1000)) end
+if group then
+  return view.encode_group(group, start or 0, math.min(limit or 25, constants.MAX_BATCH))
+end
 local counts = {}
 for _, name in ipairs(redis.call('SRANDMEMBER', keys.failures(), 10000)) do
   counts[#counts + 1] = cjson.encode(name) .. ':' .. redis.call('LLEN', keys.group(name))

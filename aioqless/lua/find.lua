@@ -14,9 +14,8 @@ local prefix = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':j:'
 local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT',
   math.min(math.max(count or 1000, 1), 10000), 'TYPE', 'hash')
 for _, key in ipairs(step[2]) do
-  local name = redis.call('HGET', key, 'klass')
-  if name and string.find(string.lower(name), wanted, 1, true) then
-    found[#found + 1] = string.sub(key, #ns + 4)
-  end
+  local jid = string.sub(key, #ns + 4)
+  local name = redis.call('HGET', keys.job(jid), 'klass')
+  if name and string.find(string.lower(name), wanted, 1, true) then found[#found + 1] = jid end
 end
 return '{"cursor":' .. cjson.encode(step[1]) .. ',"found":' .. json.texts(found) .. '}'

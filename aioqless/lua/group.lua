@@ -6,6 +6,6 @@
 -- @flags   no-writes
 -- @returns list
 
-count = math.min(count or 25, 1000)
+count = math.min(count or 25, constants.MAX_BATCH)
 if count == 0 then return {} end
 return redis.call('LRANGE', keys.group(group), offset or 0, (offset or 0) + count - 1)

@@ -30,7 +30,7 @@
 -- @rest    queues   string
 
 if word == 'queues' then
-  return json.texts(redis.call('SRANDMEMBER', keys.foreign_queues(prefix), 1000))
+  return json.texts(redis.call('SRANDMEMBER', keys.foreign_queues(prefix), constants.MAX_BATCH))
 end
 local source = {prefix = prefix, into = into, now = now, first_retry = first_retry or 0}
 if word == 'dead' then return foreign_import.list_dead_nodes(source) end

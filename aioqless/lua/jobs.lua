@@ -9,4 +9,5 @@
 -- @returns list                   running by soonest expiry, scheduled and recurring by due time,
 --                                 complete newest first
 
-return listing.list_state(state, queue, now, offset or 0, math.min(count or 25, 1000))
+return listing.list_state(state, queue, now, offset or 0,
+  math.min(count or 25, constants.MAX_BATCH))

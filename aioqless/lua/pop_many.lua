@@ -5,7 +5,7 @@
 -- @arg     now      time
 -- @arg     order    string        `ordered`: empty a queue before the next; `rotation`: one job
 --                                 from each
--- @batch   queue:string limit:count?      in order of preference; limit: maximum number of jobs
+-- @batch   queue:string limit:count?      in order of preference; at most `limit` jobs of each
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
@@ -18,6 +18,6 @@ if order ~= 'rotation' and order ~= 'ordered' then
 end
 local queues = rotation.read_queues(each)
 dependency.run_deferred(now)
-local jids = take(queues, worker, math.min(count, 1000), now)
+local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now)
 stats.flush(now)
 return jids

@@ -32,7 +32,7 @@ local checked =
     and constraints.find_conflict(constraints.parse(terms), record.find(jid), now)
   if other then return other end
   if terms and not apart then constraints.require_no_conflict(terms, jid, now) end
-  if redis.call('SCARD', keys.dependencies(jid)) > 1000 then
+  if redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
     errors.bad_argument('jid', jid, 'has too many dependencies to be put anew')
   end
   max_length.check(queue, jid, ahead[queue])

@@ -6,6 +6,6 @@
 -- @role    producer
 -- @returns list
 
-count = math.min(count or 1000, 1000)
+count = math.min(count or constants.MAX_BATCH, constants.MAX_BATCH)
 if count == 0 then return {} end
 return redis.call('ZRANGE', keys.queues(), offset or 0, (offset or 0) + count - 1)

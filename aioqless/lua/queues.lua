@@ -17,7 +17,7 @@ local day = totals and stats.start_of_day(now)
 if queue then
   return listing.count_states(queue, now, redis.call('SISMEMBER', keys.paused(), queue) == 1, day)
 end
-count = math.min(count or 1000, 1000)
+count = math.min(count or constants.MAX_BATCH, constants.MAX_BATCH)
 local names = count > 0
   and redis.call('ZRANGE', keys.queues(), offset or 0, (offset or 0) + count - 1) or {}
 local paused = names[1] and redis.call('SMISMEMBER', keys.paused(), unpack(names))

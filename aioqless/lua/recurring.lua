@@ -7,4 +7,4 @@
 -- @flags   no-writes
 -- @returns json                   a list of what `recur get` returns, by due time; paused ones last
 
-return recurring_jobs.list_page(queue, offset or 0, math.min(count or 25, 1000))
+return recurring_jobs.list_page(queue, offset or 0, math.min(count or 25, constants.MAX_BATCH))

@@ -31,7 +31,7 @@ if word == 'job' then
   return '1'
 end
 local revived, astray = 0, {}
-for _ = 1, math.min(count or 25, 1000) do
+for _ = 1, math.min(count or 25, constants.MAX_BATCH) do
   local next_jid = redis.call('RPOP', keys.group(group))
   if not next_jid then break end
   local job = record.read(next_jid)

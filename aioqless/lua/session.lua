@@ -24,7 +24,7 @@ if word == 'drop' then
   return nil
 end
 local proofs = {}
-for i = 1, math.min(#ids, 1000) do
+for i = 1, math.min(#ids, constants.MAX_BATCH) do
   proofs[i] = cjson.encode(redis.call('GET', keys.session(ids[i])))
 end
 return json.list(proofs)

@@ -26,7 +26,7 @@
 
 if word == 'add' then return tagging.add(record.require(jid), tags, now) end
 if word == 'remove' then return tagging.remove(record.require(jid), tags) end
-offset, count = offset or 0, math.min(count or 25, 1000)
+offset, count = offset or 0, math.min(count or 25, constants.MAX_BATCH)
 if word == 'top' then
   return json.texts(listing.read_page(keys.tags(), 0, redis.call('ZCOUNT', keys.tags(), 2, '+inf'),
     offset, count, 'REV'))

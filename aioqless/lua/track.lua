@@ -18,7 +18,7 @@
 
 if word == 'list' then
   local jobs, expired = {}, {}
-  local tracked = redis.call('ZRANGE', keys.tracked(), -1000, -1)
+  local tracked = redis.call('ZRANGE', keys.tracked(), -constants.MAX_BATCH, -1)
   view.limit_lists(#tracked)
   for _, each_jid in ipairs(tracked) do
     local job = view.encode(each_jid)

@@ -33,7 +33,7 @@ if before and not string.find(before, '^%d+%-%d+$') then
 end
 local acts = {}
 for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-',
-  'COUNT', math.min(count or 50, 1000))) do
+  'COUNT', math.min(count or 50, constants.MAX_BATCH))) do
   local f = entry[2]
   acts[i] = '{"place":' .. cjson.encode(entry[1]) .. ',"when":'
     .. json.number(tonumber(string.match(entry[1], '^%d+')) / 1000)

@@ -11,7 +11,7 @@
 -- @raises
 
 local moved = 0
-for _ = 1, math.min(count or 25, 1000) do
+for _ = 1, math.min(count or 25, constants.MAX_BATCH) do
   local jid = redis.call('RPOP', keys.group(group))
   if not jid then break end
   local job = record.read(jid)

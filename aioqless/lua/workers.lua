@@ -9,7 +9,7 @@
 if worker then return listing.list_worker_jobs(worker, now) end
 local silent = now - config.number('max-worker-age')
 local names = redis.call('ZRANGE', keys.workers(), '+inf', '(' .. json.number(silent), 'BYSCORE',
-  'REV', 'LIMIT', 0, 1000)
+  'REV', 'LIMIT', 0, constants.MAX_BATCH)
 for i, name in ipairs(names) do
   local jobs = redis.call('ZCOUNT', keys.worker_jobs(name), now, now + 8640000)
   local stalled = redis.call('ZCOUNT', keys.worker_jobs(name), 0, now)

@@ -1,5 +1,8 @@
-"""Users of Redis that may do what their part needs, and no more: read off the scripts that a part
-calls, so they fit each other."""
+"""Least-privilege Redis users for each role, derived from the commands that the role may call.
+
+Which commands these are say the `@role` directives of their headers. A command's keys and Redis
+commands are those that its Lua names.
+"""
 
 from __future__ import annotations
 
@@ -8,190 +11,137 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from aioqless.store.composer import compose
+from aioqless.store.composer import source
 from aioqless.store.header import command_names, read_command
+from aioqless.store.key_inlining import key_functions
+from aioqless.store.keys import Keys
 
-_READING = {name for name in command_names() if not read_command(name).writes}
-_PUTTING = {
-    "put",
-    "put_many",
-    "put_flow",
-    "requeue",
-    "recur",
-    "cancel",
-    "depends",
-    "priority",
-    "tag",
-    "track",
-    "get",
-    "multiget",
-    "states",
-}
-_PUTTING |= {"result", "length", "lag", "queue_names"}
-_RUNNING = {
-    "pop",
-    "pop_many",
-    "complete",
-    "complete_many",
-    "fail",
-    "retry",
-    "release",
-    "heartbeat",
-    "heartbeat_many",
-    "log",
-    "deregister",
-}
-_RUNNING |= {
-    "dependency_results",
-    "incarnation",
-    "answer",
-    "declare",
-    "tick",
-    "timeout",
-    "peek",
-    "archive_state",
-}
-_RESERVING = {
-    "reserve",
-    "reservation",
-    "extend",
-    "hand_over",
-    "skip",
-    "complete",
-    "fail",
-    "retry",
-    "release",
-    "heartbeat",
-    "log",
-}
-_ARCHIVING = {"archive_state", "archive_trim", "sweep"}
-_OPERATING = (
-    set(command_names()) - _RUNNING - _RESERVING - _ARCHIVING - {"intake"}
-)  # whatever people do from outside
-_OPERATING |= {"timeout", "deregister", "log", "peek"}
-
-ROLES: dict[str, set[str]] = {
-    "producer": _PUTTING,
-    "worker": _PUTTING | _RUNNING,
-    "people": _READING | _RESERVING | {"peek", "session"},
-    "dashboard": _READING | _PUTTING | _OPERATING,
-    "reader": _READING,
-    "archiver": _ARCHIVING | {"failed"},
+# The roles whose commands each role may call besides its own. All commands that only read are the
+# reader's.
+_INCLUDED: dict[str, tuple[str, ...]] = {
+    "producer": (),
+    "worker": ("producer",),
+    "people": ("reader",),
+    "dashboard": ("reader", "producer"),
+    "reader": (),
+    "archiver": (),
 }
 _DIRECTLY = {
     "dashboard": ("pubsub|numsub",),
     "reader": ("pubsub|numsub",),
     "archiver": ("xrange", "xread", "xlen", "xinfo|stream"),
-}  # what a part asks beside its scripts
+}  # what a role asks besides its scripts
 
-# What a connection needs whoever uses it: calls, subscriptions, where it is, and how the server is.
+# What every connection needs: calls, subscriptions, the topology, and the state of the server.
 _CONNECTION = (
     *("evalsha", "eval", "ping", "time", "select", "client|setname"),
     *("subscribe", "unsubscribe", "info", "role", "cluster|slots", "wait"),
 )
-_READS = """EXISTS GET HEXISTS HGET HGETALL HLEN HMGET HSCAN HSTRLEN LINDEX LLEN LPOS LRANGE SCARD SISMEMBER SMEMBERS SMISMEMBER SRANDMEMBER
-SSCAN TTL TYPE XINFO XLEN XRANGE XREVRANGE ZCARD ZCOUNT ZRANDMEMBER ZRANGE ZREVRANK ZSCAN ZSCORE"""
-_WRITES = """DEL EXPIRE HDEL HINCRBY HSET HSETNX INCR INCRBY INFO LPOP LPUSH LREM LTRIM PEXPIRE PUBLISH RENAME RENAMENX RPOP RPUSH SADD SCAN
-SET SPOP SREM SUNIONSTORE TIME UNLINK XADD XDEL XTRIM ZADD ZINCRBY ZPOPMAX ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE"""
+_READS = """
+EXISTS GET HEXISTS HGET HGETALL HLEN HMGET HSCAN HSTRLEN LINDEX LLEN LPOS LRANGE SCARD SISMEMBER
+SMEMBERS SMISMEMBER SRANDMEMBER SSCAN TTL TYPE XINFO XLEN XRANGE XREVRANGE ZCARD ZCOUNT
+ZRANDMEMBER ZRANGE ZREVRANK ZSCAN ZSCORE
+"""
+_WRITES = """
+DEL EXPIRE HDEL HINCRBY HSET HSETNX INCR INCRBY INFO LPOP LPUSH LREM LTRIM PEXPIRE PUBLISH
+RENAME RENAMENX RPOP RPUSH SADD SCAN SET SPOP SREM SUNIONSTORE TIME UNLINK XADD XDEL XTRIM ZADD
+ZINCRBY ZPOPMAX ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE
+"""
 _ONLY_READ = set(_READS.split())
 _KNOWN = _ONLY_READ | set(_WRITES.split())
+_KEY = re.compile(r"(?:redis\.p?call\(\s*'([A-Z]+)',\s*)?\bkeys\.([a-z_]+)")
 
-_CALL = re.compile(r"redis\.p?call\(\s*'([A-Z]+)',\s*$")
-_KEY = re.compile(
-    r"'\x02:([^']*)'((?:\s*\.\.\s*(?:'[^']*'|string\.format\([^)]*\)|[\w.\[\] ]*\w\]?))*)"
-)
-_FAMILY = re.compile(
-    r"\{'\w+', '\^([^$']*)(\$?)', function\(here"
-)  # those that aren't looked at have no name there
-_PLAIN = str.maketrans("", "", "%()")
-_NAMESPACE = "\x02"  # stands for it in the scripts that are read
+
+def _commands_of(role: str) -> set[str]:
+    granted = {role, *_INCLUDED[role]}
+    return {name for name in command_names() if granted & {*_roles(name)}}
+
+
+def _roles(name: str) -> tuple[str, ...]:
+    command = read_command(name)
+    return command.roles if command.writes else ("reader", *command.roles)
+
+
+ROLES: dict[str, set[str]] = {role: _commands_of(role) for role in _INCLUDED}
 
 
 def user(role: str, namespace: str, password: str, name: str | None = None) -> str:
-    """The line of an ACL file, or of redis.conf, for a user with a role; behind the word `user` it
-    is what ACL SETUSER takes. Only a hash of the password is in it. Raises ValueError for a role
-    that there isn't."""
+    """Return the line of an ACL file, or of redis.conf, for a user with a role.
+
+    Behind the word `user` it is what ACL SETUSER takes. It holds only a hash of the password.
+
+    Args:
+        role: One of ROLES.
+        namespace: The namespace that the user may use.
+        password: The user's password.
+        name: The user's name; the role's unless given.
+
+    Raises:
+        ValueError: There is no such role.
+    """
     if role not in ROLES:
         raise ValueError(f"there is no role {role!r}; there are {', '.join(ROLES)}")
     rules = [
         f"#{hashlib.sha256(password.encode()).hexdigest()}",
         *_patterns(role, namespace),
-        *(f"+{each}" for each in _commands(role)),
+        *(f"+{each}" for each in _redis_commands(role)),
     ]
     return f"user {name or role} reset on {' '.join(rules)}"
 
 
-def _scripts(role: str) -> list[str]:
-    return [compose(name, _NAMESPACE).text for name in sorted(ROLES[role] & set(command_names()))]
+def _redis_commands(role: str) -> list[str]:
+    """List what the scripts call and what a connection needs.
 
-
-def _commands(role: str) -> list[str]:
-    """What the scripts call, beside what the connection needs. A command may be chosen at run time,
-    so any of its name counts."""
-    called = {
-        word.lower()
-        for script in _scripts(role)
-        for word in re.findall(r"'([A-Z]+)'", script)
-        if word in _KNOWN
-    }
+    A command may be chosen at run time, so any mention of its name counts.
+    """
+    words = {word for name in ROLES[role] for word in re.findall(r"'([A-Z]+)'", source(name))}
+    called = {word.lower() for word in words & _KNOWN}
     called = {"xinfo|stream" if command == "xinfo" else command for command in called}
-    return [*_CONNECTION, *sorted((called | set(_DIRECTLY.get(role, ()))) - set(_CONNECTION))]
+    return [*_CONNECTION, *sorted((called | {*_DIRECTLY.get(role, ())}) - {*_CONNECTION})]
 
 
 def _patterns(role: str, namespace: str) -> list[str]:
-    """Its keys: to read only, where no script of the role does more. All channels are the
-    namespace's."""
-    written: dict[str, bool] = {}
-    for script in _scripts(role):
-        for pattern, command in _keys(script):
-            if command != "PUBLISH":
-                written[pattern] = written.get(pattern, False) or command not in _ONLY_READ
-    if "find" in ROLES[role]:
-        written.setdefault("j:*", False)  # it comes by its keys, too
-    if "check" in ROLES[role]:
-        written |= dict.fromkeys(_mended(), True)
-        written["*"] = False  # it looks at every key that there is
-    written["q:*"] = (
-        # a call names its queue by such a key, by which a Cluster finds the node; it needn't be
-        # there
-        True
-    )
+    """List its keys, read-only where no script of the role writes, and the namespace's channels."""
+    # A call names its queue by such a key, by which a Cluster finds the node.
+    written = {"q:*": True}
+    for name in ROLES[role]:
+        for pattern, writes in _key_uses(name):
+            written[pattern] = written.get(pattern, False) or writes
     here = re.sub(r"([*?\[\]\\])", r"\\\1", namespace)
     keys = [
         f"{'~' if writes else '%R~'}{here}:{pattern}"
         for pattern, writes in sorted(written.items())
-        if not _covered(pattern, written)
+        if not _is_covered(pattern, written)
     ]
     return [f"~{here}", *keys, f"&{here}:*"]
 
 
-def _mended() -> list[str]:
-    """Keys that `check` may change, by the kinds that it knows; they aren't spelled where it
-    does."""
-    kinds = _FAMILY.findall(compose("check", _NAMESPACE).text)
-    return [
-        re.sub(r"\(\.[*+]\)", "*", kind).translate(_PLAIN) + ("" if ended else "*")
-        for kind, ended in kinds
+def _key_uses(name: str) -> Iterator[tuple[str, bool]]:
+    """Each key of a command as a pattern, and whether it may be written.
+
+    It may where it is not seen to be the key of a command that only reads.
+    """
+    command = read_command(name)
+    uses = [
+        (key, command.writes and redis_command not in _ONLY_READ)
+        for redis_command, key in _KEY.findall(source(name))
+        if redis_command != "PUBLISH"
     ]
+    for key, writes in [*uses, *command.key_uses.items()]:
+        if pattern := _pattern(key):
+            yield pattern, writes
 
 
-def _covered(pattern: str, written: dict[str, bool]) -> bool:
-    """Whether another pattern says it already."""
-    others = [
-        other for other in written if other != pattern and (written[other] or not written[pattern])
-    ]
-    return not pattern or any(fnmatchcase(pattern.replace("*", "x"), other) for other in others)
+def _pattern(key: str) -> str:
+    """Return the pattern of a key within the namespace; nothing for a key outside."""
+    if key not in key_functions():
+        return key  # a directive may give the pattern itself
+    parameters, _ = key_functions()[key]
+    whole = Keys("ns")(key, *["*"] * len(parameters)).decode()
+    return whole.removeprefix("ns:") if whole.startswith("ns:") else ""
 
 
-def _keys(script: str) -> Iterator[tuple[str, str]]:
-    """Each key that is spelled, as a pattern, with the command that it is the first argument of;
-    empty where that isn't to be seen."""
-    for line in script.splitlines():
-        for found in _KEY.finditer(line):
-            before = line[: found.start()].rstrip("(")
-            parts = re.findall(
-                r"'([^']*)'|(\w+)", re.sub(r"string\.format\([^)]*\)|\[[^\]]*\]", "x", found[2])
-            )
-            rest = "".join(text if not name else "*" for text, name in parts)
-            command = _CALL.search(before)
-            yield re.sub(r"\*+", "*", found[1] + rest), command[1] if command else ""
+def _is_covered(pattern: str, written: dict[str, bool]) -> bool:
+    """Return whether another pattern includes it."""
+    others = (each for each in written if each != pattern and written[each] >= written[pattern])
+    return any(fnmatchcase(pattern.replace("*", "x"), other) for other in others)

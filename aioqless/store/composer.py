@@ -8,11 +8,11 @@ only such functions mention, is defined in the first moment in which a call come
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from typing import TypeAlias
 
 from aioqless.store.header import Arg, Command, Form, HeaderError, read_command
@@ -80,9 +80,18 @@ def _lines(name: str, looks_back: bool) -> list[Line]:
     return [(MENTION.sub(_in_one_table, text), origin) for text, origin in lines]
 
 
+@cache
+def source(name: str) -> str:
+    """Return the Lua of a command as it is written: its body, and the functions that it reaches."""
+    command = read_command(name)
+    lines = [*_arguments(command), *_tail(command), *(text for _, text in command.body)]
+    blocks = itertools.chain(*reached("\n".join(map(spelled, lines))))
+    return "\n".join([*lines, *{block.source: None for block in blocks}])
+
+
 def _definitions(blocks: list[Block]) -> Iterator[Line]:
     """Those of a library share its locals."""
-    for library, of_library in groupby(blocks, lambda block: block.lib):
+    for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
         yield "do", None
         yield from (
             (text, (known_libraries()[library], number))

@@ -1,20 +1,28 @@
 """A command's header: its signature, which is executed, so it cannot rot.
 
-    -- @key     queue queue             KEYS[1]: the queue's name, bare or as <namespace>:q:<queue>; new_queue: one that may come into being
+    -- @key     queue queue             KEYS[1]: the queue's name, bare or as <namespace>:q:<queue>;
+                                        new_queue: one that may be new
     -- @keys    queues                  every KEYS entry, each such a name
-    -- @arg     jid string              a positional argument; `?` behind the type: may be missing or empty
-    -- @literal interval                an argument that must be this very word
-    -- @when    add                     what follows belongs to calls whose next argument is this word;
-    -- @when    list default            `default`: also to calls without any word
-    -- @rest    jids string             a tail of any length; an empty argument ends it, of any_jid the last one
-    -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls `each(function(jid, data) ... end)`
+    -- @arg     jid string              a positional argument; `?` behind the type: optional
+    -- @literal interval                an argument that must be this word
+    -- @when    add                     what follows is for calls whose next argument is this word;
+    -- @when    list default            `default`: also for calls without a word
+    -- @rest    jids string             a tail of any length, ended by an empty argument, which may
+                                        be in a tail of any_jid if it isn't the last
+    -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls
+                                        `each(function(jid, data) ... end)`
     -- @option  priority priority       a trailing name/value pair, always optional
-    -- @present job.many(answer)        what the reply is made of, where that isn't the kept answer itself
-    -- @flags   no-writes               as Redis knows them; every command without `no-writes` also takes the option `request`
-    -- @returns json                    json, number, text, list or nothing: how the reply is read
-    -- @raises  NOJOB LOCKLOST          the codes of its refusals, BADARG aside
-    -- @role    producer                ACL roles that may call it; a command without `no-writes` has no others (acl.py)
-    -- @durable                         what its caller counts on: retried for as long as a fail-over takes, and sent durably
+    -- @present job.many(answer)        the expression of the reply, if it isn't the stored answer
+    -- @flags   no-writes               script flags of Redis; all commands without `no-writes` take
+                                        the option `request`
+    -- @role    producer                the ACL roles that may call it (acl.py)
+    -- @reads   *                       keys that it reads without naming them: functions of
+                                        lib/keys.lua, or patterns
+    -- @writes  job history             keys that it changes without naming them
+    -- @durable                         its caller relies on it: it is retried for as long as a
+                                        fail-over may take, and sent durably
+    -- @returns json                    json, number, text, list or nothing: how to read the reply
+    -- @raises  NOJOB LOCKLOST          the error codes, except BADARG
 
 Types are the functions of lib/args.lua.
 """
@@ -25,9 +33,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from itertools import takewhile
 
-LUA = files("aioqless") / "lua"
+from aioqless.lua import LUA
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,7 @@ class Command:
     returns: str = "nothing"
     raises: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    key_uses: dict[str, bool] = field(default_factory=dict)  # keys by name: whether it writes them
     durable: bool = False
     body: list[tuple[int, str]] = field(default_factory=list)
 
@@ -141,7 +150,9 @@ def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form
         case "rest":
             form.rest = _arg(rest[0], rest[1])
         case "batch":
-            form.batch += [_arg(*item.split(":")) for item in rest if ":" in item]
+            form.batch += [
+                _arg(*item.split(":")) for item in takewhile(lambda item: ":" in item, rest)
+            ]
         case "option":
             form.options.append(Arg(rest[0], rest[1], True))
         case "when":
@@ -160,6 +171,8 @@ def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form
             command.raises = tuple(rest)
         case "role":
             command.roles = tuple(rest)
+        case "reads" | "writes":
+            command.key_uses |= dict.fromkeys(rest, word == "writes")
         case "durable":
             command.durable = True
         case _:

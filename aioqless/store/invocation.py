@@ -42,6 +42,11 @@ class Invocation:
         return self.script.command.name
 
     @property
+    def is_durable(self) -> bool:
+        """Whether its caller relies on it, as its header says."""
+        return self.script.command.durable
+
+    @property
     def evalsha(self) -> Sent:
         """The call as Redis takes it."""
         return ("EVALSHA", self.sha, len(self.keys), *self.keys, *self.argv)

@@ -1,4 +1,4 @@
-"""Keys, written out where scripts use them.
+"""Keys and constants, written out where scripts use them.
 
 A script pays for each function that it defines, on every call, and for each call of one:
 `keys.job(jid)` becomes `('ql:j:' .. jid)`."""
@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from aioqless.store.header import LUA
+from aioqless.lua import LUA, constants
+from aioqless.store.header import HeaderError
 
 _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", re.MULTILINE)
 # an argument that means the same wherever it stands, however often it is evaluated
 _SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"
 _CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
+_CONSTANT = re.compile(r"\bconstants\.([A-Z_]+)\b")
 
 
 @cache
@@ -27,8 +29,18 @@ def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
 
 
 def spelled(line: str) -> str:
-    """A line with the keys written out that it asks for with simple arguments."""
-    return _CALL.sub(_written, line)
+    """Write out the keys with simple arguments, and the constants, of a line.
+
+    Raises HeaderError for a constant that lib/constants.lua doesn't define.
+    """
+    return _CONSTANT.sub(_value, _CALL.sub(_written, line))
+
+
+def _value(mention: re.Match[str]) -> str:
+    try:
+        return str(constants()[mention[1]])
+    except KeyError:
+        raise HeaderError(f"{mention[0]} is used but lib/constants.lua doesn't define it") from None
 
 
 def _written(call: re.Match[str]) -> str:

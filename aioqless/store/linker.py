@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from aioqless.store.header import LUA, HeaderError
+from aioqless.lua import LUA
+from aioqless.store.header import HeaderError
 from aioqless.store.key_inlining import spelled
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
@@ -24,6 +25,7 @@ class Block:
     shared: bool  # a local, known by its bare name to the functions of its library
     lines: tuple[tuple[int, str], ...]
     seldom: bool  # a function that most calls don't come to
+    source: str  # as written, with the names of keys
 
     @property
     def path(self) -> str:
@@ -63,14 +65,21 @@ def _blocks(library: str) -> tuple[Block, ...]:
         elif line and not (inside and re.match(r"\s|end$|}$", line)):
             raise HeaderError(f"{file}:{number}: {line!r} starts neither a function nor a local")
         if line and inside:
-            blocks[-1][2].append((number, line if library == "keys" else spelled(line)))
+            blocks[-1][2].append((number, line))
     for _, _, lines in blocks:
         first, last = lines[0][1], re.sub(r"\s+--.*", "", lines[-1][1])
         is_open = "function" in first and not last.endswith("end")
         if is_open or (first.endswith("{") and last != "}"):
             raise HeaderError(f"{file}:{lines[0][0]}: this block does not end")
     return tuple(
-        Block(library, begin[1] or begin[2] or begin[3], not begin[2], tuple(lines), seldom)
+        Block(
+            library,
+            name=begin[1] or begin[2] or begin[3],
+            shared=not begin[2],
+            lines=tuple((n, line if library == "keys" else spelled(line)) for n, line in lines),
+            seldom=seldom,
+            source="\n".join(line for _, line in lines),
+        )
         for begin, seldom, lines in blocks
     )
 

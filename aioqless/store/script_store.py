@@ -18,6 +18,7 @@ from typing import Any, cast
 from redis import exceptions
 
 from aioqless import errors
+from aioqless.lua import constant
 from aioqless.redis.connection import AWAY, Sends
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Arguments, Call, T
@@ -28,28 +29,8 @@ from aioqless.store.store import Store
 
 ATTEMPTS = 3
 LONGEST_PAUSE = 0.5  # seconds between two tries
-FORGOTTEN = 100.0  # seconds after which a call isn't sent again: a first answer is kept for 120
-
-# What callers ask for and count on. The rest is what workers do by themselves: where that is lost,
-# a job runs again.
-ASKED_FOR = {
-    *(
-        "put",
-        "put_many",
-        "put_flow",
-        "requeue",
-        "recur",
-        "cancel",
-        "clear",
-        "depends",
-        "priority",
-        "tag",
-        "track",
-        "unfail",
-        "timeout",
-    ),
-    *("complete", "fail", "retry", "config", "pause", "unpause"),
-}
+# seconds after which a call isn't sent again, since its first answer may have expired
+FORGOTTEN = constant("ANSWER_TTL") - 20.0
 
 
 class ScriptStore(Store):
@@ -58,8 +39,8 @@ class ScriptStore(Store):
     A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent
     again, `attempts` times in all: reads as they are, writes under a request identity, by which the
     script answers a repeated call with its first answer instead of doing it twice; but not when
-    that answer may be forgotten by then, nor for more than `limit` seconds. What callers ask for,
-    ASKED_FOR, is tried for `patience` seconds at least, as long as a fail-over may take. ScriptStore go
+    that answer may be forgotten by then, nor for more than `limit` seconds. Durable commands are
+    tried for at least `patience` seconds, as long as a fail-over may take. Scripts go
     by Redis' clock, or by `clock` where one is given."""
 
     def __init__(
@@ -81,9 +62,7 @@ class ScriptStore(Store):
         self.attempts = attempts
         self.limit = limit
         self.patience = patience
-        self.durable: DurableWrites | None = (
-            None  # what sends ASKED_FOR, where more is promised than the server's word
-        )
+        self.durable: DurableWrites | None = None  # sends durable commands
         self._clock = clock
         self._lines = _Lines()
 
@@ -159,7 +138,7 @@ class ScriptStore(Store):
 
     async def _send_again(self, call: Invocation, began: float, why: Exception) -> Any:
         """Try on, until attempts and time are used up; then raise what the last attempt met."""
-        patience = self.patience if call.command in ASKED_FOR else 0.0
+        patience = self.patience if call.is_durable else 0.0
         until = began + min(max(self.limit, patience), FORGOTTEN)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
@@ -192,9 +171,7 @@ class ScriptStore(Store):
 
     async def _evaluate(self, call: Invocation) -> Any:
         execute = (
-            self.durable.execute
-            if self.durable and call.command in ASKED_FOR
-            else self.connection.execute
+            self.durable.execute if self.durable and call.is_durable else self.connection.execute
         )
         try:
             try:

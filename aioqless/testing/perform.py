@@ -14,6 +14,7 @@ from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
+from aioqless.lua import constant
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T
 from aioqless.worker.outcome import Outcome, outcome_of, returned
@@ -90,7 +91,7 @@ async def perform(
             f"perform takes a job for a handler, which @job makes of a function, not for the klass {new.klass!r}"
         )
     arguments = new.arguments(LIMIT)
-    retries = 5 if arguments["retries"] is None else arguments["retries"]
+    retries = constant("DEFAULT_RETRIES") if arguments["retries"] is None else arguments["retries"]
     record: dict[str, Any] = {
         "jid": arguments["jid"], "klass": arguments["klass"], "queue": "default", "state": "running", "worker": "test",
         "priority": arguments["priority"] or 0, "tags": arguments["tags"] or [], "retries": retries, "remaining": retries,

@@ -17,11 +17,12 @@ import msgspec
 
 from aioqless.errors import NameTaken
 from aioqless.log import log
+from aioqless.lua import constant
 from aioqless.store import Store
 from aioqless.worker.outage import NOT_NOW, Outage
 
 # as the script has it: silent for longer, it may be replaced by one that can't see whether it lives
-PROMISE = 60.0
+PROMISE = constant("NAME_LEASE_TTL")
 RENEW = 20.0
 PATIENCE = 5.0  # for leaving it when Redis is away
 

@@ -32,7 +32,7 @@ from aioqless.client.events import (
     Tracked,
     Untracked,
 )
-from aioqless.store.header import LUA
+from aioqless.lua import LUA
 from tests.conftest import Until
 from tests.server import OwnServer
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from aioqless import lua
+from aioqless.lua import constant
 from aioqless.store import composer, header, linker
 from aioqless.store.composer import compose
 from aioqless.store.header import HeaderError, command_names, read_command
@@ -48,7 +50,7 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
     for line, origin in zip(script.text.splitlines(), script.origins, strict=True):
         if origin:
             file, number = origin
-            written = (header.LUA / file).read_text("utf-8").splitlines()[number - 1]
+            written = (lua.LUA / file).read_text("utf-8").splitlines()[number - 1]
             assert line in (in_script(written), in_script(spelled(written)))
 
 
@@ -57,7 +59,10 @@ def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
     text = "\n".join(file.read_text("utf-8") for file in LUA)
     for library, file in linker.known_libraries().items():
         for block in linker._blocks(library):
-            written_out = library == "keys" and text.count(f"keys.{block.name}(") > 1
+            written_out = library in ("keys", "constants") and any(
+                text.count(f"{library}.{block.name}{ending}") > (library == "keys")
+                for ending in ("(", "")
+            )
             assert (file, block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
 
 
@@ -131,7 +136,7 @@ def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write a command into a place with the package's libraries; `lib/x` writes a library there."""
-    shutil.copytree(str(header.LUA / "lib"), tmp_path / "lib")
+    shutil.copytree(str(lua.LUA / "lib"), tmp_path / "lib")
     for module in (header, linker):
         monkeypatch.setattr(module, "LUA", tmp_path)
 
@@ -269,6 +274,38 @@ def test_what_writes_answers_a_repeated_request_with_its_first_answer(write: Wri
 def test_what_only_reads_knows_of_no_requests(write: Write) -> None:
     write("do", "-- do: it.", "-- @flags no-writes", "", "return 1")
     assert "request" not in compose("do", "ql").text
+
+
+def test_roles_and_durability_are_known(write: Write) -> None:
+    write("do", "-- do: it.", "-- @role producer people", "-- @durable", "", "return 1")
+    command = read_command("do")
+    assert (command.roles, command.durable) == (("producer", "people"), True)
+
+
+def test_keys_that_a_command_uses_without_naming_them_are_known(write: Write) -> None:
+    write("do", "-- do: it.", "-- @reads *", "-- @writes job history", "", "return 1")
+    assert read_command("do").key_uses == {"*": False, "job": True, "history": True}
+
+
+def test_text_behind_the_arguments_of_a_batch_is_a_comment(write: Write) -> None:
+    write(
+        "do",
+        "-- do: it.",
+        "-- @batch jid:jid delay:seconds?  one for each job; jid: its id",
+        "",
+        "return 1",
+    )
+    assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "delay"]
+
+
+def test_constants_are_written_out(write: Write) -> None:
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return constants.MAX_NAME_LENGTH")
+    assert f"return {constant('MAX_NAME_LENGTH')}" in compose("do", "ql").text
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return constants.MAX_HOPE")
+    with pytest.raises(
+        HeaderError, match=r"constants\.MAX_HOPE is used but lib/constants\.lua doesn't define it"
+    ):
+        compose("do", "ql")
 
 
 def test_what_it_raises_and_returns_is_known(write: Write) -> None:

@@ -9,20 +9,37 @@ import pytest
 
 from aioqless import AioqlessError, InvalidData, JobState
 from aioqless.client.job.record import record_of_row, stages
+from aioqless.lua import row_fields
 from tests.unit.records import job_of
 
-ROW: list[bytes | None] = [
-    b"a", b"running", b"ann", b"Greet", b"mail", b'{"n": 1}', b"3", b"5", b"4", b"61.5", b'["x"]',
-    b'{"group":"typo","message":"m","when":7,"worker":"w"}', b"tick", b"9", b'{"trace": "1"}', b"99.5",
-]  # fmt: skip
-FIELDS = [
-    "jid", "state", "worker", "klass", "queue", "data", "priority", "retries", "remaining", "expires", "tags", "failure",
-    "spawned_from_jid", "fence", "context", "start_by",
-]  # fmt: skip
+ROW: dict[str, bytes | None] = {
+    "jid": b"a",
+    "state": b"running",
+    "queue": b"mail",
+    "worker": b"ann",
+    "priority": b"3",
+    "retries": b"5",
+    "remaining": b"4",
+    "time": b"1.5",
+    "tags": b'["x"]',
+    "klass": b"Greet",
+    "data": b'{"n": 1}',
+    "expires": b"61.5",
+    "x-fence": b"9",
+    "failure": b'{"group":"typo","message":"m","when":7,"worker":"w"}',
+    "spawned_from_jid": b"tick",
+    "x-context": b'{"trace": "1"}',
+    "x-start-by": b"99.5",
+}
 
 
 def row(**fields: bytes | None) -> dict[str, Any]:
-    return record_of_row([fields.get(name, value) for name, value in zip(FIELDS, ROW, strict=True)])
+    given = ROW | {name if name in ROW else f"x-{name}": each for name, each in fields.items()}
+    return record_of_row([given[name] for name in ROW])
+
+
+def test_rows_have_the_fields_that_the_script_returns_in_its_order() -> None:
+    assert tuple(ROW) == row_fields()
 
 
 def test_a_row_of_plain_fields_is_a_record() -> None:

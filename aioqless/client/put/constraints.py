@@ -12,14 +12,15 @@ import msgspec
 
 from aioqless import validation
 from aioqless.errors import InvalidData
+from aioqless.lua import constant
 
 Key: TypeAlias = (
     str | tuple[str, ...]
 )  # as it is, or drawn from these fields of the data, for each klass apart
 Values: TypeAlias = Callable[[], Mapping[str, Any]]
 
-MOST_AT_ONCE = 1_000
-MOST_STARTS = 10_000
+MOST_AT_ONCE = constant("MAX_CONCURRENT")
+MOST_STARTS = constant("MAX_RATE_STARTS")
 
 
 class TermOptions(TypedDict, total=False):

@@ -33,7 +33,8 @@ function archive.append(job, what, ended, more)
     'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue',
     more.queue or job.queue or '', 'ended', latest[2],
     'priority', f[2] == '0' and '0' or json.number(priority_score.negate(tonumber(f[2]) or 0)),
-    'retries', job.retries or 5, 'remaining', f[4] or job.retries or 5,
+    'retries', job.retries or constants.DEFAULT_RETRIES, 'remaining',
+    f[4] or job.retries or constants.DEFAULT_RETRIES,
   }
   local n = #e
   if more.state then e[n + 1], e[n + 2], n = 'state', more.state, n + 2 end

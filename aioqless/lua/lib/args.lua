@@ -1,8 +1,6 @@
 -- args: parse and check the texts of ARGV and KEYS, by type. (Arguments of variable number:
 -- layout.lua.)
 
-local LONGEST_NAME = 512
-local LONGEST_LIST = 1000
 local LONGEST_LISTS = 10000
 local CHECKED_DATA = 65536
 local listed = 0
@@ -23,8 +21,8 @@ end
 -- The name of something new. Existing names may look different: peers are less strict.
 function args.name(name, value)
   args.string(name, value)
-  if #value > LONGEST_NAME then
-    errors.bad_argument(name, value, 'is longer than ' .. LONGEST_NAME .. ' bytes')
+  if #value > constants.MAX_NAME_LENGTH then
+    errors.bad_argument(name, value, 'is longer than ' .. constants.MAX_NAME_LENGTH .. ' bytes')
   end
   if string.find(value, '%c') then errors.bad_argument(name, value, 'has a control character') end
   return value
@@ -54,9 +52,9 @@ function args.new_queue(name, key) return args.name(name, args.queue(name, key))
 
 function args.queues(texts)
   if #texts == 0 then errors.bad_argument('queues', nil, 'name at least one queue, as a key') end
-  if #texts > LONGEST_LIST then
+  if #texts > constants.MAX_BATCH then
     errors.bad_argument('queues', nil,
-      'are more than ' .. LONGEST_LIST .. '; call again for the others')
+      'are more than ' .. constants.MAX_BATCH .. '; call again for the others')
   end
   local queues = {}
   for i = 1, #texts do queues[i] = args.queue('queues', texts[i]) end
@@ -129,7 +127,8 @@ function args.object(name, value)
   if not valid or not string.find(value, '^%s*{') then
     errors.bad_argument(name, value, 'is not a JSON object')
   end
-  if not pcall(cjson.decode, string.rep('[', 900) .. value .. string.rep(']', 900)) then
+  local depth = constants.MAX_DATA_DEPTH
+  if not pcall(cjson.decode, string.rep('[', depth) .. value .. string.rep(']', depth)) then
     errors.bad_argument(name, value, 'has more than 100 levels')
   end
   return value
@@ -141,8 +140,8 @@ function args.list(name, value, check)
   if not valid or type(parsed) ~= 'table' or not string.find(value, '^%s*%[') then
     errors.bad_argument(name, value, 'is not a JSON list')
   end
-  if #parsed > LONGEST_LIST then
-    errors.bad_argument(name, value, 'has more than ' .. LONGEST_LIST .. ' entries')
+  if #parsed > constants.MAX_BATCH then
+    errors.bad_argument(name, value, 'has more than ' .. constants.MAX_BATCH .. ' entries')
   end
   listed = listed + #parsed
   if listed > LONGEST_LISTS then
@@ -171,7 +170,7 @@ function args.jids(name, value) return args.list(name, value, args.string) end
 -- A request id, as `line:number`: the caller's line of requests, and this one's number in it.
 function args.request(name, value)
   local id, number = string.match(value, '^(%C+):(%d+)$')
-  if not id or #value > LONGEST_NAME then
+  if not id or #value > constants.MAX_NAME_LENGTH then
     errors.bad_argument(name, value, 'is not of the form line:number')
   end
   return {id = id, number = tonumber(number)}

@@ -7,7 +7,6 @@
 --                        [maximum number of starts, seconds]
 -- Only our scripts enforce them.
 
-local MOST_AT_ONCE, MOST_STARTS = 1000, 10000
 local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
 
 function constraints.read(text) return text and json.parse_object(text) or {} end
@@ -29,12 +28,12 @@ function constraints.parse(text)
     errors.bad_argument('until', own['until'], 'must be started or done')
   end
   if own['for'] ~= nil then args.interval('for', own['for']) end
-  if own.limit ~= nil then constraints.check_whole('limit', own.limit, MOST_AT_ONCE) end
+  if own.limit ~= nil then constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENT) end
   if own.rate ~= nil then
     if type(own.rate) ~= 'table' or #own.rate ~= 2 then
       errors.bad_argument('rate', nil, 'must be how many, and seconds')
     end
-    constraints.check_whole('rate', own.rate[1], MOST_STARTS)
+    constraints.check_whole('rate', own.rate[1], constants.MAX_RATE_STARTS)
     args.interval('rate', own.rate[2])
   end
   if own.key and not (own.limit or own.rate) then

@@ -1,8 +1,5 @@
 -- enqueue: put a job into a queue, a new one or from wherever it is.
 
-local DEFAULT_RETRIES = 5
-local MOST_DEPENDENCIES = 1000
-
 -- `put` has the checked arguments of the command put; absent ones are kept from an existing job.
 function enqueue.put(put)
   local job = record.find(put.jid)
@@ -12,11 +9,11 @@ function enqueue.put(put)
   local depends = put.depends or {}
   dependency.check_not_itself(put.jid, depends)
   if job and #depends > 0
-    and redis.call('SCARD', keys.dependencies(put.jid)) > MOST_DEPENDENCIES then
+    and redis.call('SCARD', keys.dependencies(put.jid)) > constants.MAX_BATCH then
     errors.bad_argument('depends', nil, 'would replace too many dependencies; take them off first')
   end
   local tags = put.tags or (job and json.parse_texts(job.tags)) or {}
-  local retries = put.retries or (job and job.retries) or DEFAULT_RETRIES
+  local retries = put.retries or (job and job.retries) or constants.DEFAULT_RETRIES
   local priority = put.priority or (job and job.priority) or 0
 
   if job and archive.is_on() then

@@ -98,6 +98,7 @@ function foreign_format.read_failure(job, at)
   local when = number_of(job.retried_at) or number_of(job.failed_at) or at.now
   if when > 1e11 then when = when / 1000 end
   message = text_of(message) or message and cjson.encode(message) or ''
-  return failures.encode(string.sub(at.queue(job) .. '-' .. (kind or 'Error'), 1, 512), message,
+  return failures.encode(string.sub(at.queue(job) .. '-' .. (kind or 'Error'), 1,
+    constants.MAX_NAME_LENGTH), message,
     '', when)
 end

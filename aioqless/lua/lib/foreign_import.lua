@@ -57,7 +57,7 @@ end
 function foreign_import.list_dead_nodes(source)
   local dead = {}
   for _, node in ipairs(redis.call('ZRANGE', keys.foreign_heartbeats(source.prefix), '-inf',
-    source.now - DEAD_AFTER, 'BYSCORE', 'LIMIT', 0, 1000)) do
+    source.now - DEAD_AFTER, 'BYSCORE', 'LIMIT', 0, constants.MAX_BATCH)) do
     if foreign_import.is_dead(source, node) then dead[#dead + 1] = node end
   end
   return json.texts(dead)

@@ -38,6 +38,7 @@ end
 function job_row.keep(job, worker, expires, time, fence)
   local row = job.row
   row[2], row[4], row[8], row[12], row[13] = 'running', worker, time, expires, fence
+  for i = PLAIN + 2, #ROW do row[i] = row[i] or false end
   rows[job.jid] = row
 end
 

@@ -1,8 +1,6 @@
 -- layout: parse the arguments without a fixed position: words that choose a form, tails, batches,
 -- options.
 
-local LONGEST_LIST = 1000
-
 function layout.literal(word, value)
   if value ~= word then errors.bad_argument(word, value, 'must be the word ' .. word) end
 end
@@ -25,9 +23,9 @@ function layout.rest(name, check, first, options)
   local list, at = {}, first
   while args.is_given(ARGV[at])
     or options and ARGV[at + 1] and not (options[ARGV[at + 1]] and (#ARGV - at) % 2 == 0) do
-    if #list == LONGEST_LIST then
+    if #list == constants.MAX_BATCH then
       errors.bad_argument(name, nil,
-        'has more than ' .. LONGEST_LIST .. ' entries; call again for the others')
+        'has more than ' .. constants.MAX_BATCH .. ' entries; call again for the others')
     end
     list[#list + 1] = check(name, ARGV[at])
     at = at + 1
@@ -38,9 +36,9 @@ end
 -- The end of a batch, which begins with its count.
 function layout.batch(first, width)
   local count = args.count('count', ARGV[first])
-  if count > LONGEST_LIST then
+  if count > constants.MAX_BATCH then
     errors.bad_argument('count', ARGV[first],
-      'is more than ' .. LONGEST_LIST .. '; call again for the others')
+      'is more than ' .. constants.MAX_BATCH .. '; call again for the others')
   end
   if #ARGV < first + count * width then
     errors.bad_argument('count', ARGV[first], 'promises more than was sent')

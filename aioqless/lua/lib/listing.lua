@@ -78,8 +78,8 @@ end
 
 function listing.list_worker_jobs(worker, now)
   local jobs = redis.call('ZRANGE', keys.worker_jobs(worker), now + 8640000, now, 'BYSCORE', 'REV',
-    'LIMIT', 0, 1000)
+    'LIMIT', 0, constants.MAX_BATCH)
   local stalled = redis.call('ZRANGE', keys.worker_jobs(worker), now, 0, 'BYSCORE', 'REV', 'LIMIT',
-    0, 1000)
+    0, constants.MAX_BATCH)
   return '{"jobs":' .. json.texts(jobs) .. ',"stalled":' .. json.texts(stalled) .. '}'
 end

@@ -1,6 +1,5 @@
 -- name_lease: the lease on a worker's stable name, so that two processes never have it at once.
 
-local PROMISE = 60  -- the holder renews it well within this time, or counts as gone
 local KEPT_FOR = 3600
 
 function name_lease.raise_taken(worker, former, silent)
@@ -22,7 +21,7 @@ function name_lease.claim(worker, told, gone, now)
   local another = former.id ~= nil and former.id ~= mine.id
   if another and former.id ~= gone then
     local silent = now - (tonumber(kept[2]) or 0)
-    if silent <= PROMISE or (former.place == mine.place and mine.place ~= '') then
+    if silent <= constants.NAME_LEASE_TTL or (former.place == mine.place and mine.place ~= '') then
       name_lease.raise_taken(worker, kept[1], silent)
     end
   end

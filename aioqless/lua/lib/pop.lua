@@ -1,6 +1,5 @@
 -- pop: select the next jobs of a queue, and lock them for a worker.
 
-local MOST = 1000
 local MOST_HELD_BACK = 50
 local cut_short
 
@@ -15,7 +14,7 @@ end
 function pop.take(queue, worker, count, now)
   if count <= 0 or redis.call('SISMEMBER', keys.paused(), queue) == 1 then return {} end
   pop.register_worker(worker, now)
-  count = math.min(count, MOST, pop.read_capacity(queue, now))
+  count = math.min(count, constants.MAX_BATCH, pop.read_capacity(queue, now))
   local jobs, lapsed = {}, locks.find_expired(queue, now, count)
   for _, jid in ipairs(lapsed) do
     local job = locks.expire(queue, jid, now)

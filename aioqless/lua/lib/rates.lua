@@ -5,7 +5,8 @@
 function rates.parse(text)
   local many, seconds = string.match(text, '^%s*(%d+)%s*/%s*([%d%.]+)%s*$')
   many, seconds = tonumber(many), tonumber(seconds)
-  return many and seconds and many >= 1 and many <= 10000 and seconds > 0 and seconds <= 1e10
+  return many and seconds and many >= 1 and many <= constants.MAX_RATE_STARTS and seconds > 0
+    and seconds <= 1e10
     and {many, seconds} or nil
 end
 

@@ -11,7 +11,8 @@ function record.read(jid)
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
     priority = tonumber(f[5]) or 0,
-    retries = tonumber(f[6]) or 5, remaining = tonumber(f[7]) or tonumber(f[6]) or 5,
+    retries = tonumber(f[6]) or constants.DEFAULT_RETRIES,
+    remaining = tonumber(f[7]) or tonumber(f[6]) or constants.DEFAULT_RETRIES,
     time = tonumber(f[8]), time_text = f[8] or nil, tags = f[9],
     failure = f[10], scheduled = tonumber(f[11]), grace = f[12], old_history = f[13],
     fence = f[14], put = tonumber(f[15]), terms = f[16],
@@ -26,7 +27,7 @@ function record.read_running(jid)
   if not f[1] then return nil end
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
-    retries = tonumber(f[5]) or 5, time = tonumber(f[6]),
+    retries = tonumber(f[5]) or constants.DEFAULT_RETRIES, time = tonumber(f[6]),
     fence = f[7], scheduled = f[8], grace = f[9], old_history = f[10], terms = f[11],
   }
 end

@@ -2,8 +2,6 @@
 -- instances: recurring_spawn.lua, cron.lua.) Those with an interval are stored where live clients
 -- store theirs, those with a cron expression under our own prefix, where no peer meets them.
 
-local DEFAULT_RETRIES = 5
-
 -- A recurring job: its hash, its queue, the set with its schedule, and when it is due. nil if there
 -- is none.
 function recurring_jobs.find(jid)
@@ -46,7 +44,7 @@ function recurring_jobs.put(recur)
   redis.call('HSET', key, 'jid', jid, 'klass', recur.klass, 'data', recur.data, 'priority',
     recur.priority or 0,
     'tags', json.texts(recur.tags or {}), 'state', 'recur', 'queue', recur.queue, 'retries',
-    recur.retries or DEFAULT_RETRIES,
+    recur.retries or constants.DEFAULT_RETRIES,
     'backlog', recur.backlog or 0)
   if recur.cron then
     redis.call('HSET', key, 'type', 'cron', 'cron', recur.cron, 'timezone', recur.timezone)

@@ -2,8 +2,6 @@
 -- reply (idempotency). A caller numbers its requests; only the latest of each line is stored, so
 -- their number is bounded by that of the callers.
 
-local KEPT_FOR = 120
-
 -- Whether this request was carried out before, and its answer.
 function requests.find_answer(request)
   if not request then return false end
@@ -21,5 +19,6 @@ end
 
 function requests.store_answer(request, answer)
   if not request then return end
-  redis.call('SET', keys.request(request.id), cmsgpack.pack(request.number, answer), 'EX', KEPT_FOR)
+  local packed = cmsgpack.pack(request.number, answer)
+  redis.call('SET', keys.request(request.id), packed, 'EX', constants.ANSWER_TTL)
 end

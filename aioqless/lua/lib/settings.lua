@@ -27,7 +27,8 @@ function settings.set(option, value)
   if number then args.number(option, value) end
   if string.find(name, '%-rate%-limit$') and not rates.parse(value) then
     errors.bad_argument(option, value,
-      'must be how many, at most 10000, / seconds: 100/60 for 100 in each minute')
+      'must be number/seconds, at most ' .. constants.MAX_RATE_STARTS
+        .. ': 100/60 for 100 per minute')
   end
   if name == 'archive' or name == 'archive-when-full' then
     local words = name == 'archive' and {'on', 'off'} or {'hold', 'count'}

@@ -40,8 +40,9 @@ function summaries.job(jid)
     .. cjson.encode(f[3] or '')
     .. ',"queue":' .. cjson.encode(f[4] or '') .. ',"worker":' .. cjson.encode(f[5] or '')
     .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0)) .. ',"retries":'
-      .. json.number(tonumber(f[7]) or 5)
-    .. ',"remaining":' .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or 5))
+      .. json.number(tonumber(f[7]) or constants.DEFAULT_RETRIES)
+    .. ',"remaining":'
+      .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or constants.DEFAULT_RETRIES))
     .. ',"expires":' .. json.number(tonumber(f[9]) or 0) .. ',"tags":' .. json.clean_list(f[10])
     .. ',"time":' .. json.number(tonumber(f[11]) or 0) .. ',"due":'
       .. json.number(tonumber(due or 0) or 0)

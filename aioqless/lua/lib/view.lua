@@ -1,13 +1,12 @@
 -- view: a job as callers see it, in JSON.
 
-local MOST = 1000
 local MOST_OF_ALL = 10000
 local MOST_NESTED = 500
-local shown = MOST
+local shown = constants.MAX_BATCH
 
 -- Limit the lists within each of several jobs to the latest entries: the more jobs, the fewer.
 function view.limit_lists(jobs)
-  shown = math.min(MOST, math.floor(MOST_OF_ALL / math.max(1, jobs)))
+  shown = math.min(constants.MAX_BATCH, math.floor(MOST_OF_ALL / math.max(1, jobs)))
 end
 
 -- nil for a job that doesn't exist.
@@ -25,8 +24,9 @@ function view.encode(jid)
     '"worker":' .. cjson.encode(f[5] or ''),
     '"tracked":' .. tostring(redis.call('ZSCORE', keys.tracked(), jid) ~= false),
     '"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0)),
-    '"retries":' .. json.number(tonumber(f[7]) or 5),
-    '"remaining":' .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or 5)),
+    '"retries":' .. json.number(tonumber(f[7]) or constants.DEFAULT_RETRIES),
+    '"remaining":'
+      .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or constants.DEFAULT_RETRIES)),
     '"expires":' .. json.number(tonumber(f[9]) or 0),
     '"data":' .. cjson.encode(f[10] or 'null'),
     '"tags":' .. json.clean_list(f[11]),

@@ -8,7 +8,10 @@ local FIELDS = {
   'remaining', 'time', 'failure',
 }
 local TEXTS = {klass = '', queue = '', worker = '', data = '{}', tags = '[]', failure = '{}'}
-local NUMBERS = {priority = 0, expires = 0, retries = 5, remaining = 5}
+local NUMBERS = {
+  priority = 0, expires = 0, retries = constants.DEFAULT_RETRIES,
+  remaining = constants.DEFAULT_RETRIES,
+}
 local STATES = {
   waiting = true, scheduled = true, depends = true, running = true, stalled = true, failed = true,
   complete = true,
@@ -16,15 +19,15 @@ local STATES = {
 local reached
 
 -- Return the cost of the check.
-function job_fields.check(jid, now)
+function job_fields.check(here, jid)
   local values, job = redis.call('HMGET', keys.job(jid), 'scheduled', 'x-fence', unpack(FIELDS)), {}
   job.scheduled, job.fence = values[1], tonumber(values[2])
   for i, name in ipairs(FIELDS) do job[name] = values[i + 2] end
   local places = job_location.read_sets(jid, job.queue or '')
-  job_fields.check_fields(jid, job, places, now)
-  local work = 3 + job_location.check(jid, job, places, now)
+  job_fields.check_fields(jid, job, places, here.now)
+  local work = 3 + job_location.check(jid, job, places, here.now)
   if job.fence then job_fields.check_fence(jid, job.fence) end
-  return work + job_fields.check_tags(jid, json.parse_texts(job.tags), now)
+  return work + job_fields.check_tags(jid, json.parse_texts(job.tags), here.now)
 end
 
 -- Missing and unreadable fields get their defaults in `job` too, so that the other checks can go

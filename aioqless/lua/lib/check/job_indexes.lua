@@ -72,7 +72,7 @@ function job_indexes.check_failed_count(here)
   end
 end
 
-function job_indexes.check_expiry(here, problem, seconds)
+function job_indexes.check_expiry(here, _, _, problem, seconds)
   if redis.call('TTL', here.key) == -1 then
     findings.add(problem, {key = here.key}, function() redis.call('EXPIRE', here.key, seconds) end)
   end

@@ -3,94 +3,54 @@
 
 local PORTION = 100
 
-local FAMILIES = {
-  {'hash', '^j:(.*)$', function(here, jid) return job_fields.check(jid, here.now) end},
-  {'list', '^j:(.*)%-history$', function(here, jid) return key_types.check_history(here, jid) end},
-  {
-    'set', '^j:(.*)%-dependencies$',
-    function(here, jid) return dependency_links.check_dependencies(here, jid) end,
-  },
-  {
-    'set', '^j:(.*)%-dependents$',
-    function(here, jid) return dependency_links.check_dependents(here, jid) end,
-  },
-  {
-    'zset', '^q:(.*)%-(work)$',
-    function(here, queue, kind) return key_types.check_queue(here, queue, kind) end,
-  },
-  {
-    'zset', '^q:(.*)%-(scheduled)$',
-    function(here, queue, kind) return key_types.check_queue(here, queue, kind) end,
-  },
-  {
-    'zset', '^q:(.*)%-(locks)$',
-    function(here, queue, kind) return key_types.check_queue(here, queue, kind) end,
-  },
-  {
-    'zset', '^q:(.*)%-(depends)$',
-    function(here, queue, kind) return key_types.check_queue(here, queue, kind) end,
-  },
-  {
-    'zset', '^q:(.*)%-(recur)$',
-    function(here, queue, kind) return key_types.check_queue(here, queue, kind) end,
-  },
-  {'hash', '^r:(.+)$', function(here, jid) return recurring_entries.check_interval(here, jid) end},
-  {
-    'zset', '^w:(.*):jobs$',
-    function(here, worker) return job_indexes.check_worker_jobs(here, worker) end,
-  },
-  {'zset', '^completed$', function(here) return job_indexes.check_completed(here) end},
-  {'zset', '^t:(.*)$', function(here, tag) return job_indexes.check_tag(here, tag) end},
-  {'zset', '^tags$', function(here) return job_indexes.check_tag_counts(here) end},
-  {'list', '^f:(.*)$', function(here, group) return failure_groups.check_list(here, group) end},
-  {'set', '^failures$', function(here) return failure_groups.check_names(here) end},
-  {
-    'hash', '^s:(%l+:%d+):(.*)$',
-    function(here, day, queue) return job_indexes.check_day(here, day, queue) end,
-  },
-  {'set', '^x:todo$', function(here) return dependency_links.check_notes(here) end},
-  {'set', '^x:fallen$', function(here) return dependency_links.check_notes(here) end},
-  {
-    'set', '^x:left:(.*)$',
-    function(here, note) return dependency_links.check_deferred_jids(here, note) end,
-  },
-  {
-    'string', '^x:request:',
-    function(here) return job_indexes.check_expiry(here, 'answer-forever', 120) end,
-  },
-  {'hash', '^x:cron:(.+)$', function(here, jid) return recurring_entries.check_cron(here, jid) end},
-  {'zset', '^x:ticks$', function(here) return recurring_entries.check_ticks(here) end},
-  {'zset', '^x:resting$', function(here) return recurring_entries.check_paused(here) end},
-  {
-    'string', '^x:result:',
-    function(here) return job_indexes.check_expiry(here, 'result-forever', 86400) end,
-  },
-  {
-    'string', '^x:unique:(.+)$',
-    function(here, key) return constraint_keys.check_unique(here, key) end,
-  },
-  {
-    'zset', '^x:holding:(.+)$',
-    function(here, key) return constraint_keys.check_running(here, key) end,
-  },
-  {
-    'zset', '^x:held:(.+)$',
-    function(here, key) return constraint_keys.check_held_back(here, key) end,
-  },
-  {'zset', '^x:starts:(.+)$', function(here, of) return constraint_keys.check_starts(here, of) end},
-  {'stream', '^x:archive$', function() return 1 end},
-  {
-    'zset', '^x:skipped:',
-    function(here) return job_indexes.check_expiry(here, 'skipped-forever', 604800) end,
-  },
-  {'hash', '^x:pruned$', function(here) return job_indexes.delete_obsolete(here) end},
-}
+local families
+
+-- The kinds of keys: type, name below the namespace, check, and what the check needs besides.
+function key_types.families()
+  families = families or {
+    {'hash', '^j:(.*)$', job_fields.check},
+    {'list', '^j:(.*)%-history$', key_types.check_history},
+    {'set', '^j:(.*)%-dependencies$', dependency_links.check_dependencies},
+    {'set', '^j:(.*)%-dependents$', dependency_links.check_dependents},
+    {'zset', '^q:(.*)%-(work)$', key_types.check_queue},
+    {'zset', '^q:(.*)%-(scheduled)$', key_types.check_queue},
+    {'zset', '^q:(.*)%-(locks)$', key_types.check_queue},
+    {'zset', '^q:(.*)%-(depends)$', key_types.check_queue},
+    {'zset', '^q:(.*)%-(recur)$', key_types.check_queue},
+    {'hash', '^r:(.+)$', recurring_entries.check_interval},
+    {'zset', '^w:(.*):jobs$', job_indexes.check_worker_jobs},
+    {'zset', '^completed$', job_indexes.check_completed},
+    {'zset', '^t:(.*)$', job_indexes.check_tag},
+    {'zset', '^tags$', job_indexes.check_tag_counts},
+    {'list', '^f:(.*)$', failure_groups.check_list},
+    {'set', '^failures$', failure_groups.check_names},
+    {'hash', '^s:(%l+:%d+):(.*)$', job_indexes.check_day},
+    {'set', '^x:todo$', dependency_links.check_notes},
+    {'set', '^x:fallen$', dependency_links.check_notes},
+    {'set', '^x:left:(.*)$', dependency_links.check_deferred_jids},
+    {'string', '^x:request:', job_indexes.check_expiry, 'answer-forever', constants.ANSWER_TTL},
+    {'hash', '^x:cron:(.+)$', recurring_entries.check_cron},
+    {'zset', '^x:ticks$', recurring_entries.check_ticks},
+    {'zset', '^x:resting$', recurring_entries.check_paused},
+    {'string', '^x:result:', job_indexes.check_expiry, 'result-forever', 86400},
+    {'string', '^x:unique:(.+)$', constraint_keys.check_unique},
+    {'zset', '^x:holding:(.+)$', constraint_keys.check_running},
+    {'zset', '^x:held:(.+)$', constraint_keys.check_held_back},
+    {'zset', '^x:starts:(.+)$', constraint_keys.check_starts},
+    {'stream', '^x:archive$', function() return 1 end},
+    {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},
+    {'hash', '^x:pruned$', job_indexes.delete_obsolete},
+  }
+  return families
+end
 
 function key_types.check(here)
   local kind, name, known = redis.call('TYPE', here.key).ok, string.sub(here.key, #ns + 2), false
-  for _, family in ipairs(FAMILIES) do
+  for _, family in ipairs(key_types.families()) do
     local first, second = string.match(name, family[2])
-    if first and family[1] == kind then return family[3](here, first, second) end
+    if first and family[1] == kind then
+      return family[3](here, first, second, family[4], family[5])
+    end
     known = known or first
   end
   if known and kind ~= 'none' then findings.add('wrong-type', {key = here.key, type = kind}) end
@@ -135,7 +95,7 @@ function key_types.check_entry(here, queue, kind, jid)
   else
     findings.add('entry-of-other-queue', about, function()
       redis.call('ZREM', here.key, jid)
-      job_fields.check(jid, here.now)
+      job_fields.check(here, jid)
     end)
   end
 end

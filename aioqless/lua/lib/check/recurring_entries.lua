@@ -6,7 +6,8 @@ local FIELDS = {
   'backlog',
 }
 local DEFAULTS = {
-  data = '{}', priority = 0, tags = '[]', state = 'recur', count = 0, retries = 5, backlog = 0,
+  data = '{}', priority = 0, tags = '[]', state = 'recur', count = 0,
+  retries = constants.DEFAULT_RETRIES, backlog = 0,
 }
 
 -- A recurring job's hash. `needs` is the field without which no instances can be made. Return the

@@ -1,0 +1,11 @@
+-- constants: values that several libraries use, or Python as well (aioqless/lua/__init__.py).
+-- The linker writes `constants.NAME` out as its value.
+
+local MAX_NAME_LENGTH = 512    -- bytes
+local MAX_DATA_DEPTH = 900     -- nesting of a job's data; cjson parses 1,000 levels
+local MAX_BATCH = 1000         -- entries of a list, a batch or a page in one call
+local MAX_CONCURRENT = 1000    -- running jobs of a key with a concurrency limit
+local MAX_RATE_STARTS = 10000  -- starts of a rate limit
+local DEFAULT_RETRIES = 5
+local ANSWER_TTL = 120         -- seconds for which the answer to a request is kept
+local NAME_LEASE_TTL = 60      -- seconds of silence after which a stable name is free
