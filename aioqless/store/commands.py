@@ -24,18 +24,18 @@ class Commands(ABC):
         """Return a call of a command, to be awaited."""
 
     def answer(self, *, answer: str, told: str | bytes, request: str | None = None) -> Call[None]:
-        """A worker tells who gave an order what came of it."""
+        """Publish a worker's reply to a remote-control command."""
         return self.call("answer", None, {"answer": answer, "told": told, "request": request})
 
     def archive_state(self) -> Call[Json]:
-        """How the archive's stream is, and up to where it is kept elsewhere."""
+        """The state of the archive stream, and how far a reader has stored it elsewhere."""
         return self.call("archive_state", None, {})
 
     def archive_trim(
         self, *, id: str, reader: str, now: float | None = None, takeover: str | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Entries of the archive's stream that are safely kept elsewhere go."""
+        """Delete entries of the archive stream that are stored elsewhere."""
         return self.call("archive_trim", None, {
             "id": id, "reader": reader, "now": now, "takeover": takeover, "request": request,
         })
@@ -48,7 +48,7 @@ class Commands(ABC):
         self, *, now: float | None = None, resolve: str | None = None, cursor: str | None = None,
         budget: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Walk through everything the namespace holds, a bounded portion in each call."""
+        """Check the consistency of the namespace, a bounded portion per call."""
         return self.call("check", None, {
             "now": now, "resolve": resolve, "cursor": cursor, "budget": budget, "request": request,
         })
@@ -58,7 +58,7 @@ class Commands(ABC):
         states: Sequence[str] = (), group: str | None = None, dry_run: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """Cancel a portion of the jobs that a queue has in a state."""
+        """Cancel jobs of a queue by state, a bounded number per call, with their dependents."""
         return self.call("clear", None, {
             "queue": queue, "state": state, "offset": offset, "now": now, "states": states,
             "group": group, "dry_run": dry_run, "request": request,
@@ -70,7 +70,7 @@ class Commands(ABC):
         depends: Sequence[str] | None = None, fence: int | str | None = None,
         result: str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """A run is done."""
+        """Complete a running job, or move it on to another queue."""
         return self.call("complete", None, {
             "jid": jid, "worker": worker, "queue": queue, "now": now, "data": data, "next": next,
             "delay": delay, "depends": depends, "fence": fence, "result": result,
@@ -80,29 +80,29 @@ class Commands(ABC):
     def complete_many(
         self, *, worker: str, now: float | None = None, batch: Batch, request: str | None = None,
     ) -> Call[list[Any]]:
-        """Many runs of one worker are done."""
+        """Complete many jobs of one worker."""
         return self.call("complete_many", None, {
             "worker": worker, "now": now, "batch": batch, "request": request,
         })
 
     def config_get(self, *, option: str | None = None, request: str | None = None) -> Call[Json]:
-        """Options shared by all clients of the namespace."""
+        """Read and change the options that all clients of the namespace share."""
         return self.call("config", "get", {"option": option, "request": request})
 
     def config_set(
         self, *, option: str, value: str | float | None = None, request: str | None = None,
     ) -> Call[None]:
-        """Options shared by all clients of the namespace."""
+        """Read and change the options that all clients of the namespace share."""
         return self.call("config", "set", {"option": option, "value": value, "request": request})
 
     def config_unset(self, *, option: str, request: str | None = None) -> Call[None]:
-        """Options shared by all clients of the namespace."""
+        """Read and change the options that all clients of the namespace share."""
         return self.call("config", "unset", {"option": option, "request": request})
 
     def days(
         self, *, queue: str, date: float | None = None, count: int | None = None,
     ) -> Call[Json]:
-        """What the latest days came to in a queue."""
+        """Counters of the latest days of a queue."""
         return self.call("days", None, {"queue": queue, "date": date, "count": count})
 
     def declare_interval(
@@ -110,7 +110,7 @@ class Commands(ABC):
         next: float, interval: float, retries: int | None = None, backlog: int | None = None,
         terms: str | bytes | None = None, anywhere: str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Recurring jobs as the code has them, told by each worker that starts."""
+        """Create or update the recurring jobs that code declares."""
         return self.call("declare", "interval", {
             "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "next": next,
             "interval": interval, "retries": retries, "backlog": backlog, "terms": terms,
@@ -123,7 +123,7 @@ class Commands(ABC):
         backlog: int | None = None, terms: str | bytes | None = None, anywhere: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
-        """Recurring jobs as the code has them, told by each worker that starts."""
+        """Create or update the recurring jobs that code declares."""
         return self.call("declare", "cron", {
             "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "next": next,
             "expression": expression, "timezone": timezone, "retries": retries, "backlog": backlog,
@@ -131,24 +131,24 @@ class Commands(ABC):
         })
 
     def declare_begin(self, *, id: str, request: str | None = None) -> Call[str]:
-        """Recurring jobs as the code has them, told by each worker that starts."""
+        """Create or update the recurring jobs that code declares."""
         return self.call("declare", "begin", {"id": id, "request": request})
 
     def declare_off(
         self, *, jids: Sequence[str] = (), request: str | None = None,
     ) -> Call[list[Any]]:
-        """Recurring jobs as the code has them, told by each worker that starts."""
+        """Create or update the recurring jobs that code declares."""
         return self.call("declare", "off", {"jids": jids, "request": request})
 
     def dependency_results(self, *, jid: str, start: int | None = None) -> Call[Json]:
-        """What is kept of the results of the jobs that a job was last put to wait for."""
+        """The kept results of the jobs that a job was last put to depend on."""
         return self.call("dependency_results", None, {"jid": jid, "start": start})
 
     def depends_on(
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Add to or take from what a job waits for."""
+        """Add or remove dependencies of a job that is held by dependencies."""
         return self.call("depends", "on", {
             "jid": jid, "jids": jids, "now": now, "request": request,
         })
@@ -157,20 +157,20 @@ class Commands(ABC):
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Add to or take from what a job waits for."""
+        """Add or remove dependencies of a job that is held by dependencies."""
         return self.call("depends", "off", {
             "jid": jid, "jids": jids, "now": now, "request": request,
         })
 
     def deregister(self, *, workers: Sequence[str] = (), request: str | None = None) -> Call[None]:
-        """Take workers off the list of those known."""
+        """Remove workers from the list of known workers."""
         return self.call("deregister", None, {"workers": workers, "request": request})
 
     def extend(
         self, *, jid: str, worker: str, limit: float, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[int]:
-        """A person needs longer."""
+        """Set a new time limit for a reservation, counted from now."""
         return self.call("extend", None, {
             "jid": jid, "worker": worker, "limit": limit, "now": now, "fence": fence,
             "request": request,
@@ -180,7 +180,7 @@ class Commands(ABC):
         self, *, jid: str, worker: str, group: str, message: str, now: float | None = None,
         data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Something is wrong with a job itself."""
+        """Fail a job and file it under a failure group, until it is retried or deleted."""
         return self.call("fail", None, {
             "jid": jid, "worker": worker, "group": group, "message": message, "now": now,
             "data": data, "fence": fence, "request": request,
@@ -189,21 +189,21 @@ class Commands(ABC):
     def failed(
         self, *, group: str | None = None, start: int | None = None, limit: int | None = None,
     ) -> Call[Json]:
-        """How many jobs failed in each group, or the jobs of one group."""
+        """The number of failed jobs in each group, or the jobs of one group."""
         return self.call("failed", None, {"group": group, "start": start, "limit": limit})
 
     def failures(self, *, names: Sequence[str] = ()) -> Call[Json]:
-        """Failure groups at a glance."""
+        """Summaries of failure groups."""
         return self.call("failures", None, {"names": names})
 
     def find(
         self, *, klass: str, cursor: str | None = None, count: int | None = None,
     ) -> Call[Json]:
-        """Jobs by a part of their klass, a bounded portion of all keys in each call."""
+        """Search jobs by a part of their klass, a bounded number of keys per call."""
         return self.call("find", None, {"klass": klass, "cursor": cursor, "count": count})
 
     def forget(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
-        """Take queues off the list of those known."""
+        """Remove queues from the list of known ones."""
         return self.call("forget", None, {"queues": queues, "request": request})
 
     def get(self, *, jid: str) -> Call[Json]:
@@ -211,20 +211,20 @@ class Commands(ABC):
         return self.call("get", None, {"jid": jid})
 
     def glances(self, *, jids: Sequence[str] = ()) -> Call[Json]:
-        """What a list shows of each job."""
+        """Summaries of jobs, for lists."""
         return self.call("glances", None, {"jids": jids})
 
     def group(
         self, *, group: str, offset: int | None = None, count: int | None = None,
     ) -> Call[list[Any]]:
-        """The jids of a failure group, the latest first."""
+        """The jids of a failure group, newest first."""
         return self.call("group", None, {"group": group, "offset": offset, "count": count})
 
     def hand_over(
         self, *, jid: str, worker: str, to: str, limit: float, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[int]:
-        """A reservation goes to another person, who gets it with the next `reserve`."""
+        """Pass a reservation to another person, whose next `reserve` returns it."""
         return self.call("hand_over", None, {
             "jid": jid, "worker": worker, "to": to, "limit": limit, "now": now, "fence": fence,
             "request": request,
@@ -235,7 +235,7 @@ class Commands(ABC):
         fence: int | str | None = None, progress: float | None = None, message: str | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Keep a running job's lock alive."""
+        """Renew the lock of a running job."""
         return self.call("heartbeat", None, {
             "jid": jid, "worker": worker, "now": now, "data": data, "fence": fence,
             "progress": progress, "message": message, "request": request,
@@ -244,7 +244,7 @@ class Commands(ABC):
     def heartbeat_many(
         self, *, worker: str, now: float | None = None, batch: Batch, request: str | None = None,
     ) -> Call[list[Any]]:
-        """Keep the locks of all that a worker runs alive."""
+        """Renew the locks of a worker's jobs."""
         return self.call("heartbeat_many", None, {
             "worker": worker, "now": now, "batch": batch, "request": request,
         })
@@ -253,7 +253,7 @@ class Commands(ABC):
         self, *, worker: str, now: float | None = None, told: str | bytes, gone: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
-        """Whose a worker's stable name is."""
+        """The lease on a worker's stable name, which only one process may hold."""
         return self.call("incarnation", "claim", {
             "worker": worker, "now": now, "told": told, "gone": gone, "request": request,
         })
@@ -261,7 +261,7 @@ class Commands(ABC):
     def incarnation_recover(
         self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[int]:
-        """Whose a worker's stable name is."""
+        """The lease on a worker's stable name, which only one process may hold."""
         return self.call("incarnation", "recover", {
             "worker": worker, "now": now, "id": id, "request": request,
         })
@@ -269,7 +269,7 @@ class Commands(ABC):
     def incarnation_leave(
         self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[None]:
-        """Whose a worker's stable name is."""
+        """The lease on a worker's stable name, which only one process may hold."""
         return self.call("incarnation", "leave", {
             "worker": worker, "now": now, "id": id, "request": request,
         })
@@ -278,7 +278,7 @@ class Commands(ABC):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         queue: str, side: str, count: int, request: str | None = None,
     ) -> Call[Json]:
-        """What clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step."""
+        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
         return self.call("intake", "queue", {
             "prefix": prefix, "into": into, "now": now, "first_retry": first_retry, "queue": queue,
             "side": side, "count": count, "request": request,
@@ -288,7 +288,7 @@ class Commands(ABC):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
-        """What clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step."""
+        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
         return self.call("intake", "schedule", {
             "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
             "offset": offset, "count": count, "queues": queues, "request": request,
@@ -298,7 +298,7 @@ class Commands(ABC):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
-        """What clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step."""
+        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
         return self.call("intake", "retry", {
             "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
             "offset": offset, "count": count, "queues": queues, "request": request,
@@ -308,7 +308,7 @@ class Commands(ABC):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """What clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step."""
+        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
         return self.call("intake", "queues", {
             "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
             "request": request,
@@ -318,7 +318,7 @@ class Commands(ABC):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """What clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step."""
+        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
         return self.call("intake", "dead", {
             "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
             "request": request,
@@ -328,7 +328,7 @@ class Commands(ABC):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         node: str, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
-        """What clients of sidekiq, exq and resque pushed becomes jobs of ours, each in one step."""
+        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
         return self.call("intake", "backup", {
             "prefix": prefix, "into": into, "now": now, "first_retry": first_retry, "node": node,
             "count": count, "queues": queues, "request": request,
@@ -338,37 +338,37 @@ class Commands(ABC):
         self, *, state: str, now: float | None = None, queue: str | None = None,
         offset: int | None = None, count: int | None = None,
     ) -> Call[list[Any]]:
-        """The jids that are in a state."""
+        """The jids of jobs in a state."""
         return self.call("jobs", None, {
             "state": state, "now": now, "queue": queue, "offset": offset, "count": count,
         })
 
     def lag(self, *, queues: Sequence[str], now: float | None = None) -> Call[Json]:
-        """For how long the next job of each queue could have been running by now."""
+        """For how long the next job of each queue has been ready to run."""
         return self.call("lag", None, {"queues": queues, "now": now})
 
     def length(self, *, queue: str) -> Call[int]:
-        """How many jobs a queue has that wait, run or are scheduled."""
+        """The number of waiting, running and scheduled jobs of a queue."""
         return self.call("length", None, {"queue": queue})
 
     def log(
         self, *, jid: str, message: str, now: float | None = None, data: str | bytes | None = None,
         request: str | None = None,
     ) -> Call[None]:
-        """Add an event of one's own to a job's history."""
+        """Add a custom event to a job's history."""
         return self.call("log", None, {
             "jid": jid, "message": message, "now": now, "data": data, "request": request,
         })
 
     def multiget(self, *, jids: Sequence[str] = ()) -> Call[Json]:
-        """Those of the jobs that exist, in the order asked."""
+        """Several jobs, in the order of their jids."""
         return self.call("multiget", None, {"jids": jids})
 
     def order_subscribe(
         self, *, worker: str, answer: str, queue: str, limit: int | None = None,
         weight: int | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Tell a running worker, by its name, what to do from now on."""
+        """Send a remote-control command to a running worker, which replies on a given channel."""
         return self.call("order", "subscribe", {
             "worker": worker, "answer": answer, "queue": queue, "limit": limit, "weight": weight,
             "request": request,
@@ -377,38 +377,38 @@ class Commands(ABC):
     def order_unsubscribe(
         self, *, worker: str, answer: str, queue: str, request: str | None = None,
     ) -> Call[int]:
-        """Tell a running worker, by its name, what to do from now on."""
+        """Send a remote-control command to a running worker, which replies on a given channel."""
         return self.call("order", "unsubscribe", {
             "worker": worker, "answer": answer, "queue": queue, "request": request,
         })
 
     def order_quiet(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Tell a running worker, by its name, what to do from now on."""
+        """Send a remote-control command to a running worker, which replies on a given channel."""
         return self.call("order", "quiet", {"worker": worker, "answer": answer, "request": request})
 
     def order_resume(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Tell a running worker, by its name, what to do from now on."""
+        """Send a remote-control command to a running worker, which replies on a given channel."""
         return self.call("order", "resume", {
             "worker": worker, "answer": answer, "request": request,
         })
 
     def order_stop(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Tell a running worker, by its name, what to do from now on."""
+        """Send a remote-control command to a running worker, which replies on a given channel."""
         return self.call("order", "stop", {"worker": worker, "answer": answer, "request": request})
 
     def order_show(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Tell a running worker, by its name, what to do from now on."""
+        """Send a remote-control command to a running worker, which replies on a given channel."""
         return self.call("order", "show", {"worker": worker, "answer": answer, "request": request})
 
     def pause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
-        """Let nobody pop from these queues."""
+        """Pause queues."""
         return self.call("pause", None, {"queues": queues, "request": request})
 
     def peek(
         self, *, queue: str, count: int, now: float | None = None, offset: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """What a pop would hand out next."""
+        """The jobs that the next pop would return, without locking them."""
         return self.call("peek", None, {
             "queue": queue, "count": count, "now": now, "offset": offset, "request": request,
         })
@@ -417,7 +417,7 @@ class Commands(ABC):
         self, *, queue: str, worker: str, count: int, now: float | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """Lock the next jobs of a queue for a worker."""
+        """Lock the next jobs of a queue for a worker, those with an expired lock first."""
         return self.call("pop", None, {
             "queue": queue, "worker": worker, "count": count, "now": now, "request": request,
         })
@@ -426,14 +426,14 @@ class Commands(ABC):
         self, *, worker: str, count: int, now: float | None = None, order: str, batch: Batch,
         request: str | None = None,
     ) -> Call[list[Any]]:
-        """Lock the next jobs of several queues for a worker."""
+        """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         return self.call("pop_many", None, {
             "worker": worker, "count": count, "now": now, "order": order, "batch": batch,
             "request": request,
         })
 
     def priority(self, *, jid: str, priority: float, request: str | None = None) -> Call[int]:
-        """Let a job run sooner or later than others."""
+        """Change a job's priority."""
         return self.call("priority", None, {"jid": jid, "priority": priority, "request": request})
 
     def put(
@@ -443,7 +443,7 @@ class Commands(ABC):
         context: str | bytes | None = None, within: float | None = None,
         terms: str | bytes | None = None, worker: str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """A new job, or one that exists and moves here."""
+        """Put (enqueue) a new job, or move an existing one to this queue."""
         return self.call("put", None, {
             "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "delay": delay,
             "priority": priority, "tags": tags, "retries": retries, "depends": depends,
@@ -455,7 +455,7 @@ class Commands(ABC):
         self, *, now: float | None = None, batch: Batch, apart: str | None = None,
         existing: str | None = None, request: str | None = None,
     ) -> Call[list[Any]]:
-        """Jobs that depend on each other, into queues of their own."""
+        """Put the jobs of a workflow into queues of their own."""
         return self.call("put_flow", None, {
             "now": now, "batch": batch, "apart": apart, "existing": existing, "request": request,
         })
@@ -464,7 +464,7 @@ class Commands(ABC):
         self, *, queue: str, now: float | None = None, batch: Batch, existing: str | None = None,
         request: str | None = None,
     ) -> Call[list[Any]]:
-        """Many jobs into one queue."""
+        """Put (enqueue) many jobs into one queue."""
         return self.call("put_many", None, {
             "queue": queue, "now": now, "batch": batch, "existing": existing, "request": request,
         })
@@ -472,14 +472,14 @@ class Commands(ABC):
     def queue_names(
         self, *, offset: int | None = None, count: int | None = None,
     ) -> Call[list[Any]]:
-        """The known queues by name alone, by when each was first seen."""
+        """The names of the known queues, by when each was first seen."""
         return self.call("queue_names", None, {"offset": offset, "count": count})
 
     def queues(
         self, *, now: float | None = None, queue: str | None = None, offset: int | None = None,
         count: int | None = None, totals: str | None = None,
     ) -> Call[Json]:
-        """How many jobs each queue has in each state, and what today came to so far."""
+        """The number of jobs of each queue by state, and optionally today's counters."""
         return self.call("queues", None, {
             "now": now, "queue": queue, "offset": offset, "count": count, "totals": totals,
         })
@@ -490,7 +490,7 @@ class Commands(ABC):
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
         terms: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "on", {
             "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now,
             "interval": interval, "offset": offset, "priority": priority, "tags": tags,
@@ -503,7 +503,7 @@ class Commands(ABC):
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
         terms: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "cron", {
             "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now,
             "expression": expression, "timezone": timezone, "next": next, "priority": priority,
@@ -512,42 +512,42 @@ class Commands(ABC):
         })
 
     def recur_off(self, *, jid: str, request: str | None = None) -> Call[int]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "off", {"jid": jid, "request": request})
 
     def recur_get(self, *, jid: str, request: str | None = None) -> Call[Json]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "get", {"jid": jid, "request": request})
 
     def recur_update(
         self, *, jid: str, pairs: Sequence[str] = (), request: str | None = None,
     ) -> Call[int]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "update", {"jid": jid, "pairs": pairs, "request": request})
 
     def recur_tag(
         self, *, jid: str, tags: Sequence[str] = (), request: str | None = None,
     ) -> Call[list[Any]]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "tag", {"jid": jid, "tags": tags, "request": request})
 
     def recur_untag(
         self, *, jid: str, tags: Sequence[str] = (), request: str | None = None,
     ) -> Call[list[Any]]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "untag", {"jid": jid, "tags": tags, "request": request})
 
     def recur_pause(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "pause", {"jid": jid, "now": now, "request": request})
 
     def recur_resume(
         self, *, jid: str, now: float | None = None, next: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "resume", {
             "jid": jid, "now": now, "next": next, "request": request,
         })
@@ -555,20 +555,20 @@ class Commands(ABC):
     def recur_run(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Templates that put an instance of themselves whenever an interval has passed, or at the times of a cron expression."""
+        """Recurring jobs."""
         return self.call("recur", "run", {"jid": jid, "now": now, "request": request})
 
     def recurring(
         self, *, queue: str | None = None, offset: int | None = None, count: int | None = None,
     ) -> Call[Json]:
-        """Templates, a page at a time."""
+        """Recurring jobs, a page at a time."""
         return self.call("recurring", None, {"queue": queue, "offset": offset, "count": count})
 
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """The holder hands a running job back, at its former place in the queue and at no cost of a retry."""
+        """Give back a running job unfinished, to its former place in the queue."""
         return self.call("release", None, {
             "jid": jid, "worker": worker, "now": now, "delay": delay, "fence": fence,
             "request": request,
@@ -590,21 +590,21 @@ class Commands(ABC):
         })
 
     def reservation(self, *, queue: str, worker: str, now: float | None = None) -> Call[Json]:
-        """What a person's session has reserved in a queue, if its time isn't over."""
+        """The job that a person's session has reserved in a queue."""
         return self.call("reservation", None, {"queue": queue, "worker": worker, "now": now})
 
     def reserve(
         self, *, queue: str, person: str, worker: str, limit: float, now: float | None = None,
         again: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Lock the next job of a queue for a person, for as long as is said."""
+        """Lock the next job of a queue for a person, or return the one that is reserved already."""
         return self.call("reserve", None, {
             "queue": queue, "person": person, "worker": worker, "limit": limit, "now": now,
             "again": again, "request": request,
         })
 
     def result(self, *, jid: str) -> Call[Json]:
-        """What the handler of a completed job returned, if the job keeps that."""
+        """The result of a completed job, if the job keeps it."""
         return self.call("result", None, {"jid": jid})
 
     def retry(
@@ -612,7 +612,7 @@ class Commands(ABC):
         delay: float | None = None, group: str | None = None, message: str | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Run a job again, now or later."""
+        """Run a job again, now or later, which uses one of its retries."""
         return self.call("retry", None, {
             "jid": jid, "queue": queue, "worker": worker, "now": now, "delay": delay,
             "group": group, "message": message, "fence": fence, "request": request,
@@ -622,7 +622,7 @@ class Commands(ABC):
         self, *, group: str, now: float | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Failed jobs run again, each in the queue that it failed in."""
+        """Retry failed jobs, each in the queue that it failed in."""
         return self.call("revive", "group", {
             "group": group, "now": now, "count": count, "request": request,
         })
@@ -631,7 +631,7 @@ class Commands(ABC):
         self, *, jid: str, now: float | None = None, data: str | bytes | None = None,
         was: str | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Failed jobs run again, each in the queue that it failed in."""
+        """Retry failed jobs, each in the queue that it failed in."""
         return self.call("revive", "job", {
             "jid": jid, "now": now, "data": data, "was": was, "request": request,
         })
@@ -639,61 +639,61 @@ class Commands(ABC):
     def session_keep(
         self, *, id: str, proof: str, seconds: float, request: str | None = None,
     ) -> Call[None]:
-        """What the web pages remember of people who log in, for a limited time."""
+        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
         return self.call("session", "keep", {
             "id": id, "proof": proof, "seconds": seconds, "request": request,
         })
 
     def session_read(self, *, ids: Sequence[str] = (), request: str | None = None) -> Call[Json]:
-        """What the web pages remember of people who log in, for a limited time."""
+        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
         return self.call("session", "read", {"ids": ids, "request": request})
 
     def session_drop(self, *, id: str, request: str | None = None) -> Call[None]:
-        """What the web pages remember of people who log in, for a limited time."""
+        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
         return self.call("session", "drop", {"id": id, "request": request})
 
     def skip(
         self, *, jid: str, person: str, worker: str, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """A person leaves a job to others."""
+        """Give back a reserved job, behind the others."""
         return self.call("skip", None, {
             "jid": jid, "person": person, "worker": worker, "now": now, "fence": fence,
             "request": request,
         })
 
     def states(self, *, jids: Sequence[str] = ()) -> Call[list[Any]]:
-        """Which states jobs are in."""
+        """The states of jobs."""
         return self.call("states", None, {"jids": jids})
 
     def stats(self, *, queue: str, date: float | None = None) -> Call[Json]:
-        """What a day was like in a queue."""
+        """Statistics of a queue on a day."""
         return self.call("stats", None, {"queue": queue, "date": date})
 
     def sweep_completed(
         self, *, from_: str | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Jobs that ended without our scripts go to the archive, if it is on, a portion in each call."""
+        """Archive jobs that ended without our scripts, a bounded number per call."""
         return self.call("sweep", "completed", {"from": from_, "request": request})
 
     def sweep_failed(
         self, *, group: str, from_: str | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Jobs that ended without our scripts go to the archive, if it is on, a portion in each call."""
+        """Archive jobs that ended without our scripts, a bounded number per call."""
         return self.call("sweep", "failed", {"group": group, "from": from_, "request": request})
 
     def tag_add(
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[list[Any]]:
-        """Put tags on a job or take them off."""
+        """Add tags to a job or remove them."""
         return self.call("tag", "add", {"jid": jid, "now": now, "tags": tags, "request": request})
 
     def tag_remove(
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[list[Any]]:
-        """Put tags on a job or take them off."""
+        """Add tags to a job or remove them."""
         return self.call("tag", "remove", {
             "jid": jid, "now": now, "tags": tags, "request": request,
         })
@@ -702,7 +702,7 @@ class Commands(ABC):
         self, *, tag: str, offset: int | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """Put tags on a job or take them off."""
+        """Add tags to a job or remove them."""
         return self.call("tag", "get", {
             "tag": tag, "offset": offset, "count": count, "request": request,
         })
@@ -710,14 +710,14 @@ class Commands(ABC):
     def tag_top(
         self, *, offset: int | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Put tags on a job or take them off."""
+        """Add tags to a job or remove them."""
         return self.call("tag", "top", {"offset": offset, "count": count, "request": request})
 
     def tick(
         self, *, now: float | None = None, offset: int | None = None, batch: Batch,
         generation: str | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Instances of cron templates whose time has come, as the caller reckoned it."""
+        """Put instances of recurring jobs with a cron expression, as the caller computed them."""
         return self.call("tick", None, {
             "now": now, "offset": offset, "batch": batch, "generation": generation,
             "request": request,
@@ -726,18 +726,18 @@ class Commands(ABC):
     def timeout(
         self, *, now: float | None = None, jids: Sequence[str] = (), request: str | None = None,
     ) -> Call[None]:
-        """An operator takes running jobs from their workers."""
+        """Take running jobs away from their workers."""
         return self.call("timeout", None, {"now": now, "jids": jids, "request": request})
 
     def track_list(self, *, request: str | None = None) -> Call[Json]:
-        """Keep an eye on jobs."""
+        """Track jobs."""
         return self.call("track", "list", {"request": request})
 
     def track_track(
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[int]:
-        """Keep an eye on jobs."""
+        """Track jobs."""
         return self.call("track", "track", {
             "jid": jid, "now": now, "tags": tags, "request": request,
         })
@@ -745,13 +745,13 @@ class Commands(ABC):
     def track_untrack(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Keep an eye on jobs."""
+        """Track jobs."""
         return self.call("track", "untrack", {"jid": jid, "now": now, "request": request})
 
     def trail_add(
         self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
     ) -> Call[str]:
-        """What people did through a dashboard or an API, the latest 10,000 or so acts."""
+        """The audit log of user actions, about the latest 10,000."""
         return self.call("trail", "add", {
             "who": who, "act": act, "about": about, "outcome": outcome, "request": request,
         })
@@ -759,7 +759,7 @@ class Commands(ABC):
     def trail_login(
         self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
     ) -> Call[str]:
-        """What people did through a dashboard or an API, the latest 10,000 or so acts."""
+        """The audit log of user actions, about the latest 10,000."""
         return self.call("trail", "login", {
             "who": who, "act": act, "about": about, "outcome": outcome, "request": request,
         })
@@ -767,34 +767,34 @@ class Commands(ABC):
     def trail_list(
         self, *, before: str | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """What people did through a dashboard or an API, the latest 10,000 or so acts."""
+        """The audit log of user actions, about the latest 10,000."""
         return self.call("trail", "list", {"before": before, "count": count, "request": request})
 
     def trail_logins(
         self, *, before: str | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """What people did through a dashboard or an API, the latest 10,000 or so acts."""
+        """The audit log of user actions, about the latest 10,000."""
         return self.call("trail", "logins", {"before": before, "count": count, "request": request})
 
     def unfail(
         self, *, queue: str, group: str, now: float | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Failed jobs of a group run again, in a queue, the oldest first."""
+        """Retry failed jobs of a group in a given queue, oldest first."""
         return self.call("unfail", None, {
             "queue": queue, "group": group, "now": now, "count": count, "request": request,
         })
 
     def unpause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
-        """Let these queues be popped from again."""
+        """Resume paused queues."""
         return self.call("unpause", None, {"queues": queues, "request": request})
 
     def workers(self, *, now: float | None = None, worker: str | None = None) -> Call[Json]:
-        """Who works, and on what."""
+        """The known workers and their jobs, without those silent for longer than max-worker-age."""
         return self.call("workers", None, {"now": now, "worker": worker})
 
     def working(
         self, *, now: float | None = None, most: int, workers: Sequence[str] = (),
     ) -> Call[Json]:
-        """What several workers do now."""
+        """Summaries of workers and the jobs that they hold."""
         return self.call("working", None, {"now": now, "most": most, "workers": workers})
