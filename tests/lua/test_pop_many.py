@@ -127,10 +127,9 @@ async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(sto
     await story.put("a", 0, context='{"trace":"1"}', within=99, retries=1)
     await story.pop(1)
     await story.retry("a", 2, group="net", message="down")
-    arguments = {"worker": "ann", "count": 1, "now": 3, "order": "ordered", "request": "line:1"}
-    batch = [{"queue": "mail"}]
-    first = (await story.scripts("pop_many", **arguments, batch=batch))[0]
-    again = (await story.scripts("pop_many", **arguments, batch=batch))[0]
+    first, again = [
+        (await _ask(story, 3, "ordered", ["mail"], 1, request="line:1"))[0] for _ in range(2)
+    ]
     stored = await story.job("a")
     for (row,) in (first, again):
         assert [each and each.decode() for each in row] == [
