@@ -3,5 +3,10 @@
 
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url
+from aioqless.redis.connection import AWAY, Command, Sends
 
-__all__ = ["Client", "redis_url", "worker_name"]
+# The exceptions of redis-py and of ours that mean that Redis is unavailable now: nothing is wrong
+# with the call, which may be sent again later. For `except REDIS_UNAVAILABLE`.
+REDIS_UNAVAILABLE = AWAY
+
+__all__ = ["REDIS_UNAVAILABLE", "Client", "Command", "Sends", "redis_url", "worker_name"]

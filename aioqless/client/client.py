@@ -18,6 +18,8 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client import url as address
+from aioqless.client.archive import Archive
+from aioqless.client.audit_log import AuditLog
 from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.job.progress_reporter import Reports
@@ -27,7 +29,9 @@ from aioqless.client.options import More, connection_name, patience_of, timeout_
 from aioqless.client.put import NewJob, Puts
 from aioqless.client.queue import Queue
 from aioqless.client.recurring import RecurringJob
-from aioqless.client.recurring.listing import recurring_jobs
+from aioqless.client.recurring.listing import recurring_jobs, recurring_page
+from aioqless.client.server import Server
+from aioqless.client.sessions import SessionRecords
 from aioqless.client.workers import Workers
 from aioqless.contrib.encryption import Seal
 from aioqless.errors import ServerUnavailable
@@ -140,9 +144,13 @@ class Client:
         after `timeout` seconds or the client's, and is closed by who asked for it."""
         return self._connect_store(f"{self._connection_name}.{name}", min(timeout, self._timeout))
 
-    def over(self, connection: Sends) -> Client:
-        """The same queues over another connection, such as one that paces what is sent. It is no
-        more than this client's other hand: there is nothing to enter or to leave."""
+    def with_connection(self, wrap: Callable[[Sends], Sends]) -> Client:
+        """Return a view of this client whose commands go over a wrapped connection.
+
+        The wrapper may throttle or count commands. The view has no lifecycle of its own: it is
+        neither entered nor closed.
+        """
+        connection = wrap(self.store.connection)
         other = copy.copy(self)
         other._doors = _Doors(self.redis, self._store_over(connection, self._timeout), other)
         return other
@@ -218,6 +226,26 @@ class Client:
         """What happens, as it happens."""
         return self._open.events
 
+    @property
+    def server(self) -> Server:
+        """The Redis server."""
+        return Server(self.store)
+
+    @property
+    def archive(self) -> Archive:
+        """The stream of ended jobs."""
+        return Archive(self.store)
+
+    @property
+    def audit_log(self) -> AuditLog:
+        """What users of the dashboard did."""
+        return AuditLog(self.store)
+
+    @property
+    def sessions(self) -> SessionRecords:
+        """Records of open browser sessions."""
+        return SessionRecords(self.store)
+
     def queue(self, name: str) -> Queue:
         """One queue; it needn't exist yet."""
         return Queue(self.store, self._open.puts, name, worker=self.name, max_data=self.max_data)
@@ -230,6 +258,19 @@ class Client:
             offset=offset, count=count, totals="today"
         )
         return counts
+
+    async def lags(self, *queues: str) -> list[float]:
+        """Return how many seconds ago the next job of each queue could have started; 0 for none."""
+        lags: list[float] = await self.store.lag(queues=queues) if queues else []
+        return lags
+
+    async def timed_recurring(self, *, offset: int = 0, count: int = 100) -> list[RecurringJob]:
+        """Return a page of the recurring jobs that no queue lists.
+
+        These are those with a cron expression, by when they are due, and all paused ones. Others
+        are listed by `queue(name).recurring()`.
+        """
+        return await recurring_page(self.store, None, offset, count, self.max_data)
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """All recurring jobs, those of other qless clients too: `async for each in

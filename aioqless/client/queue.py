@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from aioqless.client.put import (
     put_patiently,
 )
 from aioqless.client.recurring import RecurOptions, RecurringJob, recur
+from aioqless.client.recurring.listing import recurring_page
 from aioqless.client.workflows import Flow, Step, check_size, plan
 from aioqless.errors import QueueFull
 from aioqless.store import Store
@@ -154,6 +155,13 @@ class Queue:
         )
         return found
 
+    async def recurring(self, *, offset: int = 0, count: int = 25) -> list[RecurringJob]:
+        """Return recurring jobs with an interval; at most 1,000 a call.
+
+        Those with a cron expression are listed by `client.timed_recurring`.
+        """
+        return await recurring_page(self._store, self.name, offset, count, self._max_data)
+
     async def counts(self) -> dict[str, Any]:
         """{name, waiting, running, stalled, scheduled, depends, recurring, paused}."""
         counts: dict[str, Any] = await self._store.queues(queue=self.name)
@@ -236,6 +244,14 @@ class Queue:
         async for canceled, kept in clearing.steps():
             step(canceled + kept)
         return clearing.result
+
+    def clear_in_steps(self) -> AsyncIterator[tuple[int, int]]:
+        """Cancel the jobs that are not running, like `clear`, in steps of a few hundred.
+
+        Yields:
+            How many jobs a step canceled, and how many stayed for their dependents.
+        """
+        return Clearing(self._store, validation.checked("queue", self.name), QUEUED).steps()
 
     async def forget(self) -> None:
         """Take it off the list of known queues; its jobs stay."""

@@ -55,9 +55,24 @@ class Workers:
         """Take workers off the list of those known."""
         await self._store.deregister(workers=workers)
 
-    async def show(self, name: str) -> dict[str, Any]:
-        """What a running worker serves, and whether it is paused."""
-        return await self._order(name, "show", self._store.order_show)
+    async def listening(self, *names: str) -> set[str]:
+        """Return those of the workers that listen for commands.
+
+        Raises:
+            redis.exceptions.NoPermissionError: The Redis user may not use PUBSUB.
+        """
+        channels = [f"{self._store.namespace}:w:{name}" for name in names]
+        counts = await self._redis.pubsub_numsub(*channels) if channels else []
+        return {name for name, (_, count) in zip(names, counts, strict=True) if count}
+
+    async def show(self, name: str, *, timeout: float | None = None) -> dict[str, Any]:
+        """Return what a running worker serves, and whether it is paused.
+
+        Args:
+            name: The worker.
+            timeout: Seconds to wait for its answer; default: those of all orders.
+        """
+        return await self._order(name, "show", self._store.order_show, timeout=timeout)
 
     async def subscribe(
         self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None
@@ -95,19 +110,25 @@ class Workers:
         return await self._order(name, "stop", self._store.order_stop)
 
     async def _order(
-        self, worker: str, order: str, send: Callable[..., Call[int]]
+        self,
+        worker: str,
+        order: str,
+        send: Callable[..., Call[int]],
+        *,
+        timeout: float | None = None,
     ) -> dict[str, Any]:
+        patience = self._patience if timeout is None else timeout
         answer = secrets.token_hex(8)
         async with subscribed(
             self._redis, f"{self._store.namespace}:x:answer:{answer}"
         ) as messages:
             await send(worker=worker, answer=answer)
             try:
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(patience):
                     _, payload = await anext(messages)
             except TimeoutError:
                 raise NotObeyed(
-                    f"worker {worker!r} heard {order} and did not answer within {self._patience} s: its loop is blocked, or it isn't "
+                    f"worker {worker!r} heard {order} and did not answer within {patience} s: its loop is blocked, or it isn't "
                     "aioqless'. It may still obey"
                 ) from None
         told: dict[str, Any] = from_json(payload)

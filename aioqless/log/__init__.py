@@ -70,14 +70,14 @@ a job's data are never logged.
     listener.failed      debug    error
     redis.used           info     url program data
     web.started          info     url users
-    web.acted            info     who act about outcome
-    web.refused          warning  why client path
+    web.action_performed info     user action details outcome
+    web.request_refused  warning  why client path
     web.token_created    warning  link why
-    web.logged_in        info     who client
-    web.login_refused    warning  who client why
-    web.logged_out       info     who client
-    web.audit_failed        error    who act why
-    web.broken           error    path error exc_info
+    web.logged_in        info     user client
+    web.login_refused    warning  user client why
+    web.logged_out       info     user client
+    web.audit_failed     error    user action why
+    web.page_failed      error    path error exc_info
     people.token_created warning  startup_token why
     people.sign_in_refused warning client why
     health.listening          info     port

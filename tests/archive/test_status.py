@@ -9,7 +9,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.client.archive import ArchiveState
-from aioqless.contrib.dashboard.pages.overview import problems
+from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.worker.archive_monitor import Unread
 
@@ -64,9 +64,9 @@ async def test_a_worker_the_check_and_the_dashboard_tell_of_it(
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago
     await worker.look()
     assert "archive.unread" in capsys.readouterr().out
-    sample = await Sampler(client).fresh()
+    sample = await Sampler(client).refresh()
     assert any(
-        what.startswith("What ended waits to be archived") for what, _, _ in problems(sample)
+        what.startswith("What ended waits to be archived") for what, _, _ in find_alarms(sample)
     )
 
 

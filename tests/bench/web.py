@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 
 from aioqless import Client
-from aioqless.contrib.dashboard.sampler import FRESH
+from aioqless.contrib.dashboard.sampler import MAX_AGE
 from aioqless.testing import server
 
 QUEUES, WORKERS, GROUPS = 1_000, 500, 200
@@ -126,7 +126,7 @@ async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int)
                 times, works, size = [], [], 0
                 looks = address.partition("?")[0] in LOOK
                 for _ in range(rounds // 2 if looks else rounds):
-                    await asyncio.sleep(FRESH + 0.1 if looks else 0)
+                    await asyncio.sleep(MAX_AGE + 0.1 if looks else 0)
                     began, worked = time.perf_counter(), at_work(dashboard.pid, redis)
                     answer = await http.get(address)
                     times.append((time.perf_counter() - began) * 1000)

@@ -135,7 +135,25 @@ class RecurringJob:
     @property
     def data(self) -> Any:
         """The data of its instances. Raises InvalidData."""
-        return json_data.decoded(opened(self._store.seal, self.raw_data, self.klass))
+        return json_data.decoded(self.text)
+
+    @property
+    def text(self) -> str:
+        """The data of its instances as decrypted JSON. Raises BrokenSeal."""
+        return opened(self._store.seal, self.raw_data, self.klass)
+
+    def upcoming(self, count: int = 5) -> list[float]:
+        """Return when the next instances are due, in seconds since 1970; none while paused."""
+        times = [] if self.next is None else [self.next]
+        try:
+            while times and len(times) < count:
+                if self.cron:
+                    times.append(Cron(self.cron, self.timezone or "UTC").next(times[-1]))
+                else:
+                    times.append(times[-1] + (self.interval or 0))
+        except ValueError:  # an expression that another qless client stored
+            pass
+        return times
 
     async def refresh(self) -> Self:
         """Read it again. Raises NoSuchJob."""

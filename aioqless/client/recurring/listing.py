@@ -23,9 +23,17 @@ async def recurring_jobs(store: Store, max_data: int) -> AsyncIterator[Recurring
         offset += len(page)
 
 
+async def recurring_page(
+    store: Store, queue: str | None, offset: int, count: int, max_data: int
+) -> list[RecurringJob]:
+    """Return some recurring jobs of a queue; without one, those that no queue lists."""
+    page = await store.recurring(queue=queue, offset=offset, count=count)
+    return [RecurringJob(store, record, max_data=max_data) for record in page]
+
+
 async def _listed(store: Store, queue: str | None, max_data: int) -> AsyncIterator[RecurringJob]:
     offset = 0
-    while page := await store.recurring(queue=queue, offset=offset, count=PAGE):
-        for record in page:
-            yield RecurringJob(store, record, max_data=max_data)
+    while page := await recurring_page(store, queue, offset, PAGE, max_data):
+        for job in page:
+            yield job
         offset += PAGE

@@ -39,14 +39,14 @@ def web(
     namespace: Namespace = "ql",
 ) -> None:
     """Serve the dashboard, until SIGTERM or SIGINT. Without users, open the link that it prints."""
-    from aioqless.contrib.dashboard.web_server import Serving
+    from aioqless.contrib.dashboard.web_server import WebServer
 
     log.write_to(level=log_level, as_json=log_json)
-    serving = Serving.checked(host, port, users, trusted_proxies, os.environ)
+    server = WebServer.from_settings(host, port, users, trusted_proxies, os.environ)
 
     async def act(client: Client) -> None:
         log.log.info("redis.used", **client.where)
-        await serving.run(client)
+        await server.run(client)
 
     run(url, namespace, act)
 

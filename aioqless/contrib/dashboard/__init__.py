@@ -1,38 +1,36 @@
-"""A dashboard in the browser, served by `aioqless web` or as a part of another app (aioqless[web]).
+"""A dashboard in the browser, served by `aioqless web` or mounted in another app (aioqless[web]).
 
-What is known of people:
-    passwords.py   hashes of passwords
-    access.py      Access: users and roles
-    redaction.py   what of jobs' data is hidden
-    trail.py       who did what
+Users:
+    passwords.py             password hashes
+    access.py                Access: users and roles
+    login_attempts.py        rate limits of logins
+    login.py                 logging in and out
+    audit_log.py             which user did what
+    redaction.py             hides secrets in the data of jobs
 
-What pages are made of:
-    sampler.py     how all queues are just now, looked at once for all
-    bulk.py        what is done to many jobs, in steps
-    board.py       these together
+State that requests share:
+    state.py                 Dashboard: the client, the access rules and everything below
+    sampler.py               samples the counts of all queues once for all readers
+    bulk.py                  actions on many jobs, in steps
+    flash.py                 flash messages
 
-What a request is:
-    asked.py       a page with its parameters, within limits
-    guard.py       the door: who gets in, which changes count
-    login.py       logging in and out
+Requests:
+    page_request.py          a requested page and its validated parameters
+    middleware.py            authentication, CSRF and origin checks, security headers
+    pages/                   PAGES: what each address shows
+    actions/                 ACTIONS: what users can do
 
-What is shown and done:
-    pages/         what each address shows
-    acts/          what can be done
-    wording.py     numbers, times and events in words
-    drawing/       pictures, as SVG
-    templates/     the pages' HTML
-    static/        stylesheet and script
-    rendering.py   the three together: from what is asked to HTML
+HTML:
+    formatting.py            numbers, times and events as text
+    charts/                  charts, as SVG
+    templates/, static/      HTML templates, stylesheet and script
+    rendering.py             renders pages with all of them
+    throttled_connection.py  a connection that takes at most a share of Redis' time
+    live.py                  renders open pages again and sends them to their readers
 
-How it stays up to date:
-    throttle.py    a connection whose callers take at most a share of Redis' time
-    live.py        pages made anew, and sent to all who look
-
-And the whole:
-    notes.py       words for browsers
-    dashboard.py   what one dashboard owns
-    app.py         create_app: the routes
+Serving:
+    app.py                   create_app: the routes
+    web_server.py            the dashboard as a process of its own
 """
 
 from aioqless.errors import require_extra

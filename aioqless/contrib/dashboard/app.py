@@ -1,4 +1,4 @@
-"""The application: the table of routes, and create_app."""
+"""The application: its routes, and create_app."""
 
 from __future__ import annotations
 
@@ -13,181 +13,182 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Scope
+from starlette.types import Scope
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-import aioqless.contrib.dashboard.audit_log as trail
-from aioqless.client import Client
+import aioqless.contrib.dashboard.audit_log as audit_log
+from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Access, Identity, Role
-from aioqless.contrib.dashboard.actions import ACTS, Doing
-from aioqless.contrib.dashboard.actions.act import Done
-from aioqless.contrib.dashboard.live import Stream
-from aioqless.contrib.dashboard.login import Login, inside
-from aioqless.contrib.dashboard.middleware import Guard, change_of, visit_of, within
-from aioqless.contrib.dashboard.page_request import Asked, parameters
-from aioqless.contrib.dashboard.pages import VIEWS
+from aioqless.contrib.dashboard.actions import ACTIONS
+from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
+from aioqless.contrib.dashboard.live import LiveStream, LiveUpdates
+from aioqless.contrib.dashboard.login import Login, local_address
+from aioqless.contrib.dashboard.middleware import (
+    AccessMiddleware,
+    context_of,
+    path_of,
+    read_form,
+)
+from aioqless.contrib.dashboard.page_request import PageRequest, parse_parameters
+from aioqless.contrib.dashboard.pages import PAGES
+from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.dashboard.state import Dashboard
 from aioqless.contrib.http_sessions import Session
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
 
-HERE = Path(__file__).parent
+STATIC = Path(__file__).parent / "static"
 
 
 def create_app(
     client: Client, *, access: Access | None = None, secret: str | Sequence[str] | None = None
 ) -> Starlette:
-    """Make a dashboard for the queues of a client, to be served as it is or within another app.
+    """Create a dashboard for the queues of a client, to be served as it is or within another app.
 
     Args:
         client: Must be connected by the caller before the first request.
-        access: Who may do what. Without it, only browsers on this machine that open the link with the start-up token are let in; the
-            link is logged as `web.token_created`.
-        secret: Signs sessions, at least 16 characters. Give the same one to several processes, or to one that is to know its browsers
-            after a restart. Of several, the first signs and all of them verify: that is how to change it.
+        access: Who may do what. Without it, only browsers on this machine that open the link with
+            the start-up token are let in; the link is logged as `web.token_created`.
+        secret: Signs sessions, at least 16 characters. Give the same one to several processes, or
+            to one whose sessions should survive a restart. Of several, the first signs and all of
+            them verify: that is how to rotate it.
 
     Example:
         app.mount("/jobs", create_app(client, access=Access(authenticate=who)))
     """
-    dashboard = Dashboard(client, access or Access(), secret, VIEWS)
+    dashboard = Dashboard(client, access or Access(), secret)
     dashboard.log_token()
-    shows, login = Shows(dashboard), Login(dashboard)
+    renderer = Renderer(PAGES)
+    live = LiveUpdates(dashboard, renderer)
+    endpoints, login = Endpoints(dashboard, renderer, live), Login(dashboard, renderer)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        await live.aclose()
         await dashboard.aclose()
 
     routes = [
-        *[Route(path, shows.page, methods=["GET"]) for path in VIEWS],
-        Route("/live", shows.live, methods=["GET"]),
-        Route("/do/{act}", shows.do, methods=["POST"]),
-        Route("/login", login.enter, methods=["GET", "POST"]),
-        Route("/logout", login.leave, methods=["POST"]),
-        Mount("/static", _Files(directory=HERE / "static")),
+        *[Route(path, endpoints.show_page, methods=["GET"]) for path in PAGES],
+        Route("/live", endpoints.stream_page, methods=["GET"]),
+        Route("/do/{action}", endpoints.perform_action, methods=["POST"]),
+        Route("/login", login.log_in, methods=["GET", "POST"]),
+        Route("/logout", login.log_out, methods=["POST"]),
+        Mount("/static", _Files(directory=STATIC)),
     ]
-    missing = {404: shows.missing}
     proxies = list(dashboard.access.trusted_proxies)
     middleware = [Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)] if proxies else []
-    middleware.append(Middleware(_guarded, dashboard=dashboard))
+    middleware.append(Middleware(AccessMiddleware, dashboard=dashboard))
     app = Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers=missing, middleware=middleware
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={404: endpoints.show_missing},
+        middleware=middleware,
     )
-    app.state.dashboard = dashboard
+    app.state.dashboard, app.state.live = dashboard, live
     return app
 
 
-def _guarded(app: ASGIApp, dashboard: Dashboard) -> ASGIApp:
-    return Guard(app, dashboard)
-
-
 class _Files(StaticFiles):
-    """Files for everybody: of one that isn't there a plain word tells, no page, which is for those
-    who are known."""
+    """Static files, which need no login; a missing one gets plain text instead of a page."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return a file."""
         try:
             return await super().get_response(path, scope)
         except HTTPException as missing:
             return PlainTextResponse(f"{missing.detail}\n", missing.status_code, missing.headers)
 
 
-class Shows:
-    """What answers requests that were let in."""
+class Endpoints:
+    """Answers requests that the middleware has admitted."""
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Dashboard, renderer: Renderer, live: LiveUpdates) -> None:
         self._dashboard = dashboard
+        self._renderer = renderer
+        self._live = live
 
-    async def page(self, request: Request) -> Response:
-        """A whole page."""
-        visit = visit_of(request)
-        asked, token = (
-            self._asked(request, within(request), request.url.query),
-            self._dashboard.sessions.token(visit.session),
-        )
-        html, status = await self._dashboard.rendering.whole(
-            asked, token, self._dashboard.notes.told(visit.session)
+    async def show_page(self, request: Request) -> Response:
+        """Return a page."""
+        session = context_of(request).session
+        html, status = await self._renderer.render_page(
+            self._page_request(request, path_of(request), request.url.query),
+            self._dashboard.sessions.token(session),
+            self._dashboard.flash.pop(session),
         )
         return HTMLResponse(html.encode("utf-8", "replace"), status)
 
-    async def missing(self, request: Request, error: Exception) -> Response:
-        """The same for an address that isn't known."""
-        return await self.page(request)
+    async def show_missing(self, request: Request, _error: Exception) -> Response:
+        """Return the page for an unknown address."""
+        return await self.show_page(request)
 
-    async def live(self, request: Request) -> Response:
+    async def stream_page(self, request: Request) -> Response:
         """Stream the contents of a page, now and after each change."""
         path, _, query = request.query_params.get("at", "/").partition("?")
-        if path not in VIEWS:
+        if path not in PAGES:
             return PlainTextResponse("There is no such page.\n", 404)
-        asked, session = self._asked(request, path, query), visit_of(request).session
-        reader = session.nonce if self._dashboard.access.open else asked.who.name
-        return Stream(self._own(self._dashboard.live.follow(asked, reader), session))
+        page, session = self._page_request(request, path, query), context_of(request).session
+        reader = session.nonce if self._dashboard.access.uses_startup_token else page.user.name
+        return LiveStream(self._personalize(self._live.follow(page, reader), session))
 
-    async def _own(
+    async def _personalize(
         self, stream: AsyncGenerator[str, None], session: Session
     ) -> AsyncIterator[bytes]:
+        """Insert a browser's token into a shared stream; end it when the session is over."""
         token = self._dashboard.sessions.token(session)
         try:
             async for message in stream:
                 if not await self._dashboard.is_still_open(session):
                     return
-                yield self._dashboard.rendering.for_browser(message, token).encode(
-                    "utf-8", "replace"
-                )
+                yield self._renderer.insert_token(message, token).encode("utf-8", "replace")
         finally:
             await stream.aclose()
 
-    async def do(self, request: Request) -> Response:
-        """One act; then back to where it was asked for, with a word about it."""
-        visit, name = visit_of(request), request.path_params["act"]
-        act, who, form = ACTS.get(name), visit.who, await change_of(request)
-        if act is None or who is None:
+    async def perform_action(self, request: Request) -> Response:
+        """Perform an action, and redirect to the page of its form with a flash message."""
+        context, name = context_of(request), request.path_params["action"]
+        action, user, form = ACTIONS.get(name), context.user, await read_form(request)
+        if action is None or user is None:
             return PlainTextResponse("There is no such act.\n", 404)
-        to, kind, said = form.get("back", ""), "done", ""
-        if who.role < act.role:
-            kind, said = (
-                "refused",
-                f"That is for those who may {act.role.name.lower()}; you may {who.role.name.lower()}.",
-            )
+        to, kind, message = form.get("back", ""), "done", ""
+        if user.role < action.role:
+            needed, given = action.role.name.lower(), user.role.name.lower()
+            kind, message = "refused", f"That is for those who may {needed}; you may {given}."
         else:
             try:
-                done = await act.perform(Doing(self._dashboard.board, who, form))
-                to, said = (done.to or to, done.said) if isinstance(done, Done) else (to, done)
-            except (AioqlessError, ValueError, TypeError, PermissionError) as refused:
-                kind, said = "refused", f"Not done: {_why(refused)}"
-            except AWAY as away:
-                kind, said = (
-                    "refused",
-                    f"Redis can't be reached, it may have been done or not: {away}",
-                )
-        self._dashboard.notes.keep(visit.session, kind, said)
-        await self._noted(who, name, form, said)
-        return RedirectResponse(request.scope.get("root_path", "") + inside(to), 303)
+                result = await action.perform(ActionRequest(self._dashboard, user, form))
+                if isinstance(result, Redirect):
+                    to, message = result.to or to, result.message
+                else:
+                    message = result
+            except (AioqlessError, ValueError, TypeError, PermissionError) as error:
+                kind, message = "refused", f"Not done: {_reason(error)}"
+            except REDIS_UNAVAILABLE as error:
+                kind = "refused"
+                message = f"Redis can't be reached, it may have been done or not: {error}"
+        self._dashboard.flash.add(context.session, kind, message)
+        await self._record(user, name, form, message)
+        return RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
 
-    async def _noted(self, who: Identity, act: str, form: dict[str, str], said: str) -> None:
-        about = {field: value for field, value in form.items() if field not in ("back", "then")}
+    async def _record(
+        self, user: Identity, action: str, form: dict[str, str], outcome: str
+    ) -> None:
+        fields = {name: value for name, value in form.items() if name not in ("back", "then")}
         try:
-            await trail.add(self._dashboard.client, who, act, about, said)
-        except (AioqlessError, *AWAY) as lost:
-            log.error("web.audit_failed", who=who.name, act=act, why=str(lost))
+            await audit_log.record(self._dashboard.client, user, action, fields, outcome)
+        except (AioqlessError, *REDIS_UNAVAILABLE) as error:
+            log.error("web.audit_failed", user=user.name, action=action, why=str(error))
 
-    def _asked(self, request: Request, path: str, query: str) -> Asked:
+    def _page_request(self, request: Request, path: str, query: str) -> PageRequest:
         try:
-            given = parameters(query)
+            parameters = parse_parameters(query)
         except ValueError:
-            given = {}
-        who = visit_of(request).who or Identity("", Role.READ)
-        return Asked(
-            self._dashboard.board,
-            self._dashboard.client,
-            who,
-            request.scope.get("root_path", ""),
-            path,
-            given,
-        )
+            parameters = {}
+        user = context_of(request).user or Identity("", Role.READ)
+        root = request.scope.get("root_path", "")
+        return PageRequest(self._dashboard, self._dashboard.client, user, root, path, parameters)
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     told = getattr(error, "told", None)
     return told() if told else str(error)

@@ -1,4 +1,4 @@
-"""What is done to many jobs: in steps of a bounded size, with progress that can be looked at."""
+"""Bulk actions: many jobs, in steps of a bounded size, with progress."""
 
 from __future__ import annotations
 
@@ -9,89 +9,100 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import aioqless.contrib.dashboard.audit_log as trail
-from aioqless.client import Client
+import aioqless.contrib.dashboard.audit_log as audit_log
+from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
 from aioqless.waiting import cancel_and_wait
 
-STEP = 250
-KEPT = 50
-SHOWN = 30.0  # seconds for which one that has ended is shown
-CLOSING = 10.0  # seconds for an act to be recorded before it is canceled again
+STEP = 250  # jobs
+MAX_KEPT = 50
+SHOWN_FOR = 30.0  # seconds for which an action that has ended is shown
+CLOSING = 10.0  # seconds for an action to be recorded before it is canceled again
 
-# Handles some more of the group: returns how many were handled, and how many had to be left. (0,
-# 0): there is nothing more.
+# Called with the number of jobs skipped so far and the maximum number of jobs to handle; returns
+# how many it handled and how many it skipped. (0, 0): nothing is left.
 Step: TypeAlias = Callable[[int, int], Awaitable[tuple[int, int]]]
 
 
 @dataclass
-class Bulk:
-    """One such act: how many jobs there were when it began, how many are done, and how many had to
-    be left as they are."""
+class BulkAction:
+    """Progress of one bulk action."""
 
     number: int
-    act: str
+    action: str
     verb: str
     group: str
-    total: int
+    total: int  # jobs, when it began
     done: int = 0
-    left: int = 0
+    skipped: int = 0
     ended: float = 0
     error: str = ""
 
     @property
-    def share(self) -> float:
-        return min(1.0, (self.done + self.left) / self.total) if self.total else 1.0
+    def progress(self) -> float:
+        """The fraction that is done, from 0 to 1."""
+        return min(1.0, (self.done + self.skipped) / self.total) if self.total else 1.0
+
+    def summary(self) -> str:
+        """Return the outcome for the log."""
+        return (
+            f"{self.done} of {self.total}"
+            + (f", {self.skipped} left" if self.skipped else "")
+            + (f": {self.error}" if self.error else "")
+        )
 
 
-class Bulks:
-    """Owns those that run and the latest that ended. One for each group at a time: two would be in
-    each other's way."""
+class BulkActions:
+    """Owns the running bulk actions and the latest that ended; one per group at a time."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._numbers = itertools.count(1)
-        self._bulks: dict[int, Bulk] = {}
+        self._actions: dict[int, BulkAction] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def shown(self, group: str | None = None) -> list[Bulk]:
-        """Those that run and that ended a moment ago, of a group or of all, the latest first."""
+    def recent(self, group: str | None = None) -> list[BulkAction]:
+        """Return the actions that run or ended a moment ago, of a group or of all, latest first."""
         now = time.monotonic()
         found = [
-            each for each in self._bulks.values() if not each.ended or now - each.ended < SHOWN
+            each
+            for each in self._actions.values()
+            if not each.ended or now - each.ended < SHOWN_FOR
         ]
         return [each for each in reversed(found) if group is None or each.group == group]
 
-    def begin(self, who: Identity, act: str, verb: str, group: str, total: int, step: Step) -> Bulk:
-        """Start one. Raises ValueError while there is one of the group."""
-        if any(not each.ended for each in self.shown(group)):
+    def start(
+        self, user: Identity, action: str, verb: str, group: str, total: int, step: Step
+    ) -> BulkAction:
+        """Start an action; raise ValueError while another one runs on the group."""
+        if any(not each.ended for each in self.recent(group)):
             raise ValueError(f"somebody is at group {group!r} just now: wait until that is through")
-        bulk = Bulk(next(self._numbers), act, verb, group, total)
-        self._bulks[bulk.number] = bulk
-        for old in list(self._bulks)[:-KEPT]:
-            if self._bulks[old].ended:
-                del self._bulks[old]
-        task = asyncio.create_task(self._run(who, bulk, step), name=f"aioqless {act}")
+        bulk = BulkAction(next(self._numbers), action, verb, group, total)
+        self._actions[bulk.number] = bulk
+        for old in list(self._actions)[:-MAX_KEPT]:
+            if self._actions[old].ended:
+                del self._actions[old]
+        task = asyncio.create_task(self._run(user, bulk, step), name=f"aioqless {action}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return bulk
 
     async def aclose(self) -> None:
-        """Stop what runs after the step it is at."""
+        """Stop each running action after its current step."""
         await cancel_and_wait(*self._tasks, every=CLOSING)
 
-    async def _run(self, who: Identity, bulk: Bulk, step: Step) -> None:
+    async def _run(self, user: Identity, bulk: BulkAction, step: Step) -> None:
         try:
-            while bulk.done + bulk.left < bulk.total:
-                done, left = await step(bulk.left, min(STEP, bulk.total - bulk.done - bulk.left))
-                if done + left == 0:
+            while (left := bulk.total - bulk.done - bulk.skipped) > 0:
+                done, skipped = await step(bulk.skipped, min(STEP, left))
+                if done + skipped == 0:
                     break
-                bulk.done, bulk.left = bulk.done + done, bulk.left + left
+                bulk.done += done
+                bulk.skipped += skipped
                 await asyncio.sleep(0)
-        except (AioqlessError, ValueError, *AWAY) as error:
+        except (AioqlessError, ValueError, *REDIS_UNAVAILABLE) as error:
             bulk.error = str(error)
         except asyncio.CancelledError:
             bulk.error = "the dashboard was stopped"
@@ -99,23 +110,15 @@ class Bulks:
         finally:
             bulk.ended = time.monotonic()
             log.info(
-                "web.acted",
-                who=who.name,
-                act=bulk.act,
-                about={"group": bulk.group},
-                outcome=_told(bulk),
+                "web.action_performed",
+                user=user.name,
+                action=bulk.action,
+                details={"group": bulk.group},
+                outcome=bulk.summary(),
             )
         try:
-            await trail.add(
-                self._client, who, f"{bulk.act} (end)", {"group": bulk.group}, _told(bulk)
+            await audit_log.record(
+                self._client, user, f"{bulk.action} (end)", {"group": bulk.group}, bulk.summary()
             )
-        except AWAY as away:
-            log.error("web.audit_failed", who=who.name, act=bulk.act, why=str(away))
-
-
-def _told(bulk: Bulk) -> str:
-    return (
-        f"{bulk.done} of {bulk.total}"
-        + (f", {bulk.left} left" if bulk.left else "")
-        + (f": {bulk.error}" if bulk.error else "")
-    )
+        except REDIS_UNAVAILABLE as error:
+            log.error("web.audit_failed", user=user.name, action=bulk.action, why=str(error))

@@ -1,28 +1,24 @@
-"""Words for browsers: what came of the last act, until the next page tells it."""
+"""Flash messages: the result of a browser's last action, shown once."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from aioqless.contrib.http_sessions import BoundedDict, Session
 
-from aioqless.contrib.http_sessions import Session
-
-MOST = 1000  # browsers
-MOST_EACH = 5
+MAX_BROWSERS = 1000
+MAX_PER_BROWSER = 5
 
 
-class Notes:
-    """Owns the words that weren't told yet."""
+class FlashMessages:
+    """Owns the messages that have not been shown yet."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, list[tuple[str, str]]] = OrderedDict()
+        self._messages = BoundedDict[str, list[tuple[str, str]]](MAX_BROWSERS)
 
-    def keep(self, session: Session, kind: str, text: str) -> None:
-        """Keep a word for a browser until it loads its next page. `kind`: done or refused."""
-        notes = self._kept.setdefault(session.nonce, [])
-        notes[:] = [*notes[1 - MOST_EACH :], (kind, text)]
-        while len(self._kept) > MOST:
-            self._kept.popitem(last=False)
+    def add(self, session: Session, kind: str, text: str) -> None:
+        """Keep a message until the browser loads its next page. `kind`: done or refused."""
+        earlier = self._messages.get(session.nonce, [])
+        self._messages[session.nonce] = [*earlier[1 - MAX_PER_BROWSER :], (kind, text)]
 
-    def told(self, session: Session) -> list[tuple[str, str]]:
-        """The words kept for a browser; they are told once."""
-        return self._kept.pop(session.nonce, [])
+    def pop(self, session: Session) -> list[tuple[str, str]]:
+        """Remove and return the messages of a browser."""
+        return self._messages.pop(session.nonce, [])

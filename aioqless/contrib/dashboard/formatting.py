@@ -1,4 +1,4 @@
-"""How values are said to people: numbers, sizes, spans of time, moments, events."""
+"""Formats numbers, sizes, durations, times and events for people; most are template filters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+MAX_DETAILS = 1000  # characters
 EVENTS = {
     "put": "Put into {q}",
     "popped": "Started by {worker}",
@@ -27,25 +28,21 @@ EVENTS = {
 
 
 def number(value: float) -> str:
-    """1,234; with a fraction where it matters."""
+    """Format a number: 1,234; with decimals if it is small."""
     if value == int(value):
         return f"{int(value):,}"
-    return (
-        f"{value:,.2f}"
-        if abs(value) < 10
-        else f"{value:,.1f}"
-        if abs(value) < 1000
-        else f"{value:,.0f}"
-    )
+    if abs(value) < 10:
+        return f"{value:,.2f}"
+    return f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def counted(count: int, what: str) -> str:
-    """1 job, 2 jobs."""
-    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+def pluralize(count: int, noun: str) -> str:
+    """Format a count with its noun: 1 job, 2 jobs."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def short(value: float) -> str:
-    """1.2k, 3.4M: for tight places."""
+    """Format a number for narrow columns: 1.2k, 3.4M."""
     for size, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             return f"{value / (1e3 if name == 'k' else size):.3g}{name}"
@@ -53,16 +50,16 @@ def short(value: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes."""
-    for name in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024 or name == "GiB":
+    """Format a number of bytes."""
+    for name in ("B", "KiB", "MiB"):
+        if abs(count) < 1024:
             return f"{count:.0f} {name}" if name == "B" else f"{count:.3g} {name}"
         count /= 1024
-    raise AssertionError
+    return f"{count:.3g} GiB"
 
 
-def span(seconds: float) -> str:
-    """A span of time, in the two units that matter."""
+def duration(seconds: float) -> str:
+    """Format a duration in its two largest units."""
     if seconds < 0.00005:
         return "0 s"
     if seconds < 0.00995:
@@ -79,52 +76,54 @@ def span(seconds: float) -> str:
     return " ".join(parts[:2])
 
 
-def moment(when: float | None) -> Markup | str:
-    """A time of day; in a browser it becomes `12 s ago` by itself, so that a page needn't be sent
-    anew for it."""
+def timestamp(when: float | None) -> Markup | str:
+    """Format a time as an HTML element.
+
+    The browser's script turns it into `12 s ago`, so that a page need not be sent again for it.
+    """
     if not when:
         return "—"
     try:
         at = datetime.fromtimestamp(when, UTC)
     except (ValueError, OverflowError, OSError):
         return "—"
-    said = at.isoformat(" ", "seconds")[:19]  # nothing of it needs escaping: a page has many
-    return Markup(
-        f'<time datetime="{at.isoformat(timespec="milliseconds")}" title="{said} UTC">{said}</time>'
-    )
+    text = at.isoformat(" ", "seconds")[:19]
+    machine = at.isoformat(timespec="milliseconds")
+    # digits alone, which need no escaping: a page has many of them
+    return Markup(f'<time datetime="{machine}" title="{text} UTC">{text}</time>')
 
 
 def day(when: float) -> str:
-    """Return the date of a moment, in UTC."""
+    """Format the date of a time, in UTC."""
     return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d")
 
 
-def event(told: Mapping[str, Any]) -> str:
-    """Return an event of a job's history as a sentence. Only our own sentences are templates: what
-    a handler logs is shown as it is."""
-    what = str(told.get("what"))
+def describe_event(event: Mapping[str, Any]) -> str:
+    """Return an event of a job's history as a sentence; a handler's own as it was logged."""
+    what = str(event.get("what"))
     if what not in EVENTS:
         return what
     try:
-        return EVENTS[what].format_map({name: str(value) for name, value in told.items()})
+        return EVENTS[what].format_map({name: str(value) for name, value in event.items()})
     except KeyError:  # another client's event without our fields
         return what
 
 
-def more(told: Mapping[str, Any]) -> str:
-    """What else is told of an event."""
-    said = EVENTS.get(str(told.get("what")), "")
-    rest = {
+def event_details(event: Mapping[str, Any]) -> str:
+    """Return the fields of an event that its sentence does not contain."""
+    sentence = EVENTS.get(str(event.get("what")), "")
+    details = {
         name: value
-        for name, value in told.items()
-        if name not in ("when", "what") and "{" + name + "}" not in said
+        for name, value in event.items()
+        if name not in ("when", "what") and "{" + name + "}" not in sentence
     }
-    return ", ".join(f"{name}: {value}" for name, value in rest.items() if value not in ("", None))[
-        :1000
-    ]
+    text = ", ".join(
+        f"{name}: {value}" for name, value in details.items() if value not in ("", None)
+    )
+    return text[:MAX_DETAILS]
 
 
 def last_line(text: str) -> str:
-    """What an error says: a traceback ends with it."""
+    """Return the last line that is not blank: the message of a traceback."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1].strip() if lines else ""

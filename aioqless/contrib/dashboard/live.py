@@ -1,7 +1,8 @@
 """Live updates: renders the pages that are open and sends each to the browsers that show it.
 
 A page that several readers have open is rendered once for all of them. Readers take turns, whatever
-the number of pages that each has open. All of it reads Redis over a throttled connection."""
+the number of pages that each has open. All of it reads Redis over a throttled connection.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +14,22 @@ from dataclasses import dataclass, field, replace
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from aioqless.contrib.dashboard.page_request import Asked
-from aioqless.contrib.dashboard.page_state import Board
-from aioqless.contrib.dashboard.rate_limited import ThrottledConnection
-from aioqless.contrib.dashboard.rendering import Rendering
+from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.contrib.dashboard.page_request import PageRequest
+from aioqless.contrib.dashboard.rendering import Renderer
+from aioqless.contrib.dashboard.state import Dashboard
+from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
 from aioqless.waiting import cancel_and_wait
 
-INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
-SAMPLED = 5.0  # seconds between samples of all queues, for the rates of the last minutes
-CONFIRMED = (
-    2.0  # seconds after which an unchanged page is confirmed to the browser; page.js waits for 5
-)
-# seconds for which a reader that left keeps its place in the order of turns: reconnecting is no way
-# to the front
+RENDER_INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
+SAMPLE_INTERVAL = 5.0  # seconds between samples of all queues, for the rates of the last minutes
+CONFIRM_INTERVAL = 2.0  # seconds after which an unchanged page is confirmed; page.js waits for 5
+# seconds for which a reader that left keeps its turn: reconnecting must not be a way to the front
 REMEMBERED = 10.0
-KEEP_ALIVE = (
-    15.0  # seconds of silence after which a comment shows proxies that the connection is in use
-)
-LASTS = 300.0  # seconds after which a browser reconnects, so that its rights are checked again
+# seconds of silence after which a comment shows proxies that the connection is in use
+KEEP_ALIVE = 15.0
+LIFETIME = 300.0  # seconds after which a browser reconnects, so that its rights are checked again
 RECONNECT = 1500  # milliseconds
 RETRY_REFUSED = 30_000  # milliseconds
 MAX_STREAMS = 1000
@@ -41,11 +38,10 @@ MAX_STREAMS_PER_READER = 25
 
 @dataclass(eq=False)
 class Reader:
-    """One user, or one browser where there are no users: its open streams, and when a page of it
-    was rendered last."""
+    """One user, or one browser where there are no users."""
 
     streams: int = 0
-    served: float = -1e9
+    served: float = -1e9  # when a page of this reader was rendered last
 
 
 @dataclass(eq=False)
@@ -58,27 +54,26 @@ class Follower:
 
 @dataclass(eq=False)
 class Topic:
-    """One page as a reader with these rights sees it."""
+    """One page as all readers with the same rights see it."""
 
-    asked: Asked
+    request: PageRequest
     html: str = ""
     rendered: float = -1e9
     followers: set[Follower] = field(default_factory=set)
 
     @property
     def turn(self) -> tuple[float, float]:
-        """What is rendered first: the reader who has waited longest, then the page that has."""
+        """The order of rendering: the reader who has waited longest, then the page that has."""
         return min(each.reader.served for each in self.followers), self.rendered
 
 
-class Live:
-    """Owns the topics, the readers, and the task that renders topics one after the other while any
-    is open."""
+class LiveUpdates:
+    """Owns the topics, the readers, and the task that renders one topic after the other."""
 
-    def __init__(self, board: Board, rendering: Rendering) -> None:
-        self._board = board
-        self._rendering = rendering
-        self._client = board.client
+    def __init__(self, dashboard: Dashboard, renderer: Renderer) -> None:
+        self._dashboard = dashboard
+        self._renderer = renderer
+        self._client = dashboard.client
         self._topics: dict[tuple[object, ...], Topic] = {}
         self._readers: dict[str, Reader] = {}
         self._added = asyncio.Event()
@@ -89,30 +84,28 @@ class Live:
         """The number of browsers with a live page."""
         return sum(reader.streams for reader in self._readers.values())
 
-    async def follow(self, asked: Asked, reader_name: str) -> AsyncGenerator[str, None]:
-        """Yield the page's contents now and after each change, as server-sent events, for some
-        minutes.
+    async def follow(self, request: PageRequest, reader_name: str) -> AsyncGenerator[str, None]:
+        """Yield the page's contents now and after each change, as server-sent events.
 
-        A reader with too many live pages gets one event, `refused`, with the reason.
+        The stream ends after some minutes. A reader with too many live pages gets one event,
+        `refused`, with the reason.
         """
         reader = self._reader(reader_name)
         if refusal := self._refusal(reader):
             yield f"retry: {RETRY_REFUSED}\nevent: refused\ndata: {json.dumps(refusal)}\n\n"
             return
         key = (
-            asked.root,
-            asked.path,
-            *sorted(asked.query.items()),
-            asked.who.role,
-            asked.sees_data,
+            request.root,
+            request.path,
+            *sorted(request.query.items()),
+            request.user.role,
+            request.sees_data,
         )
-        topic, follower = self._topics.setdefault(key, Topic(asked)), Follower(reader)
+        topic, follower = self._topics.setdefault(key, Topic(request)), Follower(reader)
         reader.streams += 1
         topic.followers.add(follower)
-        if (
-            asyncio.get_running_loop().time() - topic.rendered < INTERVAL
-        ):  # else what the browser has is newer
-            follower.rendered.set()
+        if asyncio.get_running_loop().time() - topic.rendered < RENDER_INTERVAL:
+            follower.rendered.set()  # otherwise the browser has something newer
         self._start()
         try:
             yield f"retry: {RECONNECT}\n\n"
@@ -149,15 +142,13 @@ class Live:
     def _start(self) -> None:
         self._added.set()
         if self._rendering_task is None:
-            self._client = self._board.client.over(
-                ThrottledConnection(self._board.client.store.connection)
-            )
+            self._client = self._dashboard.client.with_connection(ThrottledConnection)
             self._rendering_task = asyncio.create_task(self._run(), name="aioqless pages")
 
     async def _run(self) -> None:
         try:
             while self._topics:
-                if topic := await self._next():
+                if topic := await self._next_topic():
                     html = await self._render(topic)
                     topic.rendered = asyncio.get_running_loop().time()
                     topic.html = topic.html if html == topic.html else html
@@ -167,9 +158,9 @@ class Live:
         finally:
             self._rendering_task = None
 
-    async def _next(self) -> Topic | None:
-        """The topic to render now; None after waiting for one."""
-        latest = asyncio.get_running_loop().time() - INTERVAL
+    async def _next_topic(self) -> Topic | None:
+        """Return the topic to render now; None after waiting for one."""
+        latest = asyncio.get_running_loop().time() - RENDER_INTERVAL
         due = [topic for topic in self._topics.values() if topic.rendered <= latest]
         if due:
             await asyncio.sleep(0)  # for requests, whatever rendering costs
@@ -179,10 +170,9 @@ class Live:
                 default=None,
             )
         self._added.clear()
+        next_due = min(topic.rendered for topic in self._topics.values()) - latest
         try:
-            async with asyncio.timeout(
-                min(topic.rendered for topic in self._topics.values()) - latest
-            ):
+            async with asyncio.timeout(next_due):
                 await self._added.wait()
         except TimeoutError:
             pass
@@ -190,18 +180,18 @@ class Live:
 
     async def _render(self, topic: Topic) -> str:
         try:
-            await self._board.sampler.fresh(self._client, within=SAMPLED)
-            return await self._rendering.contents(replace(topic.asked, client=self._client))
-        except AWAY as away:
-            return self._rendering.away(topic.asked, away)
+            await self._dashboard.sampler.refresh(self._client, max_age=SAMPLE_INTERVAL)
+            return await self._renderer.render_contents(replace(topic.request, client=self._client))
+        except REDIS_UNAVAILABLE as error:
+            return self._renderer.render_unavailable(topic.request, error)
         except Exception as error:  # of one page, which must not stop the others
-            log.error("web.broken", path=topic.asked.path, error=repr(error), exc_info=True)
-            return self._rendering.away(topic.asked, error)
+            log.error("web.page_failed", path=topic.request.path, error=repr(error), exc_info=True)
+            return self._renderer.render_unavailable(topic.request, error)
 
 
 async def _events(topic: Topic, follower: Follower) -> AsyncGenerator[str, None]:
     loop = asyncio.get_running_loop()
-    until, told, shown = loop.time() + LASTS, -1e9, ""
+    until, sent, shown = loop.time() + LIFETIME, -1e9, ""
     while (left := until - loop.time()) > 0:
         try:
             async with asyncio.timeout(min(KEEP_ALIVE, left)):
@@ -213,16 +203,19 @@ async def _events(topic: Topic, follower: Follower) -> AsyncGenerator[str, None]
         if topic.html is not shown:
             shown = topic.html
             yield f"data: {json.dumps(shown)}\n\n"
-        elif loop.time() - told >= CONFIRMED:
+        elif loop.time() - sent >= CONFIRM_INTERVAL:
             yield "event: checked\ndata\n\n"
         else:
             continue
-        told = loop.time()
+        sent = loop.time()
 
 
-class Stream(StreamingResponse):
-    """Server-sent events. A server that shuts down cancels them; they end as complete responses,
-    and browsers reconnect."""
+class LiveStream(StreamingResponse):
+    """A response of server-sent events.
+
+    A server that shuts down cancels it; it then ends as a complete response, and the browser
+    reconnects.
+    """
 
     media_type = "text/event-stream"
 

@@ -1,4 +1,4 @@
-"""What a browser asks for: a page with its parameters, each of them held within its limits."""
+"""A requested page of the dashboard, and its validated parameters."""
 
 from __future__ import annotations
 
@@ -9,65 +9,66 @@ from urllib.parse import parse_qsl, urlencode
 
 from aioqless.client import Client
 from aioqless.contrib.dashboard.access import Identity, Role
-from aioqless.contrib.dashboard.page_state import Board
+from aioqless.contrib.dashboard.state import Dashboard
 
-SIZE = 50
-DEEPEST = 10_000_000
-LONGEST = 512
-MOST_FIELDS = 60
+PAGE_SIZE = 50
+MAX_OFFSET = 10_000_000
+MAX_LENGTH = 512
+MAX_FIELDS = 60
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request for one page of the dashboard that is mounted at `root`. `client` reads for it:
-    throttled where the page is live."""
+class PageRequest:
+    """A request for one page of the dashboard that is mounted at `root`.
 
-    board: Board
+    `client` reads for the page: over a throttled connection where the page is live.
+    """
+
+    dashboard: Dashboard
     client: Client
-    who: Identity
+    user: Identity
     root: str
     path: str
     query: Mapping[str, str]
 
     def text(self, name: str, default: str = "") -> str:
-        """A parameter, cut where it is too long to be any name."""
-        return self.query.get(name, default)[:LONGEST]
+        """Return a parameter, truncated to the maximum length of a name."""
+        return self.query.get(name, default)[:MAX_LENGTH]
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        """A whole number within limits; the default for what is none."""
+        """Return an integer parameter clamped to limits; the default for anything else."""
         text = self.query.get(name, "")
-        return (
-            min(max(int(text), least), most)
-            if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 18
-            else default
-        )
+        if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 18:
+            return min(max(int(text), least), most)
+        return default
 
     def one_of(self, name: str, known: tuple[str, ...]) -> str:
-        """One of the known values; the first where it is none of them."""
+        """Return one of the known values; the first for an unknown one."""
         return value if (value := self.query.get(name, "")) in known else known[0]
 
     @property
     def offset(self) -> int:
-        """How many entries of the list come before this page of it."""
-        return self.number("offset", 0, 0, DEEPEST)
+        """The number of list entries before this page of the list."""
+        return self.number("offset", 0, 0, MAX_OFFSET)
 
     def may(self, role: Role) -> bool:
-        return self.who.role >= role
+        """Return whether the user has a role."""
+        return self.user.role >= role
 
     @property
     def sees_data(self) -> bool:
-        return self.who.role >= self.board.access.data_for
+        """Whether the user may see the data of jobs."""
+        return self.user.role >= self.dashboard.access.data_for
 
     @property
-    def here(self) -> str:
+    def address(self) -> str:
         """The page's address within the dashboard."""
         return address(self.path, **self.query)
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a view found: which template shows it, under which title, with what. `live` ones are
-    kept up to date."""
+    """A page to render: its template, title and values. A `live` page is kept up to date."""
 
     template: str
     title: str
@@ -77,16 +78,16 @@ class Page:
 
 
 def address(path: str, /, **query: object) -> str:
-    """A path of the dashboard with its parameters; names from Redis may have any characters, and
-    odd bytes."""
+    """Return a path of the dashboard with its non-empty parameters, URL-encoded.
+
+    Names from Redis may contain any characters and undecodable bytes.
+    """
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path
 
 
-def parameters(text: str) -> dict[str, str]:
-    """The parameters of an address or a form. Raises ValueError for too many."""
+def parse_parameters(text: str) -> dict[str, str]:
+    """Parse the parameters of an address or a form; raise ValueError for too many."""
     return dict(
-        parse_qsl(
-            text, keep_blank_values=True, errors="surrogateescape", max_num_fields=MOST_FIELDS
-        )
+        parse_qsl(text, keep_blank_values=True, errors="surrogateescape", max_num_fields=MAX_FIELDS)
     )

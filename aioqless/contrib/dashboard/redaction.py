@@ -1,5 +1,4 @@
-"""What of jobs' data, and of what is told of them, is hidden; and how what was hidden comes through
-an edit unharmed."""
+"""Hides secrets in the data of jobs and in texts about them, and restores them after an edit."""
 
 from __future__ import annotations
 
@@ -13,57 +12,64 @@ from typing import Any
 import msgspec
 
 HIDDEN = "•••••"
-DEEPEST = 200
-SHORTEST = 4  # characters of a value that is looked for in other texts: shorter ones are anywhere
-# name=value, "name": 'value', Name: Bearer value. Nothing here goes back over what it has read,
-# however long the text.
+MAX_DEPTH = 200
+# characters of a value that is searched for in other texts; shorter ones occur anywhere
+MIN_SECRET_LENGTH = 4
+# name=value, "name": 'value', Name: Bearer value. Possessive, so that matching takes linear time.
 _NAMED = re.compile(r"""(?<![\w-])([\w-]++)["']?+\s*+[:=]\s*+(?:(?i:bearer|basic)\s++)?+""")
 _VALUE = re.compile(r"""(["']?)(?:(?<=")[^"\n]*+"?+|(?<=')[^'\n]*+'?+|[^\s,;&)}\]]++)""")
-_OF_ADDRESS = re.compile(r"(?P<before>://[^\s/:@]*+:)[^\s/@]++(?=@)")
+_URL_PASSWORD = re.compile(r"(?P<before>://[^\s/:@]*+:)[^\s/@]++(?=@)")
 
 
 class Redaction:
     """Hides the values of names that match a pattern, in any case and at any depth."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._any = bool(patterns)
+        self._active = bool(patterns)
         self._hidden = re.compile(
             "|".join(translate(pattern.lower()) for pattern in patterns) or r"(?!)"
         )
 
-    def shown(self, text: str, *, indent: int = 2) -> str:
-        """Data as text for people, each number as it is stored; what isn't JSON is said to be that,
-        since nothing can be hidden in it."""
+    def format(self, text: str, *, indent: int = 2) -> str:
+        """Return job data as indented JSON without its secrets, each number as it is stored.
+
+        Data that is not JSON is not shown, since nothing can be hidden in it.
+        """
         try:
             value = json.loads(text)
             if not self._hides(value):
                 return msgspec.json.format(text, indent=indent)
-            return json.dumps(self._redacted(value), indent=indent or None, ensure_ascii=False)
+            return json.dumps(self._hide(value), indent=indent or None, ensure_ascii=False)
         except (ValueError, RecursionError, msgspec.MsgspecError):
             return f"(not JSON: {len(text):,} characters)"
 
-    def restored(self, edited: str, stored: str) -> str:
-        """An edited text of data with what was hidden from the editor put back. Raises ValueError
-        for what isn't JSON, or is nested too deeply."""
+    def restore(self, edited: str, stored: str) -> str:
+        """Put the hidden values back into data that a user has edited.
+
+        Raises:
+            ValueError: It is not JSON, or nested too deeply.
+        """
         try:
             value = json.loads(edited)
             if HIDDEN not in edited and json.dumps(HIDDEN)[1:-1] not in edited:
                 return edited
-            return json.dumps(self._put_back(value, json.loads(stored)), ensure_ascii=False)
+            return json.dumps(self._merge(value, json.loads(stored)), ensure_ascii=False)
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
 
-    def told(self, text: str, stored: str | None = None) -> str:
-        """A text of somebody's own, such as a failure's message or a line of its history, without
-        what follows a hidden name there, without passwords of addresses, and without what is hidden
-        in the job's stored data."""
-        if not self._any:
+    def redact(self, text: str, stored: str | None = None) -> str:
+        """Hide secrets in a free text, such as the message of a failure.
+
+        Hides values that follow a hidden name, passwords in URLs, and the hidden values of the
+        job's stored data.
+        """
+        if not self._active:
             return text
         for secret in self._secrets(stored):
             text = text.replace(secret, HIDDEN)
-        return _OF_ADDRESS.sub(rf"\g<before>{HIDDEN}", self._unnamed(text))
+        return _URL_PASSWORD.sub(rf"\g<before>{HIDDEN}", self._hide_named(text))
 
-    def _unnamed(self, text: str) -> str:
+    def _hide_named(self, text: str) -> str:
         parts, at, kept = [], 0, 0
         while named := _NAMED.search(text, at):
             at = named.end()
@@ -73,31 +79,31 @@ class Redaction:
         return "".join([*parts, text[kept:]])
 
     def _secrets(self, stored: str | None) -> list[str]:
-        """The hidden values of data, the longest first."""
+        """Return the hidden values of data, the longest first."""
         found: set[str] = set()
         with suppress(ValueError, RecursionError):
-            self._gather(json.loads(stored) if stored else None, False, found)
+            self._collect(json.loads(stored) if stored else None, False, found)
         return sorted(found, key=lambda each: (-len(each), each))
 
-    def _gather(self, value: Any, hidden: bool, found: set[str]) -> None:
+    def _collect(self, value: Any, hidden: bool, found: set[str]) -> None:
         if isinstance(value, dict):
             for name, each in value.items():
-                self._gather(
+                self._collect(
                     each, hidden or self._hidden.fullmatch(name.lower()) is not None, found
                 )
         elif isinstance(value, list):
             for each in value:
-                self._gather(each, hidden, found)
+                self._collect(each, hidden, found)
         elif (
             hidden
             and not isinstance(value, bool)
-            and len(text := str(value)) >= SHORTEST
+            and len(text := str(value)) >= MIN_SECRET_LENGTH
             and value is not None
         ):
             found.add(text)
 
     def _hides(self, value: Any, depth: int = 0) -> bool:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise RecursionError
         if isinstance(value, dict):
             return any(
@@ -106,25 +112,25 @@ class Redaction:
             )
         return isinstance(value, list) and any(self._hides(each, depth + 1) for each in value)
 
-    def _redacted(self, value: Any) -> Any:
+    def _hide(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                name: HIDDEN if self._hidden.fullmatch(name.lower()) else self._redacted(each)
+                name: HIDDEN if self._hidden.fullmatch(name.lower()) else self._hide(each)
                 for name, each in value.items()
             }
-        return [self._redacted(each) for each in value] if isinstance(value, list) else value
+        return [self._hide(each) for each in value] if isinstance(value, list) else value
 
-    def _put_back(self, value: Any, stored: Any) -> Any:
+    def _merge(self, value: Any, stored: Any) -> Any:
         if isinstance(value, dict) and isinstance(stored, dict):
             return {
                 name: stored[name]
                 if each == HIDDEN and name in stored and self._hidden.fullmatch(name.lower())
-                else self._put_back(each, stored.get(name))
+                else self._merge(each, stored.get(name))
                 for name, each in value.items()
             }
         if isinstance(value, list) and isinstance(stored, list):
             return [
-                self._put_back(each, stored[at] if at < len(stored) else None)
+                self._merge(each, stored[at] if at < len(stored) else None)
                 for at, each in enumerate(value)
             ]
         return value

@@ -1,4 +1,4 @@
-"""Rendering: from what is asked to HTML, everything in it escaped."""
+"""Renders pages as HTML, with everything in them escaped."""
 
 from __future__ import annotations
 
@@ -12,134 +12,151 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-import aioqless.contrib.dashboard.charts as drawing
-import aioqless.contrib.dashboard.formatting as wording
+import aioqless.contrib.dashboard.charts as charts
+import aioqless.contrib.dashboard.formatting as formatting
 from aioqless.client.job.record import meaning
 from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.page_request import Asked, Page, address
+from aioqless.contrib.dashboard.page_request import Page, PageRequest, address
 from aioqless.errors import InvalidArgument, NoSuchJob
 from aioqless.validation import plain
 
-View: TypeAlias = Callable[[Asked], Awaitable[Page]]
+View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
 
-HERE = Path(__file__).parent
+TEMPLATES = Path(__file__).parent / "templates"
+FILTERS = (
+    "day",
+    "describe_event",
+    "duration",
+    "event_details",
+    "last_line",
+    "number",
+    "pluralize",
+    "short",
+    "size",
+    "timestamp",
+)
 NAVIGATION = (
-    ("/", "Overview"), ("/queues", "Queues"), ("/failures", "Failures"), ("/workers", "Workers"), ("/recurring", "Recurring"),
-    ("/completed", "Completed"), ("/tracked", "Tracked"), ("/tags", "Tags"), ("/redis", "Redis"), ("/config", "Configuration"),
+    ("/", "Overview"),
+    ("/queues", "Queues"),
+    ("/failures", "Failures"),
+    ("/workers", "Workers"),
+    ("/recurring", "Recurring"),
+    ("/completed", "Completed"),
+    ("/tracked", "Tracked"),
+    ("/tags", "Tags"),
+    ("/redis", "Redis"),
+    ("/config", "Configuration"),
     ("/trail", "Audit log"),
-)  # fmt: skip
+)
 
 
 @cache
 def _templates() -> Environment:
-    """All of a process, each compiled once."""
-    found = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+    """Return the templates of this process, each compiled once."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=_visible,
+        finalize=_show_invisible,
     )
-    words = (
-        "number",
-        "short",
-        "size",
-        "span",
-        "moment",
-        "day",
-        "event",
-        "more",
-        "last_line",
-        "counted",
-    )
-    found.filters |= {name: getattr(wording, name) for name in words} | {
-        "meaning": meaning,
-        "exact": escape,
-    }
-    found.globals |= {"drawing": drawing, "Role": Role, "NAVIGATION": NAVIGATION}
-    return found
+    environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
+    environment.filters |= {"meaning": meaning, "exact": escape}
+    environment.globals |= {"charts": charts, "Role": Role, "NAVIGATION": NAVIGATION}
+    return environment
 
 
-def _visible(value: Any) -> Any:
-    """Escape what is invisible or changes the direction of text in whatever a template shows. What
-    forms send back is `exact`."""
+def _show_invisible(value: Any) -> Any:
+    """Escape characters that are invisible or change the direction of text.
+
+    Values that forms send back go through the filter `exact` instead.
+    """
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return plain(value.replace("\r\n", "\n"), lines=True)
 
 
-class Rendering:
-    """Owns the views, and makes HTML of what they find."""
+class Renderer:
+    """Calls the views and renders their pages."""
 
     def __init__(self, views: Mapping[str, View]) -> None:
         self._views = views
         self._templates = _templates()
-        self._placeholder = (
-            f"token-{secrets.token_hex(16)}"  # in contents that several browsers share
-        )
+        # stands for the token in contents that several browsers share
+        self._placeholder = f"token-{secrets.token_hex(16)}"
 
-    async def whole(
-        self, asked: Asked, token: str, notes: Sequence[tuple[str, str]]
+    async def render_page(
+        self, request: PageRequest, token: str, messages: Sequence[tuple[str, str]]
     ) -> tuple[str, int]:
-        """A page from its first tag to its last for one browser, and its status."""
-        page = await self._found(asked)
-        return self.of(page, asked, token, notes), page.status
+        """Return a whole page for one browser, and its HTTP status."""
+        page = await self._view(request)
+        return self.render(page, request, token, messages), page.status
 
-    def of(
-        self, page: Page, asked: Asked, token: str, notes: Sequence[tuple[str, str]] = ()
+    def render(
+        self, page: Page, request: PageRequest, token: str, messages: Sequence[tuple[str, str]] = ()
     ) -> str:
-        """The same of what was found already."""
+        """Return the HTML of a page that a view has returned."""
         return self._templates.get_template(page.template).render(
-            {**_common(page, asked, token), "notes": notes, **page.values}
+            {**_context(page, request, token), "messages": messages, **page.values}
         )
 
-    async def contents(self, asked: Asked) -> str:
-        """What is within its `main`, which is what changes, for all browsers; `for_browser` makes
-        it one's own."""
-        return self._part(await self._found(asked), asked)
+    async def render_contents(self, request: PageRequest) -> str:
+        """Return the contents of `main`, which change; `insert_token` makes them a browser's."""
+        return self._render_main(await self._view(request), request)
 
-    def away(self, asked: Asked, error: Exception) -> str:
-        """The same while Redis is away."""
-        return self._part(Page("away.html", "Redis is away", {"why": str(error)}), asked)
+    def render_unavailable(self, request: PageRequest, error: Exception) -> str:
+        """Return the contents of `main` for an error such as an outage of Redis."""
+        page = Page("unavailable.html", "Redis is away", {"why": str(error)})
+        return self._render_main(page, request)
 
-    def for_browser(self, text: str, token: str) -> str:
-        """Shared contents with a browser's own token."""
+    def insert_token(self, text: str, token: str) -> str:
+        """Insert a browser's token into shared contents."""
         return text.replace(self._placeholder, token)
 
-    async def _found(self, asked: Asked) -> Page:
-        """What a view finds. What isn't there, or can't be asked, is a page too."""
+    async def _view(self, request: PageRequest) -> Page:
+        """Return the page of a request; there are pages for unknown and invalid ones, too."""
         try:
-            if asked.path not in self._views:
-                raise KeyError(asked.path)
-            return await self._views[asked.path](asked)
-        except (NoSuchJob, KeyError) as gone:
-            why = gone.told() if isinstance(gone, NoSuchJob) else "There is no such page."
-            return Page("gone.html", "Not there", {"why": why}, live=False, status=404)
-        except InvalidArgument as wrong:
-            return Page(
-                "gone.html", "Can't be asked", {"why": wrong.told()}, live=False, status=400
-            )
+            if request.path not in self._views:
+                raise KeyError(request.path)
+            return await self._views[request.path](request)
+        except (NoSuchJob, KeyError) as error:
+            why = error.told() if isinstance(error, NoSuchJob) else "There is no such page."
+            return Page("not_found.html", "Not there", {"why": why}, live=False, status=404)
+        except InvalidArgument as error:
+            values = {"why": error.told()}
+            return Page("not_found.html", "Can't be asked", values, live=False, status=400)
 
-    def _part(self, page: Page, asked: Asked) -> str:
+    def _render_main(self, page: Page, request: PageRequest) -> str:
         template = self._templates.get_template(page.template)
         context = template.new_context(
-            {**_common(page, asked, self._placeholder), "notes": (), **page.values}
+            {**_context(page, request, self._placeholder), "messages": (), **page.values}
         )
         return "".join(template.blocks["main"](context))
 
 
-def _common(page: Page, asked: Asked, token: str) -> dict[str, Any]:
-    root = asked.root
+def _context(page: Page, request: PageRequest, token: str) -> dict[str, Any]:
+    """Return the values that every template gets."""
+    dashboard, root = request.dashboard, request.root
 
     def link(path: str, /, **query: object) -> str:
         return root + address(path, **query)
 
     return {
-        "asked": asked, "page": page, "link": link, "token": Markup(token), "root": root, "who": asked.who,
-        "may_operate": asked.may(Role.OPERATE), "may_administer": asked.may(Role.ADMIN), "here": asked.here,
-        "sample": asked.board.sampler.latest, "bulks": asked.board.bulks, "redaction": asked.board.redaction,
-        "now": time.time(), "logs_in": asked.board.access.authenticate is None,
-        "by_token": asked.board.access.open,
-    }  # fmt: skip
+        "request": request,
+        "page": page,
+        "link": link,
+        "token": Markup(token),
+        "root": root,
+        "user": request.user,
+        "may_operate": request.may(Role.OPERATE),
+        "may_administer": request.may(Role.ADMIN),
+        "here": request.address,
+        "sample": dashboard.sampler.latest,
+        "bulk_actions": dashboard.bulk_actions,
+        "redaction": dashboard.redaction,
+        "now": time.time(),
+        "can_log_out": dashboard.access.authenticate is None,
+        "uses_startup_token": dashboard.access.uses_startup_token,
+    }

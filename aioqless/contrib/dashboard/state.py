@@ -1,64 +1,70 @@
-"""Dashboard: one of them, and all that it owns in its process."""
+"""Dashboard: the state that all requests of one dashboard share."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aioqless.client import Client
 from aioqless.contrib.dashboard.access import Access, Identity, Role
-from aioqless.contrib.dashboard.flash import Notes
-from aioqless.contrib.dashboard.live import Live
-from aioqless.contrib.dashboard.page_state import Board
-from aioqless.contrib.dashboard.rendering import Rendering, View
-from aioqless.contrib.http_sessions import Session, Sessions
+from aioqless.contrib.dashboard.bulk import BulkActions
+from aioqless.contrib.dashboard.flash import FlashMessages
+from aioqless.contrib.dashboard.redaction import Redaction
+from aioqless.contrib.dashboard.sampler import Sampler
+from aioqless.contrib.http_sessions import BoundedDict, Session, Sessions
 from aioqless.log import log
 
-COOKIE, LASTS = "aioqless", 12 * 3600  # seconds after which one must log in again
-LOCAL = "local"  # the name of a user with the start-up token
+COOKIE = "aioqless"
+SESSION_LIFETIME = 12 * 3600  # seconds
+LOCAL = "local"  # the name of the user with the start-up token
+MAX_WORKER_STATES = 1000
 
 
 class Dashboard:
-    """What requests share."""
+    """Owns what requests share: sessions, flash messages, the sampler and bulk actions.
 
-    def __init__(
-        self,
-        client: Client,
-        access: Access,
-        secret: str | Sequence[str] | None,
-        views: Mapping[str, View],
-    ) -> None:
+    Args:
+        client: Reads and changes the queues.
+        access: Who may use the dashboard.
+        secret: Signs sessions.
+    """
+
+    def __init__(self, client: Client, access: Access, secret: str | Sequence[str] | None) -> None:
         self.client = client
         self.access = access
         self.startup_token = access.startup_token or secrets.token_urlsafe(24)
-        self.sessions = Sessions(client, COOKIE, LASTS, secret)
-        self.notes = Notes()
-        self.board = Board(client, access)
-        self.rendering = Rendering(views)
-        self.live = Live(self.board, self.rendering)
+        self.sessions = Sessions(client, COOKIE, SESSION_LIFETIME, secret)
+        self.flash = FlashMessages()
+        self.redaction = Redaction(access.redact)
+        self.sampler = Sampler(client)
+        self.bulk_actions = BulkActions(client)
+        # what workers replied when they were asked last
+        self.worker_states = BoundedDict[str, dict[str, object] | None](MAX_WORKER_STATES)
 
     def proof_of(self, name: str) -> str | None:
-        """Return what a session of this user depends on: the hash of the password, or the start-up
-        token; None for no user."""
-        if self.access.open:
+        """Return the secret that a user's session depends on; None for an unknown user.
+
+        It is the hash of the password, or the start-up token.
+        """
+        if self.access.uses_startup_token:
             return self.startup_token if name == LOCAL else None
         user = self.access.users.get(name)
         return user.password if user else None
 
-    async def user_of(self, session: Session) -> Identity | None:
-        """Return who has logged in with a session, if that session is open."""
+    async def find_user(self, session: Session) -> Identity | None:
+        """Return the user who is logged in with a session, if the session is open."""
         proof = self.proof_of(session.name)
         if proof is None or not await self.sessions.is_open(session, proof):
             return None
-        return (
-            Identity(LOCAL, Role.ADMIN)
-            if self.access.open
-            else Identity(session.name, self.access.users[session.name].role)
-        )
+        if self.access.uses_startup_token:
+            return Identity(LOCAL, Role.ADMIN)
+        return Identity(session.name, self.access.users[session.name].role)
 
     async def is_still_open(self, session: Session) -> bool:
-        """Whether a stream of a session may go on. Who is known to the app that the dashboard is
-        part of is asked for at its next one."""
+        """Return whether a live stream of a session may continue.
+
+        An app's own `authenticate` is asked again when the browser reconnects.
+        """
         if self.access.authenticate:
             return True
         proof = self.proof_of(session.name)
@@ -66,7 +72,7 @@ class Dashboard:
 
     def log_token(self) -> None:
         """Log the link to a dashboard that generated its own start-up token."""
-        if self.access.open and self.access.startup_token is None:
+        if self.access.uses_startup_token and self.access.startup_token is None:
             log.warning(
                 "web.token_created",
                 link=f"/?token={self.startup_token}",
@@ -74,6 +80,5 @@ class Dashboard:
             )
 
     async def aclose(self) -> None:
-        """End what runs in the background."""
-        await self.live.aclose()
-        await self.board.bulks.aclose()
+        """Stop the bulk actions that run in the background."""
+        await self.bulk_actions.aclose()

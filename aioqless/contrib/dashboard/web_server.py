@@ -1,4 +1,4 @@
-"""How the dashboard is served as a process of its own: where, to whom, by uvicorn."""
+"""Serves the dashboard as a process of its own, with uvicorn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Self
 from aioqless.cli.signal_handlers import stop_when_told
 from aioqless.client import Client
 from aioqless.contrib.dashboard import Access, User, create_app, passwords
-from aioqless.contrib.dashboard.access import read_users, role_of
+from aioqless.contrib.dashboard.access import parse_role, read_users
 from aioqless.contrib.http_sessions import is_loopback
 from aioqless.errors import require_extra
 from aioqless.log import log
@@ -27,8 +27,8 @@ with require_extra("web"):
 
 
 @dataclass(frozen=True)
-class Serving:
-    """Everything that is known before Redis is asked for anything."""
+class WebServer:
+    """Settings of the dashboard's process, validated before Redis is contacted."""
 
     host: str
     port: int
@@ -36,13 +36,14 @@ class Serving:
     secret: tuple[str, ...]
 
     @classmethod
-    def checked(
+    def from_settings(
         cls, host: str, port: int, users: Path | None, proxies: str, environment: Mapping[str, str]
     ) -> Self:
         """Read the settings of the command line and the environment.
 
         Raises:
-            ValueError: They can't be served: unreadable users, an unknown proxy, or an address other than loopback without users.
+            ValueError: Unreadable users, an unknown proxy, or an address other than loopback
+                without users.
         """
         trusted: dict[str, Any] = {
             "trusted_proxies": tuple(each.strip() for each in proxies.split(",") if each.strip())
@@ -59,70 +60,78 @@ class Serving:
             access = Access(users=read_users(text.splitlines(), "AIOQLESS_WEB_USERS"), **trusted)
         elif not is_loopback(host):
             raise ValueError(
-                f"--host {host} lets others in: give the dashboard users by --users FILE (`aioqless web-user NAME` prints a line for it), "
-                "or let it listen on 127.0.0.1"
+                f"--host {host} lets others in: give the dashboard users by --users FILE "
+                "(`aioqless web-user NAME` prints a line for it), or let it listen on 127.0.0.1"
             )
         else:
             access = Access(startup_token=token or secrets.token_urlsafe(24), **trusted)
         return cls(host, port, access, tuple(environment.get("AIOQLESS_WEB_SECRET", "").split()))
 
     async def run(self, client: Client) -> None:
-        """Serve until told to stop. Raises OSError when the address can't be had."""
+        """Serve until a signal; raise OSError when the address is not available."""
         app = create_app(client, access=self.access, secret=self.secret or None)
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         listening = socket.create_server((self.host, self.port), family=family, backlog=512)
         host = f"[{self.host}]" if ":" in self.host else self.host
         url = f"http://{host}:{listening.getsockname()[1]}"
         log.info("web.started", url=url, users=len(self.access.users))
-        if (
-            self.access.startup_token
-        ):  # for the operator's terminal, not for logs, which others may read
+        if self.access.startup_token:
+            # for the operator's terminal: others may read the log
             print(f"Open {url}/?token={self.access.startup_token}", flush=True)
-        server = Server(configured(app))
+        server = Server(uvicorn_config(app))
         stop_when_told(server.stop)
-        # what stays for good: to walk through it at each full collection would make some page 30 ms
-        # late
+        # what is loaded by now stays; a full collection of it would delay a page by 30 ms
         gc.freeze()
         await server.serve(sockets=[listening])
 
 
-def configured(app: ASGIApp) -> uvicorn.Config:
-    """Return how uvicorn serves the dashboard. Which proxies count is said by
-    `Access.trusted_proxies` alone."""
+def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
+    """Return the configuration of uvicorn; `Access.trusted_proxies` replaces its own."""
     return uvicorn.Config(
-        app, http=TimedProtocol, ws="none", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2,
+        app,
+        http=TimedProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
         proxy_headers=False,
-    )  # fmt: skip
+    )
 
 
 class TimedProtocol(H11Protocol):
-    """Closes a connection whose next request doesn't arrive in time: uvicorn waits for the rest of
-    its headers forever."""
+    """Closes a connection whose next request is not complete in time.
+
+    uvicorn waits for the rest of its headers forever.
+    """
 
     REQUEST_TIMEOUT = 20.0  # seconds
 
     _deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own does
+        """Start the timer."""
         super().connection_made(transport)
         self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
+        """Stop the timer when a request is complete."""
         super().data_received(data)
         self._set_deadline()
 
     def on_response_complete(self) -> None:
+        """Start the timer for the next request."""
         super().on_response_complete()
         self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the timer."""
         if self._deadline:
             self._deadline.cancel()
         super().connection_lost(exc)
 
     def _set_deadline(self) -> None:
-        """Start the timer when the connection waits for its client alone. What the client sends in
-        bits doesn't extend it."""
+        """Run the timer while the connection waits for its client; partial data does not extend it."""
         if self.cycle is not None and not self.cycle.response_complete:
             if self._deadline:
                 self._deadline.cancel()
@@ -132,18 +141,19 @@ class TimedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """One that leaves signals to the command line."""
+    """A uvicorn server that leaves signals to the command line."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
         yield
 
     def stop(self) -> None:
-        """End open requests, then itself."""
+        """Shut down gracefully."""
         self.should_exit = True
 
 
 def user_line(name: str, role: str, password: str) -> str:
-    """A line for a file of users. Raises ValueError."""
-    user = User(name, role_of(role), passwords.hashed(password))
+    """Return a line for a file of users; raise ValueError."""
+    user = User(name, parse_role(role), passwords.make_hash(password))
     return f"{user.name} {user.role.name.lower()} {user.password}"

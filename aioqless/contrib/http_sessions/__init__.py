@@ -1,26 +1,29 @@
-"""What is known of browsers that ask, for the dashboard and for people's desks alike.
+"""Session cookies and origin checks, shared by the dashboard and the human-task API.
 
-sessions.py   Session, Sessions: a signed cookie, the token of its changes, a record in Redis
-requests.py   where a request comes from, and what it carries
+sessions.py      Session, Sessions: a signed cookie, a CSRF token, a record in Redis
+origin.py        where a request comes from, and its body
+bounded_dict.py  BoundedDict
 """
 
 from aioqless.errors import require_extra
 
 with require_extra("web"):
+    from aioqless.contrib.http_sessions.bounded_dict import BoundedDict
     from aioqless.contrib.http_sessions.origin import (
-        body_of,
         is_from_this_machine,
         is_loopback,
         is_of_same_origin,
+        read_body,
     )
     from aioqless.contrib.http_sessions.sessions import Session, Sessions, digest
 
 __all__ = [
+    "BoundedDict",
     "Session",
     "Sessions",
-    "body_of",
     "digest",
     "is_from_this_machine",
     "is_loopback",
     "is_of_same_origin",
+    "read_body",
 ]

@@ -1,4 +1,4 @@
-"""Where a request comes from, and what it carries."""
+"""Where a request comes from, and its body."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 def is_from_this_machine(request: Request) -> bool:
-    """Whether both ends are this machine, under a name that only this machine has: a website may
-    have led its own name here. What a proxy passes on may come from anywhere, and not every proxy
-    says so: this is no proof of who asks."""
+    """Return whether both ends and the name of the server are this machine's.
+
+    The name is checked because a website may have pointed its own name here. Proxies forward
+    requests from anywhere, and not every proxy says so: this does not authenticate the client.
+    """
     client = request.client.host if request.client else ""
     server = (request.scope.get("server") or ("",))[0] or ""
     try:
@@ -28,33 +30,38 @@ def is_from_this_machine(request: Request) -> bool:
 
 
 def is_of_same_origin(request: Request) -> bool | None:
-    """Whether a page of the origin that is asked sends it; None where nothing says which page, as
-    with what isn't a browser."""
+    """Return whether a page of the requested origin has sent a request.
+
+    None: no header says which page, as with clients that are not browsers.
+    """
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         return False
     origin = request.headers.get("origin", request.headers.get("referer"))
+    if origin is None:
+        return None
     try:
-        return (
-            None if origin is None else urlsplit(origin).netloc == request.headers.get("host", "")
-        )
-    except ValueError:  # the same
+        return urlsplit(origin).netloc == request.headers.get("host", "")
+    except ValueError:  # no address at all
         return False
 
 
-async def body_of(request: Request, largest: int, within: float = BODY_TIMEOUT) -> bytes | None:
-    """Return all that is sent; None for more than `largest` bytes, of which no more is read. Raises
-    TimeoutError for what isn't complete within this number of seconds."""
+async def read_body(request: Request, max_size: int, timeout: float = BODY_TIMEOUT) -> bytes | None:
+    """Read the body of a request; None for more than `max_size` bytes, of which no more is read.
+
+    Raises:
+        TimeoutError: The body is not complete within `timeout` seconds.
+    """
     body = bytearray()
-    async with asyncio.timeout(within):
+    async with asyncio.timeout(timeout):
         async for part in request.stream():
             body += part
-            if len(body) > largest:
+            if len(body) > max_size:
                 return None
     return bytes(body)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host's name or address is this machine's alone."""
+    """Return whether a host's name or address is this machine's alone."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -15,8 +15,8 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
-from aioqless.contrib.dashboard.pages.overview import FIRST, problems
-from aioqless.contrib.dashboard.sampler import FORGOTTEN, Sampler
+from aioqless.contrib.dashboard.pages.overview import MAX_QUEUES, find_alarms
+from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sampler
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import worked
@@ -62,7 +62,7 @@ async def test_a_killed_worker_is_lost_and_raises_an_alarm(
     until: Until,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.contrib.dashboard.sampler.SILENCE", 0.5)
+    monkeypatch.setattr("aioqless.contrib.dashboard.sampler.LOST_AFTER", 0.5)
     (name,) = await until(names, patience=30)
 
     async def alarmed() -> str | None:
@@ -81,11 +81,11 @@ async def test_a_killed_worker_is_lost_and_raises_an_alarm(
         )  # not of the one that is paused, which is silent too
         assert "lost, last seen" in page and ">lost<" in (await http.get("/workers")).text
         assert "It disappeared without stopping" in (await http.get(f"/worker?name={name}")).text
-    sample = await Sampler(client).fresh()
+    sample = await Sampler(client).refresh()
     assert name in sample.lost
     assert not any(
         "Disappeared" in what
-        for what, _, _ in problems(replace(sample, when=sample.when + FORGOTTEN))
+        for what, _, _ in find_alarms(replace(sample, when=sample.when + ALARM_FOR))
     )
 
 
@@ -109,7 +109,7 @@ async def test_a_queue_that_no_worker_serves_raises_an_alarm_wherever_it_is_in_t
     ):
         async with worked(client, queues=("mail",)):
             await earlier.queue("unserved").put("Greet", {})
-            for number in range(FIRST + 3):
+            for number in range(MAX_QUEUES + 3):
                 await client.queue(f"busy-{number}").put_many(
                     [jobs.resize.data(path="a.jpg") for _ in range(3)]
                 )

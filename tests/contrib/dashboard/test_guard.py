@@ -18,14 +18,14 @@ from starlette.routing import Mount, Route, request_response
 
 from aioqless import Client, Seal
 from aioqless.contrib.dashboard import Access, Identity, Role, User, create_app, passwords
-from aioqless.contrib.dashboard.actions import ACTS
+from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.login_attempts import BY_PAIR
-from aioqless.contrib.dashboard.pages import VIEWS
+from aioqless.contrib.dashboard.pages import PAGES
 from tests.contrib.dashboard.asking import do, token
 from tests.contrib.dashboard.conftest import ENTER, OPEN, TOKEN, served
 
 PASSWORD = "correct horse"
-HASH = passwords.hashed(PASSWORD)
+HASH = passwords.make_hash(PASSWORD)
 USERS = {
     name: User(name, role, HASH)
     for name, role in (("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN))
@@ -40,7 +40,7 @@ async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncCli
             base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=30
         ) as http,
     ):
-        if hasattr(app.state, "dashboard") and app.state.dashboard.access.open:
+        if hasattr(app.state, "dashboard") and app.state.dashboard.access.uses_startup_token:
             await http.get("/", params={"token": app.state.dashboard.startup_token})
         yield http
 
@@ -101,7 +101,7 @@ async def test_without_users_only_a_browser_with_the_startup_link_gets_in(
     async with httpx.AsyncClient(
         base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
     ) as http:
-        for path in VIEWS:
+        for path in PAGES:
             answer = await http.get(path)
             assert answer.status_code == 303 and answer.headers["location"].startswith("/login"), (
                 path
@@ -201,7 +201,7 @@ async def test_a_change_may_have_been_read_before_it_is_done(client: Client) -> 
     """As tools do that tell of errors with what was sent."""
     app = create_app(client)
     route = next(
-        each for each in app.routes if isinstance(each, Route) and each.path == "/do/{act}"
+        each for each in app.routes if isinstance(each, Route) and each.path == "/do/{action}"
     )
     read: list[bytes] = []
 
@@ -226,16 +226,16 @@ async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) ->
         }  # answers that are kept for a while
 
     before = await contents()
-    for path in VIEWS:
+    for path in PAGES:
         await http.get(f"{path}?name=mail&jid={jid}&q=mail")
-    for act in ACTS:
+    for act in ACTIONS:
         assert (await http.get(f"/do/{act}?jid={jid}&queue=mail")).status_code == 405
     assert await contents() == before
 
 
 async def test_who_is_not_known_logs_in_first(client: Client) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
-        for path in VIEWS:
+        for path in PAGES:
             answer = await http.get(path)
             assert answer.status_code == 303 and answer.headers["location"].startswith("/login")
         assert (await http.get("/live?at=/")).status_code == 401
@@ -296,9 +296,9 @@ async def test_each_act_asks_for_its_role(client: Client, name: str, may: Role) 
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, name)
         mine = {"token": await token(http, "/queues"), "back": "/queues"}
-        for act in ACTS.values():
+        for act in ACTIONS.values():
             assert act.role > Role.READ
-        for each, act in ACTS.items():
+        for each, act in ACTIONS.items():
             await http.post(f"/do/{each}", data=mine)
             told = (await http.get("/queues")).text
             assert ("That is for those who may" in told) == (act.role > may), each

@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, create_app
 from aioqless.contrib.dashboard.live import MAX_STREAMS_PER_READER, Topic
-from aioqless.contrib.dashboard.rate_limited import ThrottledConnection
+from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
 from tests.contrib.dashboard.test_guard import USERS, asked, log_in, token  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ async def test_readers_of_200_pages_all_get_updates(
             await http.get("/config")
             for jid in jids[reader::20]:
                 opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
-        assert app.state.dashboard.live.streams == 200
+        assert app.state.live.streams == 200
         async with asyncio.timeout(30):
             await asyncio.gather(*[_shows(each, "waiting") for each in opened])
             for jid in jids:
@@ -119,11 +119,11 @@ async def test_a_reader_with_many_pages_does_not_slow_down_another_reader(
     rendered: list[str] = []
 
     async def render_slowly(topic: Topic) -> str:
-        rendered.append(topic.asked.query["name"])
+        rendered.append(topic.request.query["name"])
         await asyncio.sleep(0.15)
         return f"<h1>{len(rendered)}</h1>"
 
-    monkeypatch.setattr(app.state.dashboard.live, "_render", render_slowly)
+    monkeypatch.setattr(app.state.live, "_render", render_slowly)
     async with AsyncExitStack() as stack:
         for reader in ("greedy", "modest"):
             http = await stack.enter_async_context(entered(site))
@@ -162,7 +162,7 @@ async def test_redis_gets_no_commands_while_no_page_is_open(
 ) -> None:
     async with stream(http, "/") as contents:
         await anext(contents)
-    live = app.state.dashboard.live
+    live = app.state.live
     await until(lambda: live.streams == 0 and live._rendering_task is None)
     before = (await client.redis.info("stats"))["total_commands_processed"]
     await asyncio.sleep(0.3)
@@ -173,7 +173,7 @@ async def test_redis_gets_no_commands_while_no_page_is_open(
 async def test_badge_says_when_updates_are_late_or_refused(
     page: Page, app: Starlette, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live, badge, goes_on = app.state.dashboard.live, page.locator("#live"), asyncio.Event()
+    live, badge, goes_on = app.state.live, page.locator("#live"), asyncio.Event()
     render = live._render
 
     async def render_late(topic: Topic) -> str:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.dashboard.actions import ACTS
+from aioqless.contrib.dashboard.actions import ACTIONS
 from tests.contrib.dashboard.asking import do, token
 
 HALF = b"\xed\xa0\x80"  # of a surrogate pair, in UTF-8 that isn't
@@ -40,7 +40,7 @@ async def test_whatever_is_sent_is_answered_and_noted(
     await client.queue("mail").put("Greet", {"to": "ada"}, jid="a", delay=60)
     await client.queue("mail").recur("Greet", {}, every=3600, offset=3600, jid="r")
     its = ("token", (await token(http)).encode())
-    acts = sorted(ACTS.keys() - {"config-set", "cancel", "clear"})
+    acts = sorted(ACTIONS.keys() - {"config-set", "cancel", "clear"})
     for act in acts:
         jid = b"r" if act.startswith("recurring") else b"a"
         plain = [

@@ -10,12 +10,13 @@ import httpx
 import pytest
 
 from aioqless import Client
+from aioqless.client.server import server_info
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.charts.timeline import strip
-from aioqless.contrib.dashboard.pages import VIEWS
-from aioqless.contrib.dashboard.pages.overview import problems
+from aioqless.contrib.dashboard.pages import PAGES
+from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
-from aioqless.contrib.dashboard.sampler import Sampler, kept_by
+from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.human_tasks import Desk
 from tests.conftest import Until
 from tests.contrib.dashboard.asking import do
@@ -27,7 +28,7 @@ WITH = {
     "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError", "/worker": "?name=ann", "/tag": "?name=welcome",
     "/recurring-job": "?jid=none", "/search": "?q=mail",
 }  # fmt: skip
-EVERY_PAGE = [path + WITH.get(path, "") for path in VIEWS]
+EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
 
 
 async def test_every_page_of_an_empty_namespace_says_what_to_do(http: httpx.AsyncClient) -> None:
@@ -264,19 +265,20 @@ async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that
         assert "Does one serve this queue?" in (await http.get("/queue?name=stuck")).text
         await client.queue("stuck").pause()
         assert "Unpause it, and the next pop" in (await http.get("/queue?name=stuck")).text
-        told = [what for what, _, _ in problems(await Sampler(client).fresh())]
+        told = [what for what, _, _ in find_alarms(await Sampler(client).refresh())]
         assert any(what.startswith("Paused, with jobs waiting: stuck") for what in told)
 
 
-def test_what_keeps_jobs_is_said_of_what_was_written() -> None:
-    fresh = {
+def test_persistence_is_derived_from_what_was_written() -> None:
+    fields = {
         "aof_enabled": "0",
         "rdb_last_save_time": "1793900000",
         "rdb_last_bgsave_time_sec": "-1",
     }
-    assert kept_by(fresh) == "nothing since it started"
-    assert kept_by({**fresh, "rdb_last_bgsave_time_sec": "0"}) == "snapshots"
-    assert kept_by({**fresh, "aof_enabled": "1"}) == "append-only file"
+    assert server_info(fields).persistence == "nothing since it started"
+    snapshots = {**fields, "rdb_last_bgsave_time_sec": "0"}
+    assert server_info(snapshots).persistence == "snapshots"
+    assert server_info({**fields, "aof_enabled": "1"}).persistence == "append-only file"
 
 
 def test_a_strip_gives_a_tenth_to_the_time_that_a_job_lay_failed_however_fast_it_was() -> None:

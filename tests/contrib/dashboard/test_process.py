@@ -57,7 +57,7 @@ def test_another_address_than_this_machines_own_takes_users(redis_url: str, tmp_
 
 def test_a_line_for_a_user_is_printed_and_read() -> None:
     from aioqless.contrib.dashboard.access import Role, read_users
-    from aioqless.contrib.dashboard.passwords import is_right
+    from aioqless.contrib.dashboard.passwords import verify
 
     line, told = start(
         "web-user", "ada", "--role", "admin", AIOQLESS_WEB_PASSWORD="correct horse"
@@ -66,8 +66,8 @@ def test_a_line_for_a_user_is_printed_and_read() -> None:
     ada = read_users([line], "here")["ada"]
     assert (
         ada.role is Role.ADMIN
-        and is_right("correct horse", ada.password)
-        and not is_right("wrong one", ada.password)
+        and verify("correct horse", ada.password)
+        and not verify("wrong one", ada.password)
     )
     refused = start("web-user", "ada", AIOQLESS_WEB_PASSWORD="short").communicate(timeout=20)[1]
     assert "8 characters at least" in refused

@@ -15,7 +15,7 @@ import uvicorn
 
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, create_app
-from aioqless.contrib.dashboard.web_server import TimedProtocol, configured
+from aioqless.contrib.dashboard.web_server import TimedProtocol, uvicorn_config
 from aioqless.contrib.human_tasks import Desk
 from aioqless.contrib.human_tasks.api import create_api
 from tests.contrib.dashboard.asking import token
@@ -162,7 +162,7 @@ async def test_a_stream_outlasts_the_timeout_of_requests(client: Client) -> None
 @asynccontextmanager
 async def serving(client: Client) -> AsyncIterator[int]:
     """The dashboard as the command line serves it, with less patience."""
-    config = configured(create_app(client, access=OPEN))
+    config = uvicorn_config(create_app(client, access=OPEN))
     assert config.http is TimedProtocol
     config.http, config.host, config.port = Impatient, "127.0.0.1", 0
     server = uvicorn.Server(config)

@@ -41,18 +41,18 @@ HARMLESS = [
     ],
 )
 def test_in_a_text_what_follows_a_hidden_name_is_hidden(said: str, shown: str) -> None:
-    assert RULES.told(said) == shown
+    assert RULES.redact(said) == shown
 
 
 def test_hidden_values_of_the_data_are_hidden_wherever_they_are_told() -> None:
     stored = '{"password": "sesame42", "to": "ada", "keys": {"secret": [{"n": 123456}, "ab", true, null]}}'
-    told = RULES.told("nobody called sesame42 (ada, 123456), ab: True, None", stored)
+    told = RULES.redact("nobody called sesame42 (ada, 123456), ab: True, None", stored)
     assert told == f"nobody called {HIDDEN} (ada, {HIDDEN}), ab: True, None"
-    assert RULES.told("as it is", "no JSON") == "as it is"
+    assert RULES.redact("as it is", "no JSON") == "as it is"
 
 
 def test_without_rules_nothing_is_hidden() -> None:
-    assert Redaction(()).told("password=hunter2") == "password=hunter2"
+    assert Redaction(()).redact("password=hunter2") == "password=hunter2"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_without_rules_nothing_is_hidden() -> None:
 )
 def test_long_texts_take_no_longer_than_they_are_long(long: str) -> None:
     began = time.thread_time()
-    RULES.told(long)
+    RULES.redact(long)
     assert time.thread_time() - began < 3
 
 

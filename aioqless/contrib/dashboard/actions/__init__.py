@@ -1,41 +1,51 @@
-"""Acts: what can be done, each with the role that it takes. An act does one thing and says in a
-sentence what it did.
+"""Actions: what users can do. Each does one thing and returns a sentence that says what it did.
 
-act.py        what an act is, and what it is given
-jobs.py       retry, run again with other data, cancel, move, priority, tags, track, time out, dependencies
-groups.py     retry all, cancel all of a failure group
-queues.py     pause, unpause, clear, forget
-workers.py    pause, resume, stop, subscribe, unsubscribe, take off the list
-recurring.py  pause, resume, run now, change, cancel
-config.py     set, unset
+action.py     Action, ActionRequest
+jobs.py       actions on a job
+groups.py     actions on a failure group
+queues.py     actions on a queue
+workers.py    actions on a worker
+recurring.py  actions on a recurring job
+config.py     configuration
 """
 
-from aioqless.contrib.dashboard.actions.act import ACTS, Doing
-from aioqless.contrib.dashboard.actions.config import set_option, unset_option
-from aioqless.contrib.dashboard.actions.groups import cancel_all, retry_all
-from aioqless.contrib.dashboard.actions.jobs import cancel, move, put_again, retry, track
-from aioqless.contrib.dashboard.actions.queues import clear, forget, pause, unpause
-from aioqless.contrib.dashboard.actions.recurring import recurring_off, recurring_run
-from aioqless.contrib.dashboard.actions.workers import worker_quiet, worker_stop
+from aioqless.contrib.dashboard.access import Role
+from aioqless.contrib.dashboard.actions import config, groups, jobs, queues, recurring, workers
+from aioqless.contrib.dashboard.actions.action import Action
 
-__all__ = [
-    "ACTS",
-    "Doing",
-    "cancel",
-    "cancel_all",
-    "clear",
-    "forget",
-    "move",
-    "pause",
-    "put_again",
-    "recurring_off",
-    "recurring_run",
-    "retry",
-    "retry_all",
-    "set_option",
-    "track",
-    "unpause",
-    "unset_option",
-    "worker_quiet",
-    "worker_stop",
-]
+# By the last part of the address, /do/NAME.
+ACTIONS: dict[str, Action] = {
+    "retry": Action(jobs.retry),
+    "put-again": Action(jobs.put_with_data),
+    "cancel": Action(jobs.cancel),
+    "move": Action(jobs.move),
+    "priority": Action(jobs.set_priority),
+    "tag": Action(jobs.tag),
+    "untag": Action(jobs.untag),
+    "track": Action(jobs.track),
+    "untrack": Action(jobs.untrack),
+    "timeout": Action(jobs.time_out),
+    "undepend": Action(jobs.remove_dependencies),
+    "fail": Action(jobs.fail),
+    "retry-all": Action(groups.retry_all),
+    "cancel-all": Action(groups.cancel_all, Role.ADMIN),
+    "pause": Action(queues.pause),
+    "unpause": Action(queues.unpause),
+    "clear": Action(queues.clear, Role.ADMIN),
+    "forget": Action(queues.forget, Role.ADMIN),
+    "worker-quiet": Action(workers.quiet),
+    "worker-resume": Action(workers.resume),
+    "worker-stop": Action(workers.stop, Role.ADMIN),
+    "worker-subscribe": Action(workers.subscribe),
+    "worker-unsubscribe": Action(workers.unsubscribe),
+    "worker-deregister": Action(workers.deregister, Role.ADMIN),
+    "recurring-pause": Action(recurring.pause),
+    "recurring-resume": Action(recurring.resume),
+    "recurring-run": Action(recurring.run_now),
+    "recurring-change": Action(recurring.update),
+    "recurring-off": Action(recurring.cancel),
+    "config-set": Action(config.set_option, Role.ADMIN),
+    "config-unset": Action(config.unset_option, Role.ADMIN),
+}
+
+__all__ = ["ACTIONS"]

@@ -1,45 +1,42 @@
-"""What can be done to all jobs of a failure group, in steps that can be watched."""
+"""Actions on all jobs of a failure group, in steps with progress."""
 
 from __future__ import annotations
 
 from aioqless.client import Client
-from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.actions.act import Doing, act
+from aioqless.contrib.dashboard.actions.action import ActionRequest
 from aioqless.errors import HasDependents
 
 
-@act("retry-all")
-async def retry_all(doing: Doing) -> str:
-    """Let all that failed in a group run again, each in its queue. What fails anew meanwhile isn't
-    retried again."""
-    group = doing.text("group")
-    client = doing.client
+async def retry_all(request: ActionRequest) -> str:
+    """Retry all jobs of a group, each in its queue; jobs that fail meanwhile are left."""
+    group, client = request.text("group"), request.client
 
-    async def step(left: int, count: int) -> tuple[int, int]:
+    async def step(_skipped: int, count: int) -> tuple[int, int]:
         return await client.jobs.retry_group(group, count), 0
 
-    total = await _total(client, group)
-    doing.board.bulks.begin(doing.who, "retry-all", "retried", group, total, step)
+    total = await _count(client, group)
+    request.dashboard.bulk_actions.start(request.user, "retry-all", "retried", group, total, step)
     return f"{total:,} jobs of {group} are being retried."
 
 
-@act("cancel-all", Role.ADMIN)
-async def cancel_all(doing: Doing) -> str:
-    """Delete all that failed in a group; those that others wait for are left."""
-    group = doing.text("group")
-    client = doing.client
+async def cancel_all(request: ActionRequest) -> str:
+    """Cancel all jobs of a group, except those that other jobs depend on."""
+    group, client = request.text("group"), request.client
 
-    async def step(left: int, count: int) -> tuple[int, int]:
-        jids = await client.jobs.failed_jids(group, offset=left, count=count)
-        return await _cancel(client, jids)
+    async def step(skipped: int, count: int) -> tuple[int, int]:
+        return await _cancel(
+            client, await client.jobs.failed_jids(group, offset=skipped, count=count)
+        )
 
-    total = await _total(client, group)
-    doing.board.bulks.begin(doing.who, "cancel-all", "cancelled", group, total, step)
+    total = await _count(client, group)
+    request.dashboard.bulk_actions.start(
+        request.user, "cancel-all", "cancelled", group, total, step
+    )
     return f"{total:,} jobs of {group} are being cancelled."
 
 
 async def _cancel(client: Client, jids: list[str]) -> tuple[int, int]:
-    """How many are gone, and how many had to be left since others wait for them."""
+    """Return how many were canceled, and how many have dependents."""
     if not jids:
         return 0, 0
     try:
@@ -53,8 +50,8 @@ async def _cancel(client: Client, jids: list[str]) -> tuple[int, int]:
         return first[0] + second[0], first[1] + second[1]
 
 
-async def _total(client: Client, group: str) -> int:
-    (glance,) = await client.jobs.failures(group)
-    if not glance.total:
+async def _count(client: Client, group: str) -> int:
+    (summary,) = await client.jobs.failures(group)
+    if not summary.total:
         raise ValueError(f"nothing is in group {group!r} any more")
-    return glance.total
+    return summary.total

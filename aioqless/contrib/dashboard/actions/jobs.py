@@ -1,4 +1,4 @@
-"""What can be done to a job."""
+"""Actions on a job."""
 
 from __future__ import annotations
 
@@ -8,168 +8,150 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.json_data import decoded
 from aioqless.client.put import NewJob
-from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.actions.act import Doing, Done, act
+from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
-from aioqless.contrib.dashboard.pages.jobs import mark, queue_of
+from aioqless.contrib.dashboard.pages.jobs import data_digest, last_queue
 
 
-@act("retry")
-async def retry(doing: Doing) -> str:
-    """Let it run again as it is: at once, in its queue."""
-    job = await doing.job()
+async def retry(request: ActionRequest) -> str:
+    """Run a job again as it is: now, in its queue."""
+    job = await request.job()
     if job.state == "failed":
-        await doing.client.jobs.retry(job.jid)
+        await request.client.jobs.retry(job.jid)
         return f"Job {job.jid[:12]} was put into {job.queue} again."
     if job.state == "running":
         raise ValueError("the job is running: take it from its worker first")
-    await job.move(queue := _queue_of(job))
+    await job.move(queue := _known_queue(job))
     return f"Job {job.jid[:12]} was put into {queue} again."
 
 
-@act("put-again")
-async def put_again(doing: Doing) -> str | Done:
-    """With other data: the same job where `how` is same, or a new one like it."""
-    doing.may_see_data()
-    job = await doing.job()
-    data = _edited(doing, job.text)
-    if doing.form.get("was", seen := mark(job.raw_data)) != seen:
+async def put_with_data(request: ActionRequest) -> str | Redirect:
+    """Put a job with edited data: the same job where `how` is same, or a copy of it."""
+    request.check_may_see_data()
+    job = await request.job()
+    data = _edited_data(request, job.text)
+    if request.form.get("was", current := data_digest(job.raw_data)) != current:
         raise ValueError(
             "its data were changed meanwhile, by somebody else: load the page again to see them"
         )
-    if doing.form.get("how") == "new":
-        put = NewJob(
+    if request.form.get("how") == "new":
+        copy = NewJob(
             job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries
         )
-        jid = await doing.client.queue(doing.form.get("queue") or _queue_of(job)).put(put)
-        return Done(f"A new job like it was put: {jid[:12]}.", address("/job", jid=jid))
+        jid = await request.client.queue(request.form.get("queue") or _known_queue(job)).put(copy)
+        return Redirect(f"A new job like it was put: {jid[:12]}.", address("/job", jid=jid))
     if job.state == "running":
         raise ValueError(
-            "the job is running, with the data it was given: take it from its worker first, or put a new one"
+            "the job is running, with the data it was given: take it from its worker first, or "
+            "put a new one"
         )
     if job.state == "failed":
-        await doing.client.jobs.retry(job.jid, data=data, was=job)
+        await request.client.jobs.retry(job.jid, data=data, was=job)
     else:
-        await doing.client.queue(_queue_of(job)).requeue(NewJob(job.klass, data, jid=job.jid))
-    return f"Job {job.jid[:12]} was put into {_queue_of(job)} again, with the data you gave it."
+        await request.client.queue(_known_queue(job)).requeue(NewJob(job.klass, data, jid=job.jid))
+    return f"Job {job.jid[:12]} was put into {_known_queue(job)} again, with the data you gave it."
 
 
-def _queue_of(job: Job) -> str:
-    """The queue that it is in, or was in last. Raises ValueError when nobody knows."""
-    if not (queue := queue_of(job)):
-        raise ValueError("it isn't known which queue the job was in: move it to one")
-    return queue
-
-
-def _edited(doing: Doing, stored: str) -> msgspec.Raw:
-    """The data of the form; those that are stored, byte for byte, where nothing was changed."""
-    text = doing.text("data").replace("\r\n", "\n")
-    if text.strip() == doing.board.redaction.shown(stored).strip():
-        return msgspec.Raw(stored.encode("utf-8", "surrogateescape"))
-    try:
-        restored = doing.board.redaction.restored(text, stored)
-        decoded(restored)
-    except ValueError as wrong:
-        raise ValueError(f"the data are not JSON, nothing was changed: {wrong}") from None
-    return msgspec.Raw(restored.encode())
-
-
-@act("cancel")
-async def cancel(doing: Doing) -> Done:
-    """Delete it."""
-    jid = doing.text("jid")
-    job = await doing.job()
+async def cancel(request: ActionRequest) -> Redirect:
+    """Delete a job."""
+    jid = request.text("jid")
+    job = await request.job()
     if job.state == "complete":
         raise ValueError(
-            "the job is complete: it is deleted by itself, when it was kept for as long as the configuration says"
+            "the job is complete: it is deleted by itself, when it was kept for as long as the "
+            "configuration says"
         )
-    gone = await doing.client.jobs.cancel(jid)
-    return Done(
-        f"Job {jid[:12]} was cancelled." if gone else f"Job {jid[:12]} was gone already.",
-        doing.form.get("then", ""),
+    canceled = await request.client.jobs.cancel(jid)
+    return Redirect(
+        f"Job {jid[:12]} was cancelled." if canceled else f"Job {jid[:12]} was gone already.",
+        request.form.get("then", ""),
     )
 
 
-@act("move")
-async def move(doing: Doing) -> str:
-    """Put it into another queue, perhaps later."""
-    job, queue = await doing.job(), validation.checked("queue", doing.text("queue").strip())
-    await job.move(
-        queue, delay=validation.checked_number("delay", doing.number("delay", 0), least=0)
-    )
+async def move(request: ActionRequest) -> str:
+    """Move a job to another queue, perhaps with a delay."""
+    job, queue = await request.job(), validation.checked("queue", request.text("queue").strip())
+    delay = validation.checked_number("delay", request.number("delay", 0), least=0)
+    await job.move(queue, delay=delay)
     return f"Job {job.jid[:12]} was moved to {queue}."
 
 
-@act("priority")
-async def priority(doing: Doing) -> str:
-    """Let it run sooner or later than others."""
-    job = await doing.job()
-    await job.set_priority(doing.number("priority"))
+async def set_priority(request: ActionRequest) -> str:
+    """Set a job's priority."""
+    job = await request.job()
+    await job.set_priority(request.number("priority"))
     return f"Job {job.jid[:12]} has priority {job.priority:g}."
 
 
-@act("tag")
-async def tag(doing: Doing) -> str:
-    """Put tags on it."""
-    job, tags = (
-        await doing.job(),
-        [
-            validation.checked("tag", each.strip())
-            for each in doing.text("tags").split(",")
-            if each.strip()
-        ],
-    )
+async def tag(request: ActionRequest) -> str:
+    """Add tags to a job."""
+    job = await request.job()
+    names = [each.strip() for each in request.text("tags").split(",")]
+    tags = [validation.checked("tag", name) for name in names if name]
     await job.tag(*tags)
     return f"Job {job.jid[:12]} is tagged {', '.join(tags)}."
 
 
-@act("untag")
-async def untag(doing: Doing) -> str:
-    """Take a tag off it."""
-    job = await doing.job()
-    await job.untag(doing.text("tag"))
-    return f"Job {job.jid[:12]} has no tag {doing.text('tag')} any more."
+async def untag(request: ActionRequest) -> str:
+    """Remove a tag from a job."""
+    job = await request.job()
+    await job.untag(request.text("tag"))
+    return f"Job {job.jid[:12]} has no tag {request.text('tag')} any more."
 
 
-@act("track")
-async def track(doing: Doing) -> str:
-    """Keep an eye on it."""
-    job = await doing.job()
-    await doing.client.store.track_track(jid=job.jid, tags=[])
+async def track(request: ActionRequest) -> str:
+    """Track a job."""
+    job = await request.job()
+    await request.client.jobs.track(job.jid)
     return f"Job {job.jid[:12]} is tracked."
 
 
-@act("untrack")
-async def untrack(doing: Doing) -> str:
-    """Keep an eye on it no longer; it may be gone."""
-    await doing.client.store.track_untrack(jid=doing.text("jid"))
-    return f"Job {doing.text('jid')[:12]} is tracked no longer."
+async def untrack(request: ActionRequest) -> str:
+    """Stop tracking a job, which may be deleted by now."""
+    await request.client.jobs.untrack(request.text("jid"))
+    return f"Job {request.text('jid')[:12]} is tracked no longer."
 
 
-@act("timeout")
-async def timeout(doing: Doing) -> str:
-    """Take it from its worker."""
-    job = await doing.job()
+async def time_out(request: ActionRequest) -> str:
+    """Take a running job from its worker."""
+    job = await request.job()
     await job.timeout()
     return f"Job {job.jid[:12]} was taken from {job.worker}, and is next in line."
 
 
-@act("undepend")
-async def undepend(doing: Doing) -> str:
-    """Let it wait for another job no longer; without one, for none at all."""
-    job, other = await doing.job(), doing.form.get("other", "")
+async def remove_dependencies(request: ActionRequest) -> str:
+    """Remove a dependency of a job; without one in the form, all of them."""
+    job, other = await request.job(), request.form.get("other", "")
     await job.undepend(*([other] if other else []))
     return f"Job {job.jid[:12]} waits no longer for {other[:12] or 'any other'}."
 
 
-@act("fail", Role.OPERATE)
-async def fail(doing: Doing) -> str:
-    """Set a job aside that nobody runs."""
-    job = await doing.job()
+async def fail(request: ActionRequest) -> str:
+    """Mark a job that is not running as failed."""
+    job = await request.job()
     if job.state == "running":
         raise ValueError("the job is running: take it from its worker first")
-    await job.fail(
-        validation.checked("group", doing.form.get("group") or "set-aside"),
-        f"Set aside by {doing.who.name}",
-    )
+    group = validation.checked("group", request.form.get("group") or "set-aside")
+    await job.fail(group, f"Set aside by {request.user.name}")
     return f"Job {job.jid[:12]} was set aside."
+
+
+def _known_queue(job: Job) -> str:
+    """Return the queue that a job is in or was in last; raise ValueError."""
+    if not (queue := last_queue(job)):
+        raise ValueError("it isn't known which queue the job was in: move it to one")
+    return queue
+
+
+def _edited_data(request: ActionRequest, stored: str) -> msgspec.Raw:
+    """Return the data of the form; the stored bytes where nothing was changed."""
+    redaction = request.dashboard.redaction
+    text = request.text("data").replace("\r\n", "\n")
+    if text.strip() == redaction.format(stored).strip():
+        return msgspec.Raw(stored.encode("utf-8", "surrogateescape"))
+    try:
+        restored = redaction.restore(text, stored)
+        decoded(restored)
+    except ValueError as error:
+        raise ValueError(f"the data are not JSON, nothing was changed: {error}") from None
+    return msgspec.Raw(restored.encode())

@@ -1,57 +1,50 @@
-"""What can be told to a worker."""
+"""Actions on a running worker."""
 
 from __future__ import annotations
 
-from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.actions.act import Doing, Done, act
+from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 
 
-@act("worker-quiet")
-async def worker_quiet(doing: Doing) -> str:
-    """Let it begin nothing more."""
-    name = doing.text("worker")
-    doing.board.served[name] = await doing.client.workers.quiet(name)
+async def quiet(request: ActionRequest) -> str:
+    """Pause a worker: it finishes its running jobs and takes no new ones."""
+    name = request.text("worker")
+    request.dashboard.worker_states[name] = await request.client.workers.quiet(name)
     return f"{name} begins nothing more; what runs goes on."
 
 
-@act("worker-resume")
-async def worker_resume(doing: Doing) -> str:
-    """Let it go on."""
-    name = doing.text("worker")
-    doing.board.served[name] = await doing.client.workers.resume(name)
+async def resume(request: ActionRequest) -> str:
+    """Resume a paused worker."""
+    name = request.text("worker")
+    request.dashboard.worker_states[name] = await request.client.workers.resume(name)
     return f"{name} goes on."
 
 
-@act("worker-stop", Role.ADMIN)
-async def worker_stop(doing: Doing) -> str:
-    """Let it end when what runs has ended."""
-    name = doing.text("worker")
-    await doing.client.workers.stop(name)
+async def stop(request: ActionRequest) -> str:
+    """Shut a worker down gracefully."""
+    name = request.text("worker")
+    await request.client.workers.stop(name)
     return f"{name} ends when what it runs has ended or was handed back."
 
 
-@act("worker-subscribe")
-async def worker_subscribe(doing: Doing) -> str:
-    """Let it serve a queue too."""
-    name, queue = doing.text("worker"), doing.text("queue").strip()
-    limit = doing.number("limit", 0)
-    doing.board.served[name] = await doing.client.workers.subscribe(
-        name, queue, limit=round(limit) or None
+async def subscribe(request: ActionRequest) -> str:
+    """Let a worker serve another queue."""
+    name, queue = request.text("worker"), request.text("queue").strip()
+    limit = round(request.number("limit", 0)) or None
+    request.dashboard.worker_states[name] = await request.client.workers.subscribe(
+        name, queue, limit=limit
     )
     return f"{name} serves {queue} until it ends."
 
 
-@act("worker-unsubscribe")
-async def worker_unsubscribe(doing: Doing) -> str:
-    """Let it serve a queue no longer."""
-    name, queue = doing.text("worker"), doing.text("queue").strip()
-    doing.board.served[name] = await doing.client.workers.unsubscribe(name, queue)
+async def unsubscribe(request: ActionRequest) -> str:
+    """Let a worker stop serving a queue."""
+    name, queue = request.text("worker"), request.text("queue").strip()
+    request.dashboard.worker_states[name] = await request.client.workers.unsubscribe(name, queue)
     return f"{name} serves {queue} no longer."
 
 
-@act("worker-deregister", Role.ADMIN)
-async def worker_deregister(doing: Doing) -> Done:
-    """Take it off the list of those known."""
-    name = doing.text("worker")
-    await doing.client.workers.deregister(name)
-    return Done(f"{name} is off the list. If it lives, it comes back by itself.", "/workers")
+async def deregister(request: ActionRequest) -> Redirect:
+    """Remove a worker from the list."""
+    name = request.text("worker")
+    await request.client.workers.deregister(name)
+    return Redirect(f"{name} is off the list. If it lives, it comes back by itself.", "/workers")

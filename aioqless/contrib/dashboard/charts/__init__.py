@@ -1,15 +1,14 @@
-"""Pictures that the server draws, as SVG whose colours are the stylesheet's. Each says in words
-what it shows.
+"""Charts that the server draws, as SVG in the colors of the stylesheet, each with a text label.
 
-lines.py     sparklines: how something was lately
-bars.py      histograms, and the days of a fortnight
-stages.py    a job's life as a strip: waiting, running
-graph.py     what a job waits for, and what waits for it
+sparklines.py        sparklines: recent rates, and failures of the last day
+bars.py              histograms, and the totals of the last days
+timeline.py          a job's life as a strip of waiting and running
+dependency_graph.py  what a job depends on, and its dependents
 """
 
 from aioqless.contrib.dashboard.charts.bars import fortnight, histogram
-from aioqless.contrib.dashboard.charts.graph import graph
-from aioqless.contrib.dashboard.charts.lines import sparkline, trend
+from aioqless.contrib.dashboard.charts.dependency_graph import graph
+from aioqless.contrib.dashboard.charts.sparklines import sparkline, trend
 from aioqless.contrib.dashboard.charts.timeline import strip
 
 __all__ = ["fortnight", "graph", "histogram", "sparkline", "strip", "trend"]

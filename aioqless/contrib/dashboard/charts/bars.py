@@ -1,4 +1,4 @@
-"""Bars: how long jobs waited and ran on a day, and what the latest days came to."""
+"""Bar charts: waiting and running times of a day, and the totals of the last days."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-import aioqless.contrib.dashboard.formatting as wording
+import aioqless.contrib.dashboard.formatting as formatting
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140
 LABELED = ("0 ms", "10 ms", "100 ms", "1 s", "10 s", "1 min", "1 h")
 FINE = ("5 s", "10 min", "1 d")  # labels for which a phone has no room
-FIRST_SECOND = [
-    f"{begin} ms" for begin in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
-]  # where the bars of its 10 counters begin
-# Each other bar: where it begins, and which of the stored counters it adds up: seconds 0-59,
-# minutes 1-59, hours 1-23, days 1-6.
+# the labels of the 10 counters of the first second
+FIRST_SECOND = [f"{begin} ms" for begin in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)]
+# Each other bar: its label, and the range of stored counters that it sums: seconds 0-59, minutes
+# 1-59, hours 1-23, days 1-6.
 BINS: list[tuple[str, range]] = [
     *[(f"{first} s", range(first, last)) for first, last in ((1, 2), (2, 3), (3, 5), (5, 10))],
     *[(f"{second} s", range(second, second + 10)) for second in range(10, 60, 10)],
@@ -31,24 +30,23 @@ BINS: list[tuple[str, range]] = [
 
 
 def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
-    """How many jobs took how long: `kind` is wait or run. The bars are of spans that grow, from a
-    millisecond to days."""
-    drawn = _bars(stats)
-    most, step = max(count for _, count in drawn) or 1, WIDTH / len(drawn)
+    """Draw a histogram of times; `kind` is wait or run. Bars cover growing ranges, to days."""
+    counts = _bars(stats)
+    most, step = max(count for _, count in counts) or 1, WIDTH / len(counts)
     bars = Markup("").join(
         Markup(
-            "<g><title>from {label}: {count}</title>"
-            '<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="1.5"/></g>'
+            '<g><title>from {label}: {count}</title><rect class="{kind}" x="{x:.1f}" y="{y:.1f}" '
+            'width="{w:.1f}" height="{h:.1f}" rx="1.5"/></g>'
         ).format(
             label=label,
-            count=wording.number(count),
+            count=formatting.number(count),
             kind=kind,
             x=at * step + 1,
             y=HEIGHT - size,
             w=step - 2,
             h=size,
         )
-        for at, (label, count) in enumerate(drawn)
+        for at, (label, count) in enumerate(counts)
         if (size := max(2.0, count / most * (HEIGHT - 6)) if count else 0.0)
     )
     fine = Markup(' class="fine"')
@@ -56,18 +54,18 @@ def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
         Markup('<text{} x="{:.1f}" y="{}">{}</text>').format(
             fine if label in FINE else "", at * step, HEIGHT + FOOT - 4, label
         )
-        for at, (label, _) in enumerate(drawn)
+        for at, (label, _) in enumerate(counts)
         if label in (*LABELED, *FINE)
     )
-    said = (
-        f"{kind} of {wording.number(stats['count'])} jobs: {wording.span(stats['mean'])} on average"
-    )
-    return _chart(said, WIDTH, bars + labels)
+    jobs, mean = formatting.number(stats["count"]), formatting.duration(stats["mean"])
+    return _chart(f"{kind} of {jobs} jobs: {mean} on average", WIDTH, bars + labels)
 
 
 def _bars(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Each bar: where it begins, and its count. What another client counted is only known to be
-    below a second: a bar of its own."""
+    """Return the label and the count of each bar.
+
+    Other qless clients do not count milliseconds: theirs form one bar below a second.
+    """
     counters, fine = ([int(each) for each in stats[name]] for name in ("histogram", "milliseconds"))
     unknown = counters[0] - sum(fine)
     bars = [("0 s to 1 s", unknown)] if unknown > 0 else []
@@ -76,34 +74,43 @@ def _bars(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
-    """What was completed and what failed on each of the latest days."""
+    """Draw how many jobs completed and failed on each of the last days."""
     most = max((each["completed"] + each["failures"] for each in days), default=0) or 1
     step = WIDE / max(1, len(days))
-    drawn = Markup("")
+    bars = Markup("")
     for at, each in enumerate(days):
         bad, good = (each[what] / most * (HEIGHT - 6) for what in ("failures", "completed"))
-        said = f"{wording.day(each['day'])}: {wording.number(each['completed'])} completed, {wording.number(each['failures'])} failed"
-        drawn += Markup(
-            '<g><title>{said}</title><rect class="run" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{good:.1f}" rx="1.5"/>'
-            '<rect class="bad" x="{x:.1f}" y="{top:.1f}" width="{w:.1f}" height="{bad:.1f}" rx="1.5"/>'
+        completed, failed = (formatting.number(each[what]) for what in ("completed", "failures"))
+        day = formatting.day(each["day"])
+        bars += Markup(
+            '<g><title>{title}</title><rect class="run" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" '
+            'height="{good:.1f}" rx="1.5"/><rect class="bad" x="{x:.1f}" y="{top:.1f}" '
+            'width="{w:.1f}" height="{bad:.1f}" rx="1.5"/>'
             '<text x="{x:.1f}" y="{foot}">{label}</text></g>'
         ).format(
-            said=said, x=at * step + 2, w=step - 4, y=HEIGHT - good, good=good, top=HEIGHT - good - bad, bad=bad, foot=HEIGHT + FOOT - 4,
-            label=wording.day(each["day"])[8:],
-        )  # fmt: skip
-    done = sum(each["completed"] for each in days)
-    return _chart(f"{wording.number(done)} completed in the last {len(days)} days", WIDE, drawn)
+            title=f"{day}: {completed} completed, {failed} failed",
+            x=at * step + 2,
+            y=HEIGHT - good,
+            w=step - 4,
+            good=good,
+            top=HEIGHT - good - bad,
+            bad=bad,
+            foot=HEIGHT + FOOT - 4,
+            label=day[8:],
+        )
+    total = formatting.number(sum(each["completed"] for each in days))
+    return _chart(f"{total} completed in the last {len(days)} days", WIDE, bars)
 
 
-def _chart(said: str, width: int, drawn: Markup) -> Markup:
+def _chart(label: str, width: int, bars: Markup) -> Markup:
     return Markup(
-        '<svg class="{kind}" viewBox="0 0 {w} {h}" role="img" aria-label="{said}">'
-        '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/>{drawn}</svg>'
+        '<svg class="{kind}" viewBox="0 0 {w} {h}" role="img" aria-label="{label}">'
+        '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/>{bars}</svg>'
     ).format(
         w=width,
         h=HEIGHT + FOOT,
         y=HEIGHT + 0.5,
-        said=said,
-        drawn=drawn,
+        label=label,
+        bars=bars,
         kind="chart long" if width == WIDE else "chart",
     )

@@ -1,4 +1,4 @@
-"""A job's life as a strip: how long it waited and ran, stage by stage."""
+"""A job's life as a strip: how long it waited and ran in each stage."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-import aioqless.contrib.dashboard.formatting as wording
+import aioqless.contrib.dashboard.formatting as formatting
 
 WIDTH, HEIGHT = 1000, 22
-LEAST = 6.0
-SHORTEST = 0.001  # seconds: a history may know of whole ones only, in which much can happen
-MOST = 200  # spans
+MIN_WIDTH = 6.0
+MIN_LENGTH = 0.001  # seconds: times in a history may be rounded to whole seconds
+MAX_SPANS = 200
 AFTER = {
     "put": "waited",
     "popped": "ran",
@@ -29,43 +29,46 @@ KINDS = {"waited": "wait", "ran": "run", "lay failed": "bad"}
 
 
 def strip(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Markup:
-    """Each span between two events about as wide as it was long, with some width left to the short
-    ones. The last reaches to now, unless the job is complete."""
-    spans = list(_spans(events, state, now))[-MOST:]
+    """Draw the spans between events about as wide as they were long.
+
+    Short ones get a minimum width. The last one ends now, unless the job is complete.
+    """
+    spans = list(_spans(events, state, now))[-MAX_SPANS:]
     if not spans:
         return Markup("")
     weights = _weights(spans)
     whole = sum(weights) or 1.0
-    free, drawn, at = max(0.0, WIDTH - LEAST * len(spans)), Markup(""), 0.0
+    free, drawn, at = max(0.0, WIDTH - MIN_WIDTH * len(spans)), Markup(""), 0.0
     for (what, length), weight in zip(spans, weights, strict=True):
         width = (
-            LEAST if LEAST * len(spans) < WIDTH else WIDTH / len(spans)
+            MIN_WIDTH if MIN_WIDTH * len(spans) < WIDTH else WIDTH / len(spans)
         ) + free * weight / whole
         drawn += Markup(
-            '<g><title>{} {}</title><rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="{}" rx="3"/></g>'
-        ).format(what, wording.span(length), KINDS[what], at, max(1.0, width - 1.5), HEIGHT)
+            '<g><title>{} {}</title><rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="{}" '
+            'rx="3"/></g>'
+        ).format(what, formatting.duration(length), KINDS[what], at, max(1.0, width - 1.5), HEIGHT)
         at += width
-    said = ", ".join(f"{what} {wording.span(length)}" for what, length in spans[-6:])
+    label = ", ".join(f"{what} {formatting.duration(length)}" for what, length in spans[-6:])
     return Markup(
-        '<svg class="strip" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
-    ).format(WIDTH, HEIGHT, said, drawn)
+        '<svg class="strip" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
+        'aria-label="{}">{}</svg>'
+    ).format(WIDTH, HEIGHT, label, drawn)
 
 
 def _spans(
     events: Sequence[Mapping[str, Any]], state: str, now: float
 ) -> Iterator[tuple[str, float]]:
-    told = [each for each in events if each.get("what") in AFTER or each.get("what") == "done"]
-    for before, after in pairwise(told):
+    stages = [each for each in events if each.get("what") in AFTER or each.get("what") == "done"]
+    for before, after in pairwise(stages):
         if before["what"] in AFTER:
             yield AFTER[before["what"]], max(0.0, after["when"] - before["when"])
-    if told and state != "complete" and told[-1]["what"] in AFTER:
-        yield AFTER[told[-1]["what"]], max(0.0, now - told[-1]["when"])
+    if stages and state != "complete" and stages[-1]["what"] in AFTER:
+        yield AFTER[stages[-1]["what"]], max(0.0, now - stages[-1]["when"])
 
 
 def _weights(spans: Sequence[tuple[str, float]]) -> list[float]:
-    """How wide spans are drawn: that in which a job lay failed tells nothing of its work, and takes
-    a tenth at most."""
-    lengths = [max(length, SHORTEST) for _, length in spans]
+    """Return the relative widths of spans; the time for which a job was failed gets little."""
+    lengths = [max(length, MIN_LENGTH) for _, length in spans]
     work = sum(
         length for (what, _), length in zip(spans, lengths, strict=True) if what != "lay failed"
     )

@@ -1,46 +1,48 @@
-"""Pages: what each address shows. A view asks the client and returns a Page; nothing here changes
-anything.
+"""Pages: what each address shows. A view reads from the client and returns a Page.
 
-overview.py   the first page; queues
+overview.py   the overview; all queues
 queue.py      one queue
 jobs.py       one job; one recurring job
-lists.py      completed, tracked, tags, search
+job_lists.py  completed and tracked jobs, tags, search
 failures.py   failure groups, and one of them
 workers.py    workers, and one of them
-keeping.py    configuration, Redis, the trail
+recurring.py  recurring jobs
+admin.py      configuration, Redis, the audit log
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 
-from aioqless.contrib.dashboard.page_request import Asked, Page
-from aioqless.contrib.dashboard.pages.admin import config, redis, trail
-from aioqless.contrib.dashboard.pages.failures import failures, group
-from aioqless.contrib.dashboard.pages.jobs import job, recurring_job
-from aioqless.contrib.dashboard.pages.lists import completed, search, tag, tags, tracked
-from aioqless.contrib.dashboard.pages.overview import overview, queues
-from aioqless.contrib.dashboard.pages.queue import queue
-from aioqless.contrib.dashboard.pages.recurring import recurring
-from aioqless.contrib.dashboard.pages.workers import worker, workers
+from aioqless.contrib.dashboard.pages import (
+    admin,
+    failures,
+    job_lists,
+    jobs,
+    overview,
+    queue,
+    recurring,
+    workers,
+)
+from aioqless.contrib.dashboard.rendering import View
 
-VIEWS: dict[str, Callable[[Asked], Awaitable[Page]]] = {
-    "/": overview,
-    "/queues": queues,
-    "/queue": queue,
-    "/failures": failures,
-    "/group": group,
-    "/job": job,
-    "/completed": completed,
-    "/tracked": tracked,
-    "/tags": tags,
-    "/tag": tag,
-    "/search": search,
-    "/workers": workers,
-    "/worker": worker,
-    "/recurring": recurring,
-    "/recurring-job": recurring_job,
-    "/config": config,
-    "/redis": redis,
-    "/trail": trail,
+PAGES: Mapping[str, View] = {
+    "/": overview.show_overview,
+    "/queues": overview.list_queues,
+    "/queue": queue.show_queue,
+    "/failures": failures.list_groups,
+    "/group": failures.show_group,
+    "/job": jobs.show_job,
+    "/completed": job_lists.list_completed,
+    "/tracked": job_lists.list_tracked,
+    "/tags": job_lists.list_tags,
+    "/tag": job_lists.show_tag,
+    "/search": job_lists.search,
+    "/workers": workers.list_workers,
+    "/worker": workers.show_worker,
+    "/recurring": recurring.list_recurring,
+    "/recurring-job": jobs.show_recurring_job,
+    "/config": admin.show_config,
+    "/redis": admin.show_redis,
+    "/trail": admin.show_audit_log,
 }
 
-__all__ = ["VIEWS"]
+__all__ = ["PAGES"]

@@ -1,83 +1,47 @@
-"""What is to be kept in order: configuration, Redis itself, the trail of what people did."""
+"""Administration: the configuration, the Redis server, the audit log."""
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
-from typing import Any
-
-import aioqless.contrib.dashboard.audit_log as trail_
 from aioqless.client.config import ABOUT
 from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.page_request import SIZE, Asked, Page
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+
+MAX_OPTIONS = 1000
 
 
-async def config(asked: Asked) -> Page:
-    options = sorted((await asked.client.config.all()).items())
-    return Page(
-        "config.html",
-        "Configuration",
-        {"options": options[:1000], "about": ABOUT, "edit": asked.text("edit")},
-        live=False,
-    )
+async def show_config(request: PageRequest) -> Page:
+    """Show the configuration that all workers and clients share."""
+    options = sorted((await request.client.config.all()).items())
+    values = {"options": options[:MAX_OPTIONS], "about": ABOUT, "edit": request.text("edit")}
+    return Page("config.html", "Configuration", values, live=False)
 
 
-async def redis(asked: Asked) -> Page:
-    sample = await asked.board.sampler.fresh(asked.client)
-    return Page(
-        "redis.html",
-        "Redis",
-        {"health": sample.health, "slow": await _slow(asked), "where": asked.client.where["url"]},
-    )
-
-
-async def _slow(asked: Asked) -> list[dict[str, Any]]:
-    """The slowest commands of late, without their arguments: job's data may be among them."""
-    entries = await asked.client.store.connection.execute("SLOWLOG", "GET", 20)
-    found = []
-    for entry in entries:
-        words = [word.decode("utf-8", "replace") for word in entry[3][:2]]
-        name = (
-            scripts(asked.client.namespace).get(words[1])
-            if len(words) > 1 and words[0].upper() == "EVALSHA"
-            else None
-        )
-        found.append(
-            {
-                "when": entry[1],
-                "seconds": entry[2] / 1e6,
-                "what": f"script {name}" if name else words[0].upper(),
-                "script": name,
-            }
-        )
-    return found
-
-
-@cache
-def scripts(namespace: str) -> dict[str, str]:
-    """The names of our scripts by their SHA, as Redis logs them."""
-    texts = {name: compose(name, namespace).text for name in command_names()}
-    return {
-        hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(): name
-        for name, text in texts.items()
+async def show_redis(request: PageRequest) -> Page:
+    """Show the state of Redis and its slowest commands."""
+    sample = await request.dashboard.sampler.refresh(request.client)
+    values = {
+        "server": sample.server,
+        "slow": await request.client.server.slow_commands(),
+        "where": request.client.where["url"],
     }
+    return Page("redis.html", "Redis", values)
 
 
-async def trail(asked: Asked) -> Page:
-    if not asked.may(Role.ADMIN):
-        return Page(
-            "gone.html",
-            "Not for you",
-            {"why": "The audit log is for admins."},
-            live=False,
-            status=403,
-        )
-    before, logins = asked.text("before"), asked.one_of("kind", ("acts", "logins")) == "logins"
-    acts = await trail_.latest(asked.client, before or None, SIZE + 1, logins=logins)
+async def show_audit_log(request: PageRequest) -> Page:
+    """Show what users did, or who logged in."""
+    if not request.may(Role.ADMIN):
+        values = {"why": "The audit log is for admins."}
+        return Page("not_found.html", "Not for you", values, live=False, status=403)
+    audit_log, before = request.client.audit_log, request.text("before") or None
+    logins = request.one_of("kind", ("acts", "logins")) == "logins"
+    read = audit_log.logins if logins else audit_log.actions
+    entries = await read(before=before, count=PAGE_SIZE + 1)
     return Page(
-        "trail.html",
+        "audit_log.html",
         "Audit log",
-        {"acts": acts[:SIZE], "further": len(acts) > SIZE, "logins": logins},
+        {
+            "entries": entries[:PAGE_SIZE],
+            "has_more": len(entries) > PAGE_SIZE,
+            "logins": logins,
+        },
     )

@@ -1,40 +1,42 @@
-"""Failures: by group, with their trend and the latest of each; and the jobs of one group."""
+"""Failure groups with their trend and latest failure, and the jobs of one group."""
 
 from __future__ import annotations
 
 import time
 
-from aioqless.contrib.dashboard.page_request import SIZE, Asked, Page
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
-GROUPS = 25
+GROUPS_PER_PAGE = 25
 
 
-async def failures(asked: Asked) -> Page:
-    counts = await asked.client.jobs.failed()
-    wanted, sort = asked.text("q").lower(), asked.one_of("sort", ("count", "name"))
-    names = [name for name in counts if wanted in name.lower()]
+async def list_groups(request: PageRequest) -> Page:
+    """List the failure groups, by count or by name."""
+    counts = await request.client.jobs.failed()
+    search, sort = request.text("q").lower(), request.one_of("sort", ("count", "name"))
+    names = [name for name in counts if search in name.lower()]
     names.sort(key=lambda name: (name.lower() if sort == "name" else -counts[name], name))
-    page = names[asked.offset : asked.offset + GROUPS]
+    page = names[request.offset : request.offset + GROUPS_PER_PAGE]
     values = {
-        "groups": await asked.client.jobs.failures(*page) if page else [],
+        "groups": await request.client.jobs.failures(*page) if page else [],
         "total": len(names),
         "all": sum(counts.values()),
-        "wanted": asked.text("q"),
+        "search": request.text("q"),
         "sort": sort,
         "now": time.time(),
     }
     return Page("failures.html", "Failures", values)
 
 
-async def group(asked: Asked) -> Page:
-    name = asked.text("name")
+async def show_group(request: PageRequest) -> Page:
+    """Show the jobs of a failure group."""
+    name = request.text("name")
     if not name:
         raise KeyError(name)
-    jids = await asked.client.jobs.failed_jids(name, offset=asked.offset, count=SIZE)
-    (glance,) = await asked.client.jobs.failures(name)
+    jids = await request.client.jobs.failed_jids(name, offset=request.offset, count=PAGE_SIZE)
+    (group,) = await request.client.jobs.failures(name)
     values = {
-        "group": glance,
-        "jobs": await asked.client.jobs.glances(*jids) if jids else [],
+        "group": group,
+        "jobs": await request.client.jobs.glances(*jids) if jids else [],
         "now": time.time(),
     }
     return Page("group.html", f"{name} · failures", values)

@@ -1,164 +1,157 @@
-"""One job: what it is, what happened to it, what it waits for; and one recurring job."""
+"""One job with its data, dependencies and history; one recurring job."""
 
 from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
 from functools import partial
 
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.contrib.dashboard.charts.graph import Node
-from aioqless.contrib.dashboard.page_request import Asked, Page
-from aioqless.contrib.encryption import opened
+from aioqless.client.recurring import RecurringJob
+from aioqless.contrib.dashboard.charts.dependency_graph import Node
+from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.errors import BrokenSeal, NoSuchJob
 
-NEIGHBOURS = 12
-SHOWN_EVENTS = 100
+MAX_NEIGHBORS = 12
+MAX_EVENTS = 100
+MAX_INSTANCES = 20
+MAX_SUGGESTED_QUEUES = 200
 
 
-async def job(asked: Asked) -> Page:
-    jid = asked.text("jid")
-    job = await asked.client.jobs.get(jid) if jid else None
+async def show_job(request: PageRequest) -> Page:
+    """Show a job."""
+    jid = request.text("jid")
+    job = await request.client.jobs.get(jid) if jid else None
     if job is None:
-        if jid and await asked.client.jobs.recurring(jid):
-            return await recurring_job(asked)
+        if jid and await request.client.jobs.recurring(jid):
+            return await show_recurring_job(request)
         raise NoSuchJob("get", "NOJOB", {"why": "There is no such job, or no longer", "jid": jid})
-    nodes, edges, more = (
-        await around(asked.client, job) if job.dependencies or job.dependents else ([], [], {})
-    )
-    data, sealed = shown(asked, job.raw_data, job.klass)
+    graph = DependencyGraph(job)
+    if job.dependencies or job.dependents:
+        await graph.read(request.client)
+    data, unreadable = shown_data(request, job)
+    queues = request.dashboard.sampler.latest.queues[:MAX_SUGGESTED_QUEUES]
     values = {
         "job": job,
-        "queue": queue_of(job),
+        "queue": last_queue(job),
         "data": data,
-        "sealed": sealed,
-        "mark": mark(job.raw_data),
-        "told": partial(asked.board.redaction.told, stored=_readable(asked, job)),
-        "events": job.events[-SHOWN_EVENTS:],
-        "nodes": nodes,
-        "edges": edges,
-        "more": more,
-        "now": time.time() // 5 * 5,  # or a page that is live would be told anew each second
-        "queues": [each.name for each in asked.board.sampler.latest.queues[:200]],
-        "edit": asked.one_of("edit", ("", "1")),
+        "unreadable": unreadable,
+        "mark": data_digest(job.raw_data),
+        "redact": partial(request.dashboard.redaction.redact, stored=_readable_data(job)),
+        "events": job.events[-MAX_EVENTS:],
+        "nodes": graph.nodes if job.dependencies or job.dependents else [],
+        "edges": list(graph.edges),
+        "more": graph.hidden,
+        "now": time.time() // 5 * 5,  # a page that differs each second would be sent each second
+        "queues": [each.name for each in queues],
+        "edit": request.one_of("edit", ("", "1")),
     }
     return Page("job.html", f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}", values)
 
 
-def shown(asked: Asked, stored: str, klass: str) -> tuple[str | None, str]:
-    """Data for those who may see them, out of their seal; or why they can't be shown."""
-    if not asked.sees_data:
+async def show_recurring_job(request: PageRequest) -> Page:
+    """Show a recurring job and its latest instances."""
+    jid = request.text("jid")
+    template = await request.client.jobs.recurring(jid) if jid else None
+    if template is None:
+        raise NoSuchJob(
+            "recur", "NOJOB", {"why": "There is no such recurring job, or no longer", "jid": jid}
+        )
+    numbers = range(template.count, max(0, template.count - MAX_INSTANCES), -1)
+    latest = await request.client.jobs.glances(*[f"{jid}-{number}" for number in numbers])
+    data, unreadable = shown_data(request, template)
+    values = {
+        "template": template,
+        "data": data,
+        "unreadable": unreadable,
+        "latest": latest,
+        "ticks": template.upcoming(5),
+    }
+    return Page("recurring_job.html", f"{template.klass.rpartition('.')[2]} · recurring", values)
+
+
+def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | None, str]:
+    """Return decrypted and redacted data and an empty text, or None and why it is not shown."""
+    if not request.sees_data:
         return None, "Hidden: your role may not see the data of jobs."
     try:
-        return asked.board.redaction.shown(opened(asked.client.store.seal, stored, klass)), ""
-    except BrokenSeal as broken:
-        return None, f"Sealed: {broken}"
+        return request.dashboard.redaction.format(job.text), ""
+    except BrokenSeal as error:
+        return None, f"Sealed: {error}"
 
 
-def mark(stored: str) -> str:
-    """What tells data from others, for who changes them."""
+def data_digest(stored: str) -> str:
+    """Return a digest that shows whether data was changed since a form was loaded."""
     return hashlib.sha256(stored.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def _readable(asked: Asked, job: Job) -> str | None:
-    try:
-        return opened(asked.client.store.seal, job.raw_data, job.klass)
-    except BrokenSeal:
-        return None
-
-
-def queue_of(job: Job) -> str:
-    """The queue that it is in, or for one that is complete, was in last."""
+def last_queue(job: Job) -> str:
+    """Return the queue that a job is in, or was in last."""
     return job.queue or next(
         (str(stage["q"]) for stage in reversed(job.history) if stage.get("q")), ""
     )
 
 
-async def around(
-    client: Client, job: Job
-) -> tuple[list[Node], list[tuple[str, str]], dict[int, int]]:
-    """The jobs that it waits for and those that wait for it, and one step further; some of them
-    where there are many."""
-    waits, waiting = sorted(job.dependencies)[:NEIGHBOURS], sorted(job.dependents)[:NEIGHBOURS]
-    found = {each.jid: each for each in await client.jobs.multiget(*waits, *waiting)}
-    nodes = [Node(job.jid, job.klass, job.state, 0)]
-    edges: list[tuple[str, str]] = []
-    for jids, column in ((waits, -1), (waiting, 1)):
-        for jid in jids:
-            if each := found.get(jid):
-                nodes.append(Node(jid, each.klass, each.state, column))
-                edges.append((jid, job.jid) if column < 0 else (job.jid, jid))
-    further = {
-        -2: [jid for each in waits if each in found for jid in found[each].dependencies],
-        2: [],
-    }
-    further[2] = [jid for each in waiting if each in found for jid in found[each].dependents]
-    known = {node.jid for node in nodes}
-    wanted = {
-        column: [jid for jid in dict.fromkeys(jids) if jid not in known][:NEIGHBOURS]
-        for column, jids in further.items()
-    }
-    if asked_for := [*wanted[-2], *wanted[2]]:
-        states = {each.jid: each for each in await client.jobs.glances(*asked_for)}
-        for column, jids in wanted.items():
-            nodes += [
-                Node(jid, states[jid].klass, states[jid].state, column)
-                for jid in jids
-                if jid in states
-            ]
-    edges += [(jid, each) for each in waits if each in found for jid in found[each].dependencies]
-    edges += [(each, jid) for each in waiting if each in found for jid in found[each].dependents]
-    left = {
-        -1: job.whole.dependencies_total - len(waits),
-        1: job.whole.dependents_total - len(waiting),
-    }
-    return (
-        nodes,
-        list(dict.fromkeys(edges)),
-        {column: count for column, count in left.items() if count > 0},
-    )
-
-
-async def recurring_job(asked: Asked) -> Page:
-    jid = asked.text("jid")
-    template = await asked.client.jobs.recurring(jid) if jid else None
-    if template is None:
-        raise NoSuchJob(
-            "recur", "NOJOB", {"why": "There is no such recurring job, or no longer", "jid": jid}
-        )
-    latest = await asked.client.jobs.glances(
-        *[f"{jid}-{number}" for number in range(template.count, max(0, template.count - 20), -1)]
-    )
-    data, sealed = shown(asked, template.raw_data, template.klass)
-    values = {
-        "template": template,
-        "data": data,
-        "sealed": sealed,
-        "latest": latest,
-        "ticks": ticks(template.cron, template.timezone, template.interval, template.next),
-    }
-    return Page("recurring_job.html", f"{template.klass.rpartition('.')[2]} · recurring", values)
-
-
-def ticks(
-    cron: str | None,
-    timezone: str | None,
-    interval: float | None,
-    first: float | None,
-    count: int = 5,
-) -> list[float]:
-    """When the next instances are due; none while it is paused."""
-    from aioqless.client.recurring.cron import Cron
-
-    found = [] if first is None else [first]
+def _readable_data(job: Job) -> str | None:
     try:
-        while found and len(found) < count:
-            found.append(
-                Cron(cron, timezone or "UTC").next(found[-1])
-                if cron
-                else found[-1] + (interval or 0)
-            )
-    except ValueError:  # an expression that somebody else stored
-        pass
-    return found
+        return job.text
+    except BrokenSeal:
+        return None
+
+
+class DependencyGraph:
+    """A job, its dependencies and dependents, and theirs; at most 12 in each column.
+
+    Attributes:
+        nodes: The jobs with their columns.
+        edges: The jids of a job and of a dependent, each pair once.
+        hidden: The number of neighbors in a column that are left out.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.nodes = [Node(job.jid, job.klass, job.state, 0)]
+        self.edges: dict[tuple[str, str], None] = {}
+        self.hidden: dict[int, int] = {}
+
+    async def read(self, client: Client) -> None:
+        """Read the neighbors."""
+        job = self._job
+        dependencies = sorted(job.dependencies)[:MAX_NEIGHBORS]
+        dependents = sorted(job.dependents)[:MAX_NEIGHBORS]
+        found = {each.jid: each for each in await client.jobs.multiget(*dependencies, *dependents)}
+        before = [found[jid] for jid in dependencies if jid in found]
+        after = [found[jid] for jid in dependents if jid in found]
+        self.nodes += [Node(each.jid, each.klass, each.state, -1) for each in before]
+        self.nodes += [Node(each.jid, each.klass, each.state, 1) for each in after]
+        self.edges |= {(each.jid, job.jid): None for each in before}
+        self.edges |= {(job.jid, each.jid): None for each in after}
+        further_before = [(jid, each.jid) for each in before for jid in each.dependencies]
+        further_after = [(each.jid, jid) for each in after for jid in each.dependents]
+        await self._read_further(
+            client,
+            {-2: [jid for jid, _ in further_before], 2: [jid for _, jid in further_after]},
+        )
+        self.edges |= dict.fromkeys(further_before + further_after)
+        left = {
+            -1: job.whole.dependencies_total - len(dependencies),
+            1: job.whole.dependents_total - len(dependents),
+        }
+        self.hidden = {column: count for column, count in left.items() if count > 0}
+
+    async def _read_further(self, client: Client, columns: Mapping[int, list[str]]) -> None:
+        known = {node.jid for node in self.nodes}
+        wanted = {
+            column: [jid for jid in dict.fromkeys(jids) if jid not in known][:MAX_NEIGHBORS]
+            for column, jids in columns.items()
+        }
+        jids = [jid for each in wanted.values() for jid in each]
+        found = {each.jid: each for each in await client.jobs.glances(*jids)} if jids else {}
+        for column, each in wanted.items():
+            self.nodes += [
+                Node(jid, found[jid].klass, found[jid].state, column)
+                for jid in each
+                if jid in found
+            ]

@@ -1,65 +1,70 @@
-"""The first page: how everything is just now; and all queues."""
+"""The overview with its alarms, and the list of all queues."""
 
 from __future__ import annotations
 
-from aioqless.contrib.dashboard.page_request import SIZE, Asked, Page
-from aioqless.contrib.dashboard.sampler import FORGOTTEN, QueueNow, Sample
+from typing import NamedTuple
 
-FIRST = 12  # queues on the first page
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.sampler import ALARM_FOR, QueueNow, Sample
+
+MAX_QUEUES = 12
+MAX_GROUPS = 6
+MAX_WORKERS = 6
+NEARLY_FULL = 0.9  # of the memory limit
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
 
 
-async def overview(asked: Asked) -> Page:
-    sample = await asked.board.sampler.fresh(asked.client)
-    first = sorted(
-        sample.queues, key=lambda queue: (queue.name not in sample.unserved, *trouble(queue))
-    )[:FIRST]
-    names = sorted(sample.failed, key=lambda name: -sample.failed[name])[:6]
-    return Page(
-        "overview.html",
-        "Overview",
-        {
-            "queues": first,
-            "groups": await asked.client.jobs.failures(*names) if names else [],
-            "workers": await asked.client.workers.working(
-                *[each["name"] for each in sample.workers[:6]], most=1
-            ),
-            "rates": asked.board.sampler.rates(),
-            "rates_of": asked.board.sampler.rates,
-            "problems": problems(sample),
-        },
-    )
+class Alarm(NamedTuple):
+    """A problem, what to do about it, and the page that shows it."""
+
+    problem: str
+    advice: str
+    page: str
 
 
-async def queues(asked: Asked) -> Page:
-    sample = await asked.board.sampler.fresh(asked.client)
-    wanted, sort = asked.text("q").lower(), asked.one_of("sort", SORTS)
-    found = [each for each in sample.queues if wanted in each.name.lower()]
+async def show_overview(request: PageRequest) -> Page:
+    """Show the alarms, and the queues, failure groups and workers that matter most."""
+    sampler, client = request.dashboard.sampler, request.client
+    sample = await sampler.refresh(client)
+    groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_GROUPS]
+    workers = [each["name"] for each in sample.workers[:MAX_WORKERS]]
+    values = {
+        "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
+        "groups": await client.jobs.failures(*groups) if groups else [],
+        "workers": await client.workers.working(*workers, most=1),
+        "rates": sampler.rates(),
+        "rates_of": sampler.rates,
+        "problems": find_alarms(sample),
+    }
+    return Page("overview.html", "Overview", values)
+
+
+async def list_queues(request: PageRequest) -> Page:
+    """List all queues."""
+    sample = await request.dashboard.sampler.refresh(request.client)
+    search, sort = request.text("q").lower(), request.one_of("sort", SORTS)
+    found = [each for each in sample.queues if search in each.name.lower()]
     if sort == "trouble":
-        found.sort(key=lambda queue: (queue.name not in sample.unserved, *trouble(queue)))
+        found.sort(key=lambda queue: _urgency(sample, queue))
     elif sort == "name":
         found.sort(key=lambda each: each.name.lower())
     else:
         found.sort(key=lambda each: (-getattr(each, sort), each.name))
-    page = found[asked.offset : asked.offset + SIZE]
-    return Page(
-        "queues.html",
-        "Queues",
-        {
-            "queues": page,
-            "total": len(found),
-            "wanted": asked.text("q"),
-            "sort": sort,
-            "sorts": SORTS,
-            "rates_of": asked.board.sampler.rates,
-        },
-    )
+    values = {
+        "queues": found[request.offset : request.offset + PAGE_SIZE],
+        "total": len(found),
+        "search": request.text("q"),
+        "sort": sort,
+        "sorts": SORTS,
+        "rates_of": request.dashboard.sampler.rates,
+    }
+    return Page("queues.html", "Queues", values)
 
 
-def trouble(queue: QueueNow) -> tuple[object, ...]:
-    """What somebody should look at comes first: stalled jobs, then paused queues with work, then
-    the longest line."""
+def _urgency(sample: Sample, queue: QueueNow) -> tuple[object, ...]:
+    """Return a sort key: unserved and stalled first, then paused with jobs, then by length."""
     return (
+        queue.name not in sample.unserved,
         -queue.stalled,
         not (queue.paused and queue.waiting),
         -queue.waiting,
@@ -69,75 +74,59 @@ def trouble(queue: QueueNow) -> tuple[object, ...]:
     )
 
 
-def problems(sample: Sample) -> list[tuple[str, str, str]]:
-    """What is wrong, with what to do about it and where: (what, advice, address)."""
-    found, health = [], sample.health
+def find_alarms(sample: Sample) -> list[Alarm]:
+    """Return what is wrong."""
+    return [*_worker_alarms(sample), *_queue_alarms(sample), *_redis_alarms(sample)]
+
+
+def _worker_alarms(sample: Sample) -> list[Alarm]:
+    found = []
     if not sample.workers and sample.sum("waiting"):
-        found.append(
-            (
-                "Jobs wait, and no worker is there.",
-                "Start one: python -m aioqless worker your.module -q QUEUE",
-                "/workers",
-            )
-        )
+        advice = "Start one: python -m aioqless worker your.module -q QUEUE"
+        found.append(Alarm("Jobs wait, and no worker is there.", advice, "/workers"))
     elif sample.unserved:
-        told = f"Jobs wait, and no worker takes them: {_some(list(sample.unserved))}."
-        found.append((told, "Does a worker serve these queues?", "/queues"))
-    if lost := [name for name, seen in sample.lost.items() if seen > sample.when - FORGOTTEN]:
-        told = f"Disappeared without stopping: {_some(lost)}."
-        found.append(
-            (
-                told,
-                "Was it killed? Another worker takes its jobs when their locks expire.",
-                "/workers",
-            )
-        )
-    if stalled := [queue.name for queue in sample.queues if queue.stalled]:
-        told = f"{sample.sum('stalled'):,} stalled in {_some(stalled)}: their workers were silent for too long."
-        found.append(
-            (told, "The next pop from there hands them to another worker: is there one?", "/queues")
-        )
-    if paused := [
-        queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)
-    ]:
-        found.append(
-            (f"Paused, with jobs waiting: {_some(paused)}.", "Unpause it to go on.", "/queues")
-        )
-    if health.memory_limit and health.memory > 0.9 * health.memory_limit:
-        found.append(
-            (
-                "Redis is nearly full.",
-                "Put is refused when it is: raise maxmemory, or work jobs off.",
-                "/redis",
-            )
-        )
-    if health.memory_limit and health.policy != "noeviction":
-        found.append(
-            (
-                f"Redis may throw jobs away: its policy is {health.policy}.",
-                "Set maxmemory-policy to noeviction.",
-                "/redis",
-            )
-        )
-    if not health.saved:
-        found.append(
-            (
-                "Redis failed to write to its disk.",
-                "Look at its log: jobs may be lost when it ends.",
-                "/redis",
-            )
-        )
-    if sample.unread:
-        found.append(
-            (
-                f"{sample.unread[0].upper()}{sample.unread[1:]}.",
-                "Or turn it off, if nobody wants it.",
-                "/config",
-            )
-        )
+        problem = f"Jobs wait, and no worker takes them: {_join(list(sample.unserved))}."
+        found.append(Alarm(problem, "Does a worker serve these queues?", "/queues"))
+    if lost := [name for name, seen in sample.lost.items() if seen > sample.when - ALARM_FOR]:
+        advice = "Was it killed? Another worker takes its jobs when their locks expire."
+        found.append(Alarm(f"Disappeared without stopping: {_join(lost)}.", advice, "/workers"))
     return found
 
 
-def _some(names: list[str]) -> str:
+def _queue_alarms(sample: Sample) -> list[Alarm]:
+    found = []
+    if stalled := [queue.name for queue in sample.queues if queue.stalled]:
+        problem = (
+            f"{sample.sum('stalled'):,} stalled in {_join(stalled)}: their workers were silent for "
+            "too long."
+        )
+        advice = "The next pop from there hands them to another worker: is there one?"
+        found.append(Alarm(problem, advice, "/queues"))
+    if paused := [
+        queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)
+    ]:
+        problem = f"Paused, with jobs waiting: {_join(paused)}."
+        found.append(Alarm(problem, "Unpause it to go on.", "/queues"))
+    return found
+
+
+def _redis_alarms(sample: Sample) -> list[Alarm]:
+    found, server = [], sample.server
+    if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
+        advice = "Put is refused when it is: raise maxmemory, or work jobs off."
+        found.append(Alarm("Redis is nearly full.", advice, "/redis"))
+    if server.memory_limit and server.eviction_policy != "noeviction":
+        problem = f"Redis may throw jobs away: its policy is {server.eviction_policy}."
+        found.append(Alarm(problem, "Set maxmemory-policy to noeviction.", "/redis"))
+    if not server.saved:
+        advice = "Look at its log: jobs may be lost when it ends."
+        found.append(Alarm("Redis failed to write to its disk.", advice, "/redis"))
+    if archive := sample.archive_problem:
+        problem = f"{archive[0].upper()}{archive[1:]}."
+        found.append(Alarm(problem, "Or turn it off, if nobody wants it.", "/config"))
+    return found
+
+
+def _join(names: list[str]) -> str:
     shown = [name if len(name) <= 60 else name[:59] + "…" for name in names[:3]]
     return ", ".join(shown) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

@@ -1,51 +1,49 @@
-"""One queue: its day, and its jobs by state."""
+"""One queue: its jobs by state, and its statistics."""
 
 from __future__ import annotations
 
 import time
 
-from aioqless.contrib.dashboard.page_request import SIZE, Asked, Page
-from aioqless.contrib.dashboard.sampler import QueueNow, unserved
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.sampler import QueueNow, find_unserved
 
+DAY = 86_400
 TABS = ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics")
 
 
-async def queue(asked: Asked) -> Page:
-    name, tab = asked.text("name"), asked.one_of("tab", TABS)
+async def show_queue(request: PageRequest) -> Page:
+    """Show a queue."""
+    name, tab = request.text("name"), request.one_of("tab", TABS)
     if not name:
         raise KeyError(name)
-    queue = asked.client.queue(name)
+    queue, sampler = request.client.queue(name), request.dashboard.sampler
     counts = QueueNow(**await queue.counts())
+    groups = await request.client.jobs.failed()
     values: dict[str, object] = {
         "queue": counts,
         "tab": tab,
         "tabs": TABS,
         "jobs": [],
         "total": 0,
-        "rates": asked.board.sampler.rates(name),
-        "failed": sum(
-            count
-            for group, count in (await asked.client.jobs.failed()).items()
-            if name.lower() in group.lower()
-        ),
-        "unserved_since": (await unserved(asked.client, [counts])).get(name),
+        "rates": sampler.rates(name),
+        "failed": sum(count for group, count in groups.items() if name.lower() in group.lower()),
+        "unserved_since": (await find_unserved(request.client, [counts])).get(name),
+        "known": any(each.name == name for each in sampler.latest.queues),
     }
     if tab == "statistics":
-        day = asked.number("day", round(time.time()), 0, 10**11)
+        now = round(time.time())
+        day = request.number("day", now, 0, 10**11)
         values |= {
-            "day": day - day % 86400,
+            "day": day - day % DAY,
             "stats": await queue.stats(day),
             "days": await queue.days(),
-            "today": round(time.time()) // 86400 * 86400,
+            "today": now // DAY * DAY,
         }
     elif tab == "recurring":
-        records = await asked.client.store.recurring(queue=name, offset=asked.offset, count=SIZE)
-        values |= {"jobs": records, "total": counts.recurring}
+        jobs = await queue.recurring(offset=request.offset, count=PAGE_SIZE)
+        values |= {"jobs": jobs, "total": counts.recurring}
     else:
-        jids = await queue.jobs(tab, offset=asked.offset, count=SIZE)
-        values |= {
-            "jobs": await asked.client.jobs.glances(*jids) if jids else [],
-            "total": getattr(counts, tab),
-        }
-    known = any(each.name == name for each in asked.board.sampler.latest.queues)
-    return Page("queue.html", f"{name} · queue", values | {"known": known})
+        jids = await queue.jobs(tab, offset=request.offset, count=PAGE_SIZE)
+        jobs_found = await request.client.jobs.glances(*jids) if jids else []
+        values |= {"jobs": jobs_found, "total": getattr(counts, tab)}
+    return Page("queue.html", f"{name} · queue", values)

@@ -1,45 +1,43 @@
-"""Recurring jobs: what comes by itself, and when next."""
+"""The list of recurring jobs."""
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
-from aioqless.contrib.dashboard.page_request import SIZE, Asked, Page
-from aioqless.contrib.dashboard.pages.jobs import ticks
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+
+TICKS = 3
+SAMPLE_AGE = 5.0  # seconds
 
 
-async def recurring(asked: Asked) -> Page:
-    """Those with a cron expression and those that are paused, then those of each queue."""
-    skip, found = asked.offset, list[Any]()
-    sample = await asked.board.sampler.fresh(asked.client, within=5.0)
-    page = await asked.client.store.recurring(queue=None, offset=skip, count=SIZE + 1)
-    found += page
-    if not page and skip:
-        skip -= await _count_timed(asked, skip)
+async def list_recurring(request: PageRequest) -> Page:
+    """List recurring jobs: those with a cron expression and paused ones, then by queue."""
+    skip, client = request.offset, request.client
+    sample = await request.dashboard.sampler.refresh(client, max_age=SAMPLE_AGE)
+    found = await client.timed_recurring(offset=skip, count=PAGE_SIZE + 1)
+    if not found and skip:
+        skip -= await _count_timed(request, skip)
     else:
         skip = 0
     for queue in sample.queues:
-        if len(found) > SIZE:
+        if len(found) > PAGE_SIZE:
             break
         if queue.recurring > skip:
-            found += await asked.client.store.recurring(
-                queue=queue.name, offset=skip, count=SIZE + 1 - len(found)
+            found += await client.queue(queue.name).recurring(
+                offset=skip, count=PAGE_SIZE + 1 - len(found)
             )
         skip = max(0, skip - queue.recurring)
-    rows = [
-        (each, ticks(each["cron"], each["timezone"], each["interval"], each["next"], 3))
-        for each in islice(found, SIZE)
-    ]
-    return Page("recurring.html", "Recurring jobs", {"rows": rows, "further": len(found) > SIZE})
+    rows = [(job, job.upcoming(TICKS)) for job in islice(found, PAGE_SIZE)]
+    values = {"rows": rows, "has_more": len(found) > PAGE_SIZE}
+    return Page("recurring.html", "Recurring jobs", values)
 
 
-async def _count_timed(asked: Asked, most: int) -> int:
-    """How many there are of no queue's turns, by halving."""
+async def _count_timed(request: PageRequest, most: int) -> int:
+    """Count the jobs that are listed before those of the queues, by bisection."""
     low, high = 0, most
     while low < high:
         middle = (low + high) // 2
-        if await asked.client.store.recurring(queue=None, offset=middle, count=1):
+        if await request.client.timed_recurring(offset=middle, count=1):
             low = middle + 1
         else:
             high = middle

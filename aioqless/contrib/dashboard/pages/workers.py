@@ -1,51 +1,50 @@
-"""Workers: who they are, and what each is doing now."""
+"""The list of workers, and one worker with its jobs."""
 
 from __future__ import annotations
 
-from aioqless.client.workers import Workers
-from aioqless.contrib.dashboard.page_request import Asked, Page
+from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.errors import NoSuchWorker, NotObeyed
 
-PAGE = 50
-HELD = 100
+WORKERS_PER_PAGE = 50
+MAX_JOBS = 100
+ANSWER_TIMEOUT = 0.5  # seconds
 
 
-async def workers(asked: Asked) -> Page:
-    sample = await asked.board.sampler.fresh(asked.client)
-    wanted = asked.text("q").lower()
-    names = [each["name"] for each in sample.workers if wanted in each["name"].lower()]
-    page = names[asked.offset : asked.offset + PAGE]
+async def list_workers(request: PageRequest) -> Page:
+    """List the workers, those seen last first."""
+    sample = await request.dashboard.sampler.refresh(request.client)
+    search = request.text("q").lower()
+    names = [each["name"] for each in sample.workers if search in each["name"].lower()]
+    page = names[request.offset : request.offset + WORKERS_PER_PAGE]
     values = {
-        "workers": await asked.client.workers.working(*page, most=2) if page else [],
+        "workers": await request.client.workers.working(*page, most=2) if page else [],
         "total": len(names),
-        "wanted": asked.text("q"),
+        "search": request.text("q"),
         "now": sample.when,
     }
     return Page("workers.html", "Workers", values)
 
 
-async def worker(asked: Asked) -> Page:
-    name = asked.text("name")
+async def show_worker(request: PageRequest) -> Page:
+    """Show a worker, its jobs and the queues that it serves."""
+    name = request.text("name")
     if not name:
         raise KeyError(name)
-    (worker,) = await asked.client.workers.working(name, most=HELD)
-    if (
-        asked.client is asked.board.client
-    ):  # asking takes a subscription: not for each look of a page that is live
-        asked.board.served[name] = await _serves(asked, name)
-    return Page(
-        "worker.html",
-        f"{name} · worker",
-        {"worker": worker, "serves": asked.board.served.get(name)},
-    )
+    (worker,) = await request.client.workers.working(name, most=MAX_JOBS)
+    states = request.dashboard.worker_states
+    # asking takes a subscription, which a live page must not repeat with each update
+    if request.client is request.dashboard.client:
+        states[name] = await _ask_state(request, name)
+    values = {"worker": worker, "state": states.get(name)}
+    return Page("worker.html", f"{name} · worker", values)
 
 
-async def _serves(asked: Asked, name: str) -> dict[str, object] | None:
-    """What it says of itself; None for one that doesn't listen, such as another qless client's."""
-    ((_, listening),) = await asked.client.redis.pubsub_numsub(f"{asked.client.namespace}:w:{name}")
-    if not listening:
+async def _ask_state(request: PageRequest, name: str) -> dict[str, object] | None:
+    """Ask a worker for its state; None if it does not listen or is another qless client."""
+    workers = request.client.workers
+    if not await workers.listening(name):
         return None
     try:
-        return await Workers(asked.client.redis, asked.client.store, patience=0.5).show(name)
+        return await workers.show(name, timeout=ANSWER_TIMEOUT)
     except (NoSuchWorker, NotObeyed):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from aioqless.contrib.http_sessions import body_of, is_from_this_machine, is_of_same_origin
+from aioqless.contrib.http_sessions import is_from_this_machine, is_of_same_origin, read_body
 
 COOKIE, LASTS = "aioqless-desk", 7 * 86_400  # seconds after which one must sign in again
 LARGEST = 2 << 20  # bytes of a body: an answer may be as large as a job's data
@@ -49,7 +49,7 @@ def check_origin(request: Request) -> None:
 async def sent(request: Request) -> bytes:
     """All that is sent, but no more than is bearable."""
     try:
-        body = await body_of(request, LARGEST)
+        body = await read_body(request, LARGEST)
     except TimeoutError:
         raise Refused(408, "slow", "The body came too slowly.") from None
     if body is None:

@@ -1,5 +1,4 @@
-"""Dependencies as a picture: what a job waits for at its left, what waits for it at its right. Each
-is a link, so one can walk on."""
+"""A graph of dependencies: what a job depends on at its left, its dependents at its right."""
 
 from __future__ import annotations
 
@@ -11,13 +10,12 @@ from markupsafe import Markup
 from aioqless.validation import plain
 
 COLUMN, ROW, BOX, TALL, EDGE = 250, 58, 200, 44, 8
-NAME, SMALL = 20, 24  # characters that fit into a box, however wide the browser's letters are
+MAX_NAME, MAX_LINE = 20, 24  # characters that fit into a box in any browser
 
 
 @dataclass(frozen=True)
 class Node:
-    """A job in the picture: which column it stands in, 0 for the one that the picture is about,
-    negative for what it waits for."""
+    """A job in the graph. `column` is 0 for its subject, negative for its dependencies."""
 
     jid: str
     klass: str
@@ -31,8 +29,14 @@ def graph(
     link: Callable[..., str],
     more: Mapping[int, int],
 ) -> Markup:
-    """Nodes in columns, and an arrow from each job to what waits for it. `more` is how many of a
-    column aren't shown."""
+    """Draw nodes in columns, and an arrow from each job to its dependents.
+
+    Args:
+        nodes: The jobs.
+        edges: The jids of a job and of a dependent.
+        link: Returns the address of a job.
+        more: The number of jobs of a column that are not shown.
+    """
     columns = sorted({node.column for node in nodes})
     tall = max(
         sum(node.column == column for node in nodes) + (column in more) for column in columns
@@ -56,8 +60,8 @@ def graph(
     return Markup(
         '<svg class="graph" width="{w}" height="{h}" viewBox="0 0 {w} {h}" role="group" '
         'aria-label="What this job waits for, and what waits for it">'
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 8 4 0 8z"/></marker></defs>'
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        'markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>'
         "{arrows}{boxes}</svg>"
     ).format(w=width, h=round(height), arrows=arrows, boxes=drawn)
 
@@ -70,13 +74,25 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
         '<text x="{tx:.0f}" y="{t1:.0f}">{name}</text>'
         '<text class="faint" x="{tx:.0f}" y="{t2:.0f}">{state} · {short}</text></a>'
     ).format(
-        href=link("/job", jid=node.jid), here=Markup(' aria-current="true"') if node.column == 0 else "", klass=plain(node.klass),
-        state=node.state, jid=plain(node.jid), mine=" self" if node.column == 0 else "", x=x, y=y, w=BOX, h=TALL, tx=x + 12, t1=y + 18,
-        t2=y + 34, name=_cut(plain(klass), NAME), short=_cut(plain(node.jid), SMALL - len(f"{node.state} · ")),
-    )  # fmt: skip
+        href=link("/job", jid=node.jid),
+        here=Markup(' aria-current="true"') if node.column == 0 else "",
+        klass=plain(node.klass),
+        state=node.state,
+        jid=plain(node.jid),
+        mine=" self" if node.column == 0 else "",
+        x=x,
+        y=y,
+        w=BOX,
+        h=TALL,
+        tx=x + 12,
+        t1=y + 18,
+        t2=y + 34,
+        name=_truncate(plain(klass), MAX_NAME),
+        short=_truncate(plain(node.jid), MAX_LINE - len(f"{node.state} · ")),
+    )
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -84,5 +100,6 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> Markup:
     x1, y1, x2, y2 = start[0] + BOX, start[1] + TALL / 2, end[0] - 2, end[1] + TALL / 2
     bend = (x1 + x2) / 2
     return Markup(
-        '<path class="arrow" d="M{0:.0f} {1:.0f}C{4:.0f} {1:.0f} {4:.0f} {3:.0f} {2:.0f} {3:.0f}" marker-end="url(#head)"/>'
+        '<path class="arrow" d="M{0:.0f} {1:.0f}C{4:.0f} {1:.0f} {4:.0f} {3:.0f} {2:.0f} {3:.0f}" '
+        'marker-end="url(#head)"/>'
     ).format(x1, y1, x2, y2, bend)

@@ -1,4 +1,4 @@
-"""What an act is: a name in an address, the role that it takes, a function that does it."""
+"""What an action is: a function with the role that it requires, and the request it gets."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import TypeAlias
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.contrib.dashboard.access import Identity, Role
-from aioqless.contrib.dashboard.page_state import Board
+from aioqless.contrib.dashboard.state import Dashboard
 
 
 @dataclass(frozen=True)
-class Doing:
-    """One act on its way: who does it, and the fields of the form. `elsewhere` is where the browser
-    goes then, if not back."""
+class ActionRequest:
+    """A user's request for an action, with the fields of the form."""
 
-    board: Board
-    who: Identity
+    dashboard: Dashboard
+    user: Identity
     form: Mapping[str, str]
 
     @property
     def client(self) -> Client:
-        return self.board.client
+        """The client of the dashboard."""
+        return self.dashboard.client
 
     def text(self, name: str) -> str:
-        """A field that must be filled in. Raises ValueError."""
+        """Return a required field; raise ValueError."""
         if not (value := self.form.get(name, "")):
             raise ValueError(f"{name} is missing")
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A field that is a number. Raises ValueError."""
+        """Return a field as a number; raise ValueError."""
         text = self.form.get(name, "").strip()
         if not text and default is not None:
             return default
@@ -44,45 +44,32 @@ class Doing:
         raise ValueError(f"{name} must be a number, not {text[:40]!r}")
 
     async def job(self) -> Job:
-        """The job of the form. Raises ValueError when it is gone."""
+        """Read the job of the form; raise ValueError when it does not exist."""
         jid = self.text("jid")
         if (job := await self.client.jobs.get(jid)) is None:
             raise ValueError(f"job {jid} is gone by now")
         return job
 
-    def may_see_data(self) -> None:
-        """Raises PermissionError for who may not: they would overwrite what they can't see."""
-        if self.who.role < self.board.access.data_for:
+    def check_may_see_data(self) -> None:
+        """Raise PermissionError for users who would overwrite data that they can't see."""
+        if self.user.role < self.dashboard.access.data_for:
             raise PermissionError("you may not see the data of jobs, so you can't change them")
 
 
-Perform: TypeAlias = Callable[[Doing], Awaitable["str | Done"]]
-
-
 @dataclass(frozen=True)
-class Done:
-    """What was done, and which page of the dashboard to go to then."""
+class Redirect:
+    """A flash message, and the page of the dashboard to go to instead of the form's page."""
 
-    said: str
+    message: str
     to: str
 
 
+Perform: TypeAlias = Callable[[ActionRequest], Awaitable["str | Redirect"]]
+
+
 @dataclass(frozen=True)
-class Act:
-    """An act as it stands in the table."""
+class Action:
+    """An action that users with the role may perform. It returns a flash message."""
 
-    role: Role
     perform: Perform
-
-
-ACTS: dict[str, Act] = {}
-
-
-def act(name: str, role: Role = Role.OPERATE) -> Callable[[Perform], Perform]:
-    """Put a function into the table of acts."""
-
-    def entered(perform: Perform) -> Perform:
-        ACTS[name] = Act(role, perform)
-        return perform
-
-    return entered
+    role: Role = Role.OPERATE

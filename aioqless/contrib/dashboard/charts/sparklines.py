@@ -1,4 +1,4 @@
-"""Sparklines: how something was lately, in a line."""
+"""Sparklines: recent rates of queues, and failures of the last day."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-import aioqless.contrib.dashboard.formatting as wording
+import aioqless.contrib.dashboard.formatting as formatting
 from aioqless.client.job.summaries import FailureGroup
 
-TREND, HOURS = 24, 24
+TREND_BARS, TREND_HOURS = 24, 24
 
 
 def sparkline(
@@ -18,16 +18,15 @@ def sparkline(
     *,
     width: int = 120,
     height: int = 28,
-    kept: int = 90,
+    max_samples: int = 90,
 ) -> Markup:
-    """What was completed a second, as a line over an area, and what failed, as a red line below the
-    same scale; the latest at the right."""
+    """Draw completed jobs per second as an area, and failed ones as a red line."""
     if len(rates) < 2:
         return Markup(
             '<svg class="spark" width="{}" height="{}" role="img" aria-label="No rates yet"></svg>'
         ).format(width, height)
     most = max(max(done, failed) for _, done, failed in rates) or 1.0
-    step = width / (kept - 1)
+    step = width / (max_samples - 1)
     first = width - step * (len(rates) - 1)
 
     def line(values: Sequence[float]) -> str:
@@ -38,33 +37,39 @@ def sparkline(
 
     done = line([each for _, each, _ in rates])
     failed = line([each for _, _, each in rates]) if any(each for _, _, each in rates) else ""
-    said = f"{wording.number(rates[-1][1])} a second now, {wording.number(most)} at most"
     return Markup(
-        '<svg class="spark" width="{w}" height="{h}" viewBox="0 0 {w} {h}" preserveAspectRatio="none" role="img" aria-label="{said}">'
-        '<title>{said}</title><polygon class="area" points="{first:.1f},{h} {done} {w},{h}"/><polyline class="line" points="{done}"/>'
-        "{failed}</svg>"
+        '<svg class="spark" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
+        'preserveAspectRatio="none" role="img" aria-label="{label}"><title>{label}</title>'
+        '<polygon class="area" points="{first:.1f},{h} {done} {w},{h}"/>'
+        '<polyline class="line" points="{done}"/>{failed}</svg>'
     ).format(
-        w=width, h=height, said=said, first=first, done=done,
+        w=width,
+        h=height,
+        label=f"{formatting.number(rates[-1][1])} a second now, {formatting.number(most)} at most",
+        first=first,
+        done=done,
         failed=Markup('<polyline class="line bad" points="{}"/>').format(failed) if failed else "",
-    )  # fmt: skip
+    )
 
 
 def trend(group: FailureGroup, now: float, *, width: int = 120, height: int = 28) -> Markup:
-    """How many jobs failed in a group in each of the last 24 hours, as far as its marks tell."""
-    hour = HOURS * 3600 / TREND
-    since = [group.since(now - hour * ago) for ago in range(TREND, -1, -1)]
+    """Draw about how many jobs of a group failed in each of the last 24 hours."""
+    hour = TREND_HOURS * 3600 / TREND_BARS
+    since = [group.since(now - hour * ago) for ago in range(TREND_BARS, -1, -1)]
     counts = [max(0.0, before - after) for before, after in pairwise(since)]
     counts[-1] += since[-1]
-    most, step = max(counts) or 1.0, width / TREND
+    most, step = max(counts) or 1.0, width / TREND_BARS
     sizes = [max(1.5, count / most * height) if count >= 0.5 else 0.0 for count in counts]
     bars = "".join(
         f"M{at * step:.1f} {height}v{-size:.1f}h{step - 1:.1f}v{size:.1f}z"
         for at, size in enumerate(sizes)
         if size
     )
-    said = f"about {wording.number(round(sum(counts)))} in the last day, {wording.number(round(counts[-1]))} in the last hour"
-    return Markup(  # numbers alone: nothing of it needs escaping
-        f'<svg class="spark" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-label="{said}">'
-        f'<title>{said}</title><line class="axis" x1="0" y1="{height - 0.5}" x2="{width}" y2="{height - 0.5}"/>'
+    in_a_day, in_an_hour = (formatting.number(round(each)) for each in (sum(counts), counts[-1]))
+    label = f"about {in_a_day} in the last day, {in_an_hour} in the last hour"
+    return Markup(  # numbers alone, which need no escaping
+        f'<svg class="spark" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{label}"><title>{label}</title>'
+        f'<line class="axis" x1="0" y1="{height - 0.5}" x2="{width}" y2="{height - 0.5}"/>'
         f'<path class="bad" d="{bars}"/></svg>'
     )
