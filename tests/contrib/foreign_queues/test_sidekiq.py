@@ -76,7 +76,7 @@ async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "AIOQLESS_URL": own_server.url}
 
-    async def start() -> asyncio.subprocess.Process:
+    async def start(log_level: str = "error") -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -87,8 +87,9 @@ async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(
             "--poll",
             "0.01",
             "--log-level",
-            "error",
+            log_level,
             env=environment,
+            stderr=None if log_level == "error" else asyncio.subprocess.PIPE,
         )
 
     async def there(count: int) -> bool:
@@ -101,9 +102,13 @@ async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(
         process.kill()
         await process.wait()
     jids = await pushing
-    process = await start()
+    process = await start("info")
+    assert process.stderr
+    while b"intake.started" not in await process.stderr.readline():
+        assert not process.stderr.at_eof()
     await until(lambda: there(1000), 30)
     process.terminate()
-    assert await process.wait() == 0
+    await process.communicate()
+    assert process.returncode == 0
     assert [each.jid for each in await here.queue("mail").peek(1001)] == jids
     assert await here.redis.exists("queue:mail", "ql:x:refused") == 0
