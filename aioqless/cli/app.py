@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from aioqless.cli.command_index import sections
 from aioqless.cli.presentation.completion import queue_names
 from aioqless.client import Client
 
@@ -18,13 +19,6 @@ HELP = """A job queue on Redis.
 
 When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edit JID`, `aioqless retry JID --wait`.
 """
-SECTIONS = {
-    "Look": "top queues jobs get failed workers stats tail",
-    "Act on jobs": "put retry edit unfail cancel move tag track",
-    "Act on queues and workers": "pause unpause clear recur quiet resume subscribe unsubscribe",
-    "Serve": "worker web web-user intake outbox pipeline",
-    "Keep": "redis config check acl lua",
-}
 SENTENCE = 300  # characters of what a command is about, at most
 
 
@@ -38,10 +32,10 @@ class Commands(TyperGroup):
             if (command := self.get_command(ctx, name)) and not command.hidden
         }
         width = max(map(len, known)) + 2
-        for title, names in SECTIONS.items():
+        for title, names in sections().items():
             rows = [
                 (name.ljust(width), known[name].get_short_help_str(SENTENCE))
-                for name in names.split()
+                for name in names
                 if name in known
             ]
             if rows:

@@ -8,10 +8,12 @@ import errno
 import os
 import sys
 from importlib import import_module
+from itertools import chain
 
 from redis import exceptions
 
 from aioqless.cli.app import REFUSED, UNREACHABLE, app
+from aioqless.cli.command_index import modules
 from aioqless.cli.descriptors import exhausted
 from aioqless.cli.presentation.formatting import plain
 from aioqless.errors import AioqlessError, ServerUnavailable
@@ -19,38 +21,13 @@ from aioqless.log.output import discard_output, open_closed_descriptors
 
 __all__ = ["load", "main"]
 
-# The commands of each module in cli/commands; extensions name theirs in contrib/commands.
-_COMMANDS = {
-    "acl": "acl",
-    "config": "config",
-    "job_actions": "cancel move tag track",
-    "jobs": "get jobs put",
-    "maintenance": "check lua",
-    "queues": "clear failed pause queues unpause",
-    "recurring": "recur recurring",
-    "retry": "edit retry unfail",
-    "stats": "stats",
-    "tail": "tail",
-    "top": "top",
-    "worker": "worker",
-    "workers": "quiet resume subscribe unsubscribe workers",
-}
-_EXTENSIONS = "aioqless.contrib.commands"
-
 UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
-
-
-def modules() -> dict[str, str]:
-    """Return the commands of each module that has some, extensions included."""
-    extensions: dict[str, str] = import_module(_EXTENSIONS).COMMANDS
-    of_core = {f"aioqless.cli.commands.{module}": names for module, names in _COMMANDS.items()}
-    return of_core | {f"{_EXTENSIONS}.{module}": names for module, names in extensions.items()}
 
 
 def load(command: str | None = None) -> None:
     """Register a command with the app, and import no other; every command if there is no such."""
     known = modules()
-    for module in [each for each, names in known.items() if command in names.split()] or known:
+    for module in known.get(command or "") or chain.from_iterable(known.values()):
         import_module(module)
 
 

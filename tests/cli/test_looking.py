@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import typer
 
 from aioqless import Client
+from aioqless.cli.app import app
+from aioqless.cli.command_index import modules
 from aioqless.cli.main import load
 from aioqless.cli.presentation.formatting import ago, brief, plain, span
 from aioqless.cli.presentation.histograms import BEGINS, bar, gathered, quantile, spark
@@ -417,15 +421,18 @@ def test_a_command_that_is_called_imports_no_other(environment: dict[str, str]) 
 
 
 def test_every_command_is_loaded_by_its_name() -> None:
-    import typer
-
-    from aioqless.cli.app import app
-    from aioqless.cli.main import modules
-
     load()
-    assert set(typer.main.get_command(app).commands) == {  # type: ignore[attr-defined]
-        command for commands in modules().values() for command in commands.split()
-    }
+    assert set(typer.main.get_command(app).commands) == set(modules())  # type: ignore[attr-defined]
+
+
+def test_help_lists_every_command(environment: dict[str, str]) -> None:
+    shown = subprocess.run(
+        [*MAIN, "--help"], env=environment, capture_output=True, text=True
+    ).stdout
+    commands: dict[str, typer.core.TyperCommand]
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    visible = {name for name, command in commands.items() if not command.hidden}
+    assert visible <= set(re.findall(r"^  ([a-z-]+)  ", shown, re.MULTILINE))
 
 
 def test_what_takes_long_shows_how_far_it_is(

@@ -4,13 +4,14 @@ They stand apart from the extensions' folders, since `aioqless --help` lists all
 an extra isn't installed: the extension itself is imported when its command runs.
 """
 
-# The commands of each module of this package.
+# Section of the help -> command -> its modules in this package.
 COMMANDS = {
-    "dashboard": "web web-user",
-    "foreign_queues": "intake",
-    "lake.archive": "pipeline",
-    "lake.put": "pipeline",
-    "lake.tables": "pipeline",
-    "outbox": "outbox",
-    "private_redis": "redis",
+    "Serve": {
+        "web": "dashboard",
+        "web-user": "dashboard",
+        "intake": "foreign_queues",
+        "outbox": "outbox",
+        "pipeline": "lake.archive lake.put lake.tables",
+    },
+    "Keep": {"redis": "private_redis"},
 }
