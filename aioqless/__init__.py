@@ -29,11 +29,10 @@ if typing.TYPE_CHECKING:
     from aioqless.client.queue import Queue
     from aioqless.client.recurring import RecurringJob
     from aioqless.client.workflows import Chain, Flow, Group, Placed, chain, group, in_queue
-    from aioqless.contrib.encryption import Seal
     from aioqless.errors import (
         AioqlessError,
         AlreadyThere,
-        BrokenSeal,
+        DecryptionError,
         DuplicateKlass,
         HasDependents,
         InvalidArgument,
@@ -61,10 +60,10 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "AioqlessError",
     "AlreadyThere",
-    "BrokenSeal",
     "Chain",
     "Cleared",
     "Client",
+    "DecryptionError",
     "DuplicateKlass",
     "Durability",
     "Event",
@@ -97,7 +96,6 @@ __all__ = [
     "RecurringJob",
     "Retry",
     "ScriptError",
-    "Seal",
     "Settings",
     "Subscription",
     "UnknownKlass",
@@ -126,7 +124,6 @@ _HOMES = {
     "client.queue": "Queue",
     "client.recurring": "RecurringJob",
     "client.workflows": "Chain Flow Group Placed chain group in_queue",
-    "contrib.encryption": "Seal",
     "handlers": "Handler Inject job middleware on_finish on_lag resource",
     "redis.durability": "Durability",
     "redis.pubsub": "Event",

@@ -17,7 +17,7 @@
     ├── NotObeyed              a worker refused an order, or did not answer
     ├── NotDurable             a write is done, but not yet where durability says that it must be
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
-    │   └── BrokenSeal         or can't be trusted or read
+    │   └── DecryptionError    or can't be trusted or read
     ├── UnknownKlass           no handler claims a klass
     ├── DuplicateKlass         two do
     ├── MissingExtra           a package isn't installed that comes with one of aioqless' extras
@@ -165,7 +165,7 @@ class InvalidData(AioqlessError):
     """Data that is not JSON, is `false`, is too large, or is not what the job's handler takes."""
 
 
-class BrokenSeal(InvalidData):
+class DecryptionError(InvalidData):
     """Data that can't be trusted or not be read: sealed with a key that isn't here, for another
     klass, changed, or not sealed at all."""
 

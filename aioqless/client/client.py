@@ -20,10 +20,13 @@ from aioqless.client import json_data
 from aioqless.client import url as address
 from aioqless.client.archive import Archive
 from aioqless.client.audit_log import AuditLog
+from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.events import Events
-from aioqless.client.job.progress_reporter import Reports
-from aioqless.client.job.watcher import Followers
+from aioqless.client.extensions import codec_from_environment, server_provider
+from aioqless.client.job.progress_reporter import ProgressReporter
+from aioqless.client.job.session import Session
+from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.options import More, connection_name, patience_of, timeout_of
 from aioqless.client.put import NewJob, Puts
@@ -33,7 +36,6 @@ from aioqless.client.recurring.listing import recurring_jobs, recurring_page
 from aioqless.client.server import Server
 from aioqless.client.sessions import SessionRecords
 from aioqless.client.workers import Workers
-from aioqless.contrib.encryption import Seal
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Place, place_at, redis_at, shown
 from aioqless.redis.connection import Connection, Sends
@@ -79,7 +81,7 @@ class Client:
             raise TypeError(f"a client has no option {', '.join(sorted(unknown))}")
         self._clock = more.get("clock")
         self._durability = more.get("durability")
-        self._seal = more["seal"] if "seal" in more else Seal.of_environment()
+        self.codec: Codec = more.get("codec") or codec_from_environment()
         self._credentials = more.get("credentials")
         self._address = self._read_address()
         self._connection_name = connection_name(self._address, self.name)
@@ -91,18 +93,9 @@ class Client:
     async def __aenter__(self) -> Self:
         if self.url is None:
             await self._ensure_private()
-        store = self._connect_store(self._connection_name, self._timeout)
-        if self._private:
-            await store.connection.execute(
-                "PING"
-            )  # the private server goes when nobody is connected
-        if self._durability is not None:
-            apart = self._connection(
-                f"{self._connection_name}.durable",
-                self._timeout / ATTEMPTS + self._durability.timeout,
-            )
-            store.durable = DurableWrites(apart, self._durability)
-            store.limit = self._timeout + self._durability.timeout
+        store = self._shared_store()
+        if self._private:  # the private server stops when nobody is connected
+            await store.connection.execute("PING")
         redis = redis_at(
             self._place(),
             limit=self._timeout / ATTEMPTS,
@@ -124,15 +117,26 @@ class Client:
         assert self._address is not None
         return place_at(self._address, self.namespace)
 
-    def _connect_store(self, name: str, timeout: float) -> ScriptStore:
-        return self._store_over(self._connection(name, timeout / ATTEMPTS), timeout)
+    def _shared_store(self) -> ScriptStore:
+        name, timeout = self._connection_name, self._timeout
+        connection, durable = self._connection(name, timeout / ATTEMPTS), None
+        if self._durability is not None:
+            extra = self._durability.timeout
+            apart = self._connection(f"{name}.durable", timeout / ATTEMPTS + extra)
+            durable, timeout = DurableWrites(apart, self._durability), timeout + extra
+        return self._store_over(connection, timeout, durable)
 
-    def _store_over(self, connection: Sends, timeout: float) -> ScriptStore:
-        store = ScriptStore(
-            connection, self.namespace, limit=timeout, patience=self._patience, clock=self._clock
+    def _store_over(
+        self, connection: Sends, timeout: float, durable: DurableWrites | None = None
+    ) -> ScriptStore:
+        return ScriptStore(
+            connection,
+            self.namespace,
+            limit=timeout,
+            patience=self._patience,
+            durable=durable,
+            clock=self._clock,
         )
-        store.seal = self._seal
-        return store
 
     def _connection(self, name: str, timeout: float) -> Connection:
         before = self._rejoin_private if self._private else None
@@ -142,7 +146,9 @@ class Client:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows
         it as `<name of the client>.<name>`. It connects when it is first used, gives up a call
         after `timeout` seconds or the client's, and is closed by who asked for it."""
-        return self._connect_store(f"{self._connection_name}.{name}", min(timeout, self._timeout))
+        timeout = min(timeout, self._timeout)
+        connection = self._connection(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
+        return self._store_over(connection, timeout)
 
     def with_connection(self, wrap: Callable[[Sends], Sends]) -> Client:
         """Return a view of this client whose commands go over a wrapped connection.
@@ -157,9 +163,7 @@ class Client:
 
     async def _ensure_private(self) -> None:
         """Start the private server unless it runs."""
-        from aioqless.contrib import private_redis
-
-        server = await asyncio.to_thread(private_redis.ensure)
+        server = await asyncio.to_thread(server_provider().ensure)
         self.url = server.url
         self._address = self._read_address()
         self._private = {"program": server.program, "data": str(server.data_dir)}
@@ -176,10 +180,8 @@ class Client:
         if self._doors:
             doors, self._doors = self._doors, None
             doors.events.close()
-            await doors.followers.aclose()
-            await doors.store.connection.aclose()
-            if doors.store.durable is not None:
-                await doors.store.durable.aclose()
+            await doors.session.watcher.aclose()
+            await doors.store.aclose()
             await doors.redis.aclose()
 
     @property
@@ -205,6 +207,11 @@ class Client:
     def store(self) -> ScriptStore:
         """Every command of the state machine, by the names of its arguments."""
         return self._open.store
+
+    @property
+    def session(self) -> Session:
+        """What the jobs and queues of this client share."""
+        return self._open.session
 
     @property
     def jobs(self) -> Jobs:
@@ -248,7 +255,7 @@ class Client:
 
     def queue(self, name: str) -> Queue:
         """One queue; it needn't exist yet."""
-        return Queue(self.store, self._open.puts, name, worker=self.name, max_data=self.max_data)
+        return Queue(self.session, self._open.puts, name, worker=self.name)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
         """The counts of all known queues, by when each was first seen: {name, waiting, running,
@@ -270,7 +277,7 @@ class Client:
         These are those with a cron expression, by when they are due, and all paused ones. Others
         are listed by `queue(name).recurring()`.
         """
-        return await recurring_page(self.store, None, offset, count, self.max_data)
+        return await recurring_page(self.session, None, offset, count)
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """All recurring jobs, those of other qless clients too: `async for each in
@@ -279,7 +286,7 @@ class Client:
         First those with a cron expression, by when they are due, and all that are paused; then
         those with an interval, queue by queue. They are read a page at a time: one that is put or
         moved meanwhile may be missing, or there twice."""
-        return recurring_jobs(self.store, self.max_data)
+        return recurring_jobs(self.session)
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
@@ -306,10 +313,15 @@ class _Doors:
     def __init__(self, redis: Redis, store: ScriptStore, client: Client) -> None:
         self.redis = redis
         self.store = store
-        store.followers = self.followers = Followers(redis, store)
-        store.reports = Reports(store)
+        self.session = Session(
+            store,
+            client.codec,
+            client.max_data,
+            JobWatcher(redis, store),
+            ProgressReporter(store),
+        )
         self.puts = Puts(store, lambda job: client.context(job) if client.context else None)
-        self.jobs = Jobs(store, client.max_data)
+        self.jobs = Jobs(self.session)
         self.workers = Workers(redis, store)
         self.config = Config(store)
         self.events = Events(redis, store)

@@ -8,7 +8,7 @@ from typing import TypedDict
 from redis.credentials import CredentialProvider
 
 from aioqless import validation
-from aioqless.contrib.encryption import Seal
+from aioqless.client.codec import Codec
 from aioqless.redis import Address
 from aioqless.redis.durability import Durability
 
@@ -25,7 +25,7 @@ class More(TypedDict, total=False):
         CredentialProvider | None
     )  # redis-py's, for a user and a password that change, such as tokens
     durability: Durability | None  # who must have a write before it is answered
-    seal: Seal | None  # of the data; by default what AIOQLESS_SEAL_KEYS says
+    codec: Codec | None  # of data and results; by default what AIOQLESS_SEAL_KEYS says
     clock: Callable[[], float] | None  # for tests
 
 

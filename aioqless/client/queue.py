@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client.clearing import QUEUED, Cleared, Clearing, ClearState
 from aioqless.client.job import Job
+from aioqless.client.job.session import Session
 from aioqless.client.put import (
     Klass,
     NewJob,
@@ -25,18 +26,17 @@ from aioqless.client.recurring import RecurOptions, RecurringJob, recur
 from aioqless.client.recurring.listing import recurring_page
 from aioqless.client.workflows import Flow, Step, check_size, plan
 from aioqless.errors import QueueFull
-from aioqless.store import Store
 
 
 class Queue:
     """One queue of a namespace. It comes into being with its first job."""
 
-    def __init__(self, store: Store, puts: Puts, name: str, *, worker: str, max_data: int) -> None:
+    def __init__(self, session: Session, puts: Puts, name: str, *, worker: str) -> None:
         self.name = name
-        self._store = store
+        self._session = session
+        self._store = session.store
         self._puts = puts
         self._worker = worker
-        self._max_data = max_data
 
     async def put(
         self,
@@ -131,12 +131,11 @@ class Queue:
         most so many are made up for (0: all). A jid that exists is changed to what is given; its
         clock starts again, its count goes on, and it stays paused if it is."""
         return await recur(
-            self._store,
+            self._session,
             validation.checked("queue", self.name),
             job,
             data,
             options,
-            self._max_data,
         )
 
     async def unfail(self, group: str, count: int = 25) -> int:
@@ -260,10 +259,10 @@ class Queue:
     def _arguments(self, job: NewJob) -> dict[str, Any]:
         if job.context is None and (context := self._puts.context(job)):
             job = replace(job, context=context)
-        return job.arguments(self._max_data, self._store.seal)
+        return job.arguments(self._session.max_data, self._session.codec)
 
     def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
-        return [Job(self._store, record, max_data=self._max_data) for record in records]
+        return [Job(self._session, record) for record in records]
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

@@ -17,6 +17,6 @@ acl.py                         users of Redis who may do what a role needs
 from aioqless.store.call import Call
 from aioqless.store.keys import Keys
 from aioqless.store.script_store import ATTEMPTS, ScriptStore
-from aioqless.store.store import OfflineStore, Store
+from aioqless.store.store import OfflineStore, Store, refusal
 
-__all__ = ["ATTEMPTS", "Call", "Keys", "OfflineStore", "ScriptStore", "Store"]
+__all__ = ["ATTEMPTS", "Call", "Keys", "OfflineStore", "ScriptStore", "Store", "refusal"]

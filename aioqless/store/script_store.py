@@ -51,6 +51,7 @@ class ScriptStore(Store):
         attempts: int = ATTEMPTS,
         limit: float = math.inf,
         patience: float = 0.0,
+        durable: DurableWrites | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
@@ -62,7 +63,7 @@ class ScriptStore(Store):
         self.attempts = attempts
         self.limit = limit
         self.patience = patience
-        self.durable: DurableWrites | None = None  # sends durable commands
+        self._durable = durable
         self._clock = clock
         self._lines = _Lines()
 
@@ -111,6 +112,12 @@ class ScriptStore(Store):
                     reply = refused
             answers[index] = invocation.read_or_error(reply)
         return answers
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.connection.aclose()
+        if self._durable is not None:
+            await self._durable.aclose()
 
     async def now(self) -> float:
         """What time it is by the clock that scripts go by, in seconds since 1970."""
@@ -171,7 +178,7 @@ class ScriptStore(Store):
 
     async def _evaluate(self, call: Invocation) -> Any:
         execute = (
-            self.durable.execute if self.durable and call.is_durable else self.connection.execute
+            self._durable.execute if self._durable and call.is_durable else self.connection.execute
         )
         try:
             try:

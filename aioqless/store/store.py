@@ -16,9 +16,6 @@ class Store(Commands):
     """The state machine of one namespace: a method for each command, each to be awaited."""
 
     namespace: str
-    seal: Any = None  # these three are there when a client has made them
-    followers: Any
-    reports: Any
 
     def call(self, command: str, form: str | None, arguments: Arguments) -> Call:
         """Return a call of a command, to be awaited."""
@@ -50,11 +47,6 @@ class OfflineStore(Store):
     """Refuses every command: for a job in a process that has no connection to Redis."""
 
     namespace = ""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in ("followers", "reports"):
-            raise refusal("progress" if name == "reports" else "wait")
-        raise AttributeError(name)
 
     async def send(self, call: Call[T]) -> T:
         """Refuse it."""

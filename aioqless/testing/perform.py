@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
 
+from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
+from aioqless.client.job.progress_reporter import ReportedJob
+from aioqless.client.job.session import Session
 from aioqless.client.json_data import LIMIT
 from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
@@ -40,8 +43,6 @@ class Performed:
 class _LockOnlyStore(OfflineStore):
     """Answers what a handler's job may ask of its lock; refuses whatever else would need Redis."""
 
-    seal = None
-
     def __init__(self) -> None:
         self.said: list[tuple[str, dict[str, Any]]] = []
 
@@ -64,11 +65,8 @@ class _LockOnlyStore(OfflineStore):
         self.said.append((call.command, given))
         return cast(T, answers[call.command])
 
-    @property
-    def reports(self) -> _LockOnlyStore:
-        return self
-
-    def tell(self, job: Job, share: float, message: str) -> None:
+    def report(self, job: ReportedJob, share: float, message: str) -> None:
+        """Note progress."""
         self.said.append(("progress", {"share": share, "message": message}))
 
 
@@ -98,10 +96,10 @@ async def perform(
         "expires": time.time() + LOCK, "tracked": False, "failure": {}, "spawned_from_jid": None, "fence": 1,
         "data": arguments["data"].decode(), "context": new.context, **fields,
     }  # fmt: skip
-    redis = _LockOnlyStore()
+    store = _LockOnlyStore()
     now = time.monotonic()
     run = Run(
-        Job(redis, record),
+        Job(Session(store, PlainCodec(), progress_reporter=store), record),
         started=now,
         lock=LOCK,
         deadline=now + LOCK,
@@ -115,4 +113,4 @@ async def perform(
         )
     except Exception as error:
         run.error = error
-    return Performed(outcome_of(run, retry), run.result, run.error, run.job, redis.said)
+    return Performed(outcome_of(run, retry), run.result, run.error, run.job, store.said)

@@ -164,7 +164,7 @@ def returned(run: Run, result: Any) -> None:
         text = b"false" if result is False else json_data.encoded(result, run.job.max_data)
     except InvalidData as wrong:
         raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
-    run.kept = b"%d %s" % (run.handler.result_ttl, run.job.sealed_result(text))
+    run.kept = b"%d %s" % (run.handler.result_ttl, run.job.encoded_result(text))
 
 
 def group_of(run: Run, error: BaseException) -> str:

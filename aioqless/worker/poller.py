@@ -11,6 +11,7 @@ from typing import Any
 
 from aioqless.client.job import Job
 from aioqless.client.job.record import record_of_row
+from aioqless.client.job.session import Session
 from aioqless.log import log
 from aioqless.store import Store
 from aioqless.waiting import happens
@@ -39,7 +40,7 @@ class Poller:
         runner: Runner,
         outage: Outage,
         settings: Settings,
-        max_data: int,
+        session: Session,
     ) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
@@ -55,7 +56,7 @@ class Poller:
         self._runner = runner
         self._outage = outage
         self._settings = settings
-        self._max_data = max_data
+        self._session = session
         self._woken = asyncio.Event()
         self._plenty = asyncio.Event()  # set while the last pop brought all it asked for
         self._asked = 0  # for how many jobs pops are under way
@@ -198,9 +199,7 @@ class Poller:
             self._plenty.set()
         for row in rows:
             record = record_of_row(row)
-            self._runner.start(
-                Job(self._store, record, max_data=self._max_data), record["expires"] - float(now)
-            )
+            self._runner.start(Job(self._session, record), record["expires"] - float(now))
         if not rows:
             if self._settings.burst and not looked:
                 return MOMENT

@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+from aioqless.client.codec import Codec
 from aioqless.client.put import NewJob
 from aioqless.client.recurring.cron import Cron
-from aioqless.contrib.encryption import Seal
 from aioqless.handlers import Handler, Handlers
 from aioqless.log import log
 from aioqless.store import Store
@@ -26,11 +26,11 @@ class Declarations:
         handlers: Handlers,
         subscriptions: Sequence[Subscription],
         max_data: int,
-        seal: Seal | None = None,
+        codec: Codec,
     ) -> None:
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
-            handler.klass: _arguments(handler, queue, max_data, seal)
+            handler.klass: _arguments(handler, queue, max_data, codec)
             for handler in handlers
             if handler.recurs
         }
@@ -70,9 +70,7 @@ class Declarations:
         return generation
 
 
-def _arguments(
-    handler: Handler, queue: str | None, max_data: int, seal: Seal | None
-) -> dict[str, Any]:
+def _arguments(handler: Handler, queue: str | None, max_data: int, codec: Codec) -> dict[str, Any]:
     """What the script takes, beside the schedule. The jid is the klass, so that there is one of
     each."""
     recurs = handler.recurs
@@ -81,7 +79,7 @@ def _arguments(
         raise ValueError(
             f"{handler.klass} recurs into no queue: say queue= beside it, since this worker serves patterns only"
         )
-    new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data, seal)
+    new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data, codec)
     given = {name: new[name] for name in ("jid", "klass", "data", "retries", "terms")}
     return given | {
         "queue": recurs.queue or queue,

@@ -84,13 +84,11 @@ class Worker:
             outage,
             self.settings.stuck_after,
         )
-        self._poller = Poller(
-            store, self.name, self._runner, outage, self.settings, client.max_data
-        )
+        self._poller = Poller(store, self.name, self._runner, outage, self.settings, client.session)
         self._scheduler = None
         if self.settings.scheduler:
             declarations = Declarations(
-                self.handlers, self.settings.subscriptions, client.max_data, store.seal
+                self.handlers, self.settings.subscriptions, client.max_data, client.codec
             )
             self._scheduler = Scheduler(store, declarations, outage)
         self._intakes = [

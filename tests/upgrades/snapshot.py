@@ -16,8 +16,9 @@ from typing import Any
 from redis.asyncio import Redis
 
 import aioqless
-from aioqless import Client, NewJob, Seal, chain
+from aioqless import Client, NewJob, chain
 from aioqless.client.archive.stream import Archive
+from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Desk
 from aioqless.testing import server
 
@@ -148,7 +149,7 @@ async def of_others(client: Client) -> None:
     """What is sealed, a worker's name, what sidekiq's clients pushed, what people did in a
     browser."""
     async with Client(
-        client.url, namespace=client.namespace, clock=lambda: THEN, seal=Seal(SEALED_WITH)
+        client.url, namespace=client.namespace, clock=lambda: THEN, codec=Encryption(SEALED_WITH)
     ) as sealing:
         await sealing.queue("sealed").put("Greet", {"card": 1}, jid="sealed")
     await client.store.incarnation_claim(worker="stable", now=THEN, told='{"id": "1"}')

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import aioqless
-from aioqless import Client, Job, Seal, Settings, Worker, job
+from aioqless import Client, Job, Settings, Worker, job
 from aioqless.client.archive.stream import Archive
+from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Desk, Person
 from tests.conftest import Until
 from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, everything, stored, written
@@ -38,7 +39,9 @@ def entries(version: Path, namespace: str) -> list[dict[str, Any]]:
 async def left(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[Client]:
     """What a version left, an hour and more later, and who has its keys."""
     await stored(client.redis, entries(request.param, client.namespace))
-    async with Client(client.url, namespace=client.namespace, seal=Seal(SEALED_WITH)) as client:
+    async with Client(
+        client.url, namespace=client.namespace, codec=Encryption(SEALED_WITH)
+    ) as client:
         yield client
 
 

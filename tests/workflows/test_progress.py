@@ -119,7 +119,7 @@ async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
     await client.jobs.timeout("a")
     (held,) = await client.queue("mail").pop()
     lost.progress(0.9)
-    await until(lambda: client.store.reports._sending is None)
+    await until(lambda: client.session.reporter._sending is None)
     held.progress(0.1)
 
     async def a_tenth() -> bool:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 from aioqless import validation
 from aioqless.client.job.reading import Data, ReadJob
 from aioqless.client.job.watcher import THROUGH
-from aioqless.contrib.encryption import opened_result
 from aioqless.errors import JobFailed
-
-if TYPE_CHECKING:
-    from aioqless.client.job import Job
 
 LONGEST_MESSAGE = 1_000  # characters
 
@@ -31,7 +27,7 @@ class Followed(ReadJob[Data]):
         Raises TimeoutError after `timeout` seconds, NoSuchJob when it is cancelled. A job that goes
         on in another queue, runs again or waits for its retry is not through yet. In a handler this
         keeps a slot: let jobs depend on each other instead."""
-        await self._store.followers.until_through(self.jid, timeout)
+        await self._session.watcher.wait_for_end(self.jid, timeout)
         return await self.refresh()
 
     async def follow(self) -> AsyncGenerator[Self, None]:
@@ -45,7 +41,7 @@ class Followed(ReadJob[Data]):
         seen together. That a job has begun is seen with its first progress. Raises NoSuchJob when
         it is cancelled."""
         async with aclosing(
-            self._store.followers.looks(self.jid, self.refresh, closely=True)
+            self._session.watcher.watch(self.jid, self.refresh, closely=True)
         ) as looks:
             async for job in looks:
                 yield job
@@ -64,18 +60,18 @@ class Followed(ReadJob[Data]):
         """What the handler returned, if the job is complete and its handler keeps results:
         `@job(result_ttl=seconds)`.
 
-        Raises NoResult, and BrokenSeal for one that can't be trusted or read."""
-        return opened_result(self._store.seal, await self._store.result(jid=self.jid), self.jid)
+        Raises NoResult, and DecryptionError for one that can't be trusted or read."""
+        return self._session.codec.decode_result(await self._store.result(jid=self.jid), self.jid)
 
     async def results(self) -> dict[str, Any]:
         """The results of the jobs it was last put to wait for, by jid, of those that keep theirs.
-        Raises BrokenSeal."""
+        Raises DecryptionError."""
         found: dict[str, Any] = {}
         start: int | None = 0
         while start is not None:
             page = await self._store.dependency_results(jid=self.jid, start=start)
             found |= {
-                jid: opened_result(self._store.seal, kept, jid)
+                jid: self._session.codec.decode_result(kept, jid)
                 for jid, kept in page["results"].items()
             }
             start = page["next"]
@@ -90,9 +86,7 @@ class Followed(ReadJob[Data]):
         for a share that is none."""
         if validation.checked_number("share", share, least=0) > 1:
             raise ValueError(f"share {share!r} must be between 0 and 1")
-        self._store.reports.tell(
-            cast("Job[Any]", self), share, validation.readable(message)[:LONGEST_MESSAGE]
-        )
+        self._session.reporter.report(self, share, validation.readable(message)[:LONGEST_MESSAGE])
         return Told()
 
     async def track(self, *tags: str) -> None:

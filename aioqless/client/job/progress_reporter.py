@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from redis import exceptions
 
 from aioqless.log import log
 from aioqless.store import Call, Store
 
-if TYPE_CHECKING:
-    from aioqless.client.job import Job
-
 PAUSE = 0.1
 
 
-class Reports:
+class ReportedJob(Protocol):
+    """What is needed of the job whose progress is reported."""
+
+    jid: str
+    worker: str
+    fence: int
+    expires: float
+
+
+class Reporter(Protocol):
+    """Takes the progress of jobs."""
+
+    def report(self, job: ReportedJob, share: float, message: str) -> None:
+        """Report how much of a job is done, from 0 to 1. May be called in any thread."""
+
+
+class ProgressReporter:
     """Owns the latest report of each job that isn't sent yet, and the task that sends them: at
     once, and the next after a pause."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._loop = asyncio.get_running_loop()
-        self._latest: dict[str, tuple[Job[Any], float, str]] = {}
+        self._latest: dict[str, tuple[ReportedJob, float, str]] = {}
         self._sending: asyncio.Task[None] | None = None
 
-    def tell(self, job: Job[Any], share: float, message: str) -> None:
+    def report(self, job: ReportedJob, share: float, message: str) -> None:
         """Send it soon. May be called in any thread."""
         try:
             here = asyncio.get_running_loop() is self._loop
@@ -37,10 +50,10 @@ class Reports:
         else:
             self._loop.call_soon_threadsafe(self._keep, job, share, message)
 
-    def _keep(self, job: Job[Any], share: float, message: str) -> None:
+    def _keep(self, job: ReportedJob, share: float, message: str) -> None:
         self._latest[job.jid] = job, share, message
         if self._sending is None:
-            self._sending = self._loop.create_task(self._send(), name="aioqless reports")
+            self._sending = self._loop.create_task(self._send(), name="aioqless progress reporter")
 
     async def _send(self) -> None:
         """Send what there is, until nothing came during a pause."""
@@ -65,7 +78,7 @@ class Reports:
         except exceptions.RedisError as error:
             return [error] * len(calls)
 
-    def _call(self, job: Job[Any], share: float, message: str) -> Call:
+    def _call(self, job: ReportedJob, share: float, message: str) -> Call:
         return self._store.heartbeat(
             jid=job.jid,
             worker=job.worker,

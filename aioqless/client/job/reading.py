@@ -11,9 +11,9 @@ from typing_extensions import TypeVar
 
 from aioqless.client import json_data
 from aioqless.client.job.record import Failure, HeldBack, History, history_of, progress_of, stages
-from aioqless.contrib.encryption import opened
+from aioqless.client.job.session import Session
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.store import OfflineStore, Store
+from aioqless.store import Store
 
 Data = TypeVar("Data", default=Any)
 Reason: TypeAlias = Literal[
@@ -25,17 +25,23 @@ class ReadJob(Generic[Data]):
     """What Redis said of a job. (Job, which is this with verbs, says what the fields are.)"""
 
     __slots__ = (
-        "_as_read", "_data", "_history", "_opened", "_store", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
-        "max_data", "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state",
+        "_as_read", "_data", "_history", "_opened", "_session", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
+        "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state",
         "stopped", "tags", "tracked", "worker",
     )  # fmt: skip
 
-    def __init__(
-        self, store: Store, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
-    ) -> None:
-        self._store = store
-        self.max_data = max_data
+    def __init__(self, session: Session, record: Mapping[str, Any]) -> None:
+        self._session = session
         self._read(record)
+
+    @property
+    def _store(self) -> Store:
+        return self._session.store
+
+    @property
+    def max_data(self) -> int:
+        """The maximum size of its data, in bytes."""
+        return self._session.max_data
 
     def _read(self, record: Mapping[str, Any]) -> None:
         self.jid: str = record["jid"]
@@ -88,9 +94,9 @@ class ReadJob(Generic[Data]):
 
     @property
     def text(self) -> str:
-        """The data as JSON, out of their seal if they have one. Raises BrokenSeal."""
+        """The data as JSON, out of their seal if they have one. Raises DecryptionError."""
         if self._opened is None:
-            self._opened = opened(self._store.seal, self.raw_data, self.klass)
+            self._opened = self._session.codec.decode(self.raw_data, self.klass)
         return self._opened
 
     def changed_data(self) -> bytes | None:
@@ -108,11 +114,11 @@ class ReadJob(Generic[Data]):
             text = json_data.encoded(
                 json_data.joined(self.text, self._as_read, text), self.max_data
             )
-        return text if self._store.seal is None else self._store.seal.close(text, self.klass)
+        return self._session.codec.encode(text, self.klass)
 
-    def sealed_result(self, text: bytes) -> bytes:
+    def encoded_result(self, text: bytes) -> bytes:
         """The JSON of what its handler returned as it is kept, sealed where its client seals."""
-        return text if self._store.seal is None else self._store.seal.close_result(text, self.jid)
+        return self._session.codec.encode_result(text, self.jid)
 
     def raise_if_stopped(self) -> None:
         """End here if the worker wants this run to end: raises CancelledError, which on the loop is
@@ -123,10 +129,10 @@ class ReadJob(Generic[Data]):
 
     def detached(self) -> Self:
         """The same job without a connection to Redis and without keys, as it travels to another
-        process. Raises BrokenSeal."""
+        process. Raises DecryptionError."""
         other = copy.copy(self)
         other._opened = self.text
-        other._store = OfflineStore()
+        other._session = Session.offline(self.max_data)
         return other
 
     @property

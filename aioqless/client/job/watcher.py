@@ -24,7 +24,7 @@ THROUGH = ("complete", "failed")
 Seen = TypeVar("Seen")
 
 
-class Followers:
+class JobWatcher:
     """Owns who waits for which jobs, and the subscription, which stands only while somebody does.
 
     A state is read after the subscription stands, so no end is missed; when it broke, every state
@@ -39,16 +39,16 @@ class Followers:
         self._stands = False
         self._closed = False
 
-    async def until_through(self, jid: str, timeout: float | None = None) -> None:
+    async def wait_for_end(self, jid: str, timeout: float | None = None) -> None:
         """Return when the job is complete or failed. Raises NoSuchJob when there is none,
         TimeoutError, and redis-py's ConnectionError when the client is closed; while Redis is away
         it waits on."""
         try:
             async with (
                 asyncio.timeout(timeout),
-                aclosing(self.looks(jid, lambda: self._store.states(jids=[jid]))) as looks,
+                aclosing(self.watch(jid, lambda: self._store.states(jids=[jid]))) as states,
             ):
-                async for (state,) in looks:
+                async for (state,) in states:
                     if not state:
                         raise NoSuchJob(
                             "wait",
@@ -62,7 +62,7 @@ class Followers:
                 f"job {jid} is neither complete nor failed after {timeout} s"
             ) from None
 
-    async def looks(
+    async def watch(
         self, jid: str, look: Callable[[], Awaitable[Seen]], *, closely: bool = False
     ) -> AsyncGenerator[Seen, None]:
         """What one sees of a job now, and whenever it came to an end, or `closely` whenever
@@ -90,7 +90,7 @@ class Followers:
         if self._stands or self._closed:
             heard.set()
         elif self._listening is None:
-            self._listening = asyncio.create_task(self._listen(), name="aioqless followers")
+            self._listening = asyncio.create_task(self._listen(), name="aioqless job watcher")
         try:
             yield heard
         finally:

@@ -6,17 +6,15 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
 from aioqless import validation
 from aioqless.client import json_data
+from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.put.constraints import NOTHING, Key, TermOptions, Terms
 from aioqless.errors import InvalidData
-
-if TYPE_CHECKING:
-    from aioqless.contrib.encryption import Seal
 
 LONGEST_CONTEXT = 4_096  # bytes
 
@@ -100,7 +98,7 @@ class NewJob:
                 ) from None
             raise
 
-    def arguments(self, max_data: int, seal: Seal | None = None) -> dict[str, Any]:
+    def arguments(self, max_data: int, codec: Codec = PLAIN) -> dict[str, Any]:
         """What the put scripts take, the data sealed. Raises InvalidData and ValueError, naming
         what is wrong, before anything is sent."""
         text = json_data.encoded(self.data, max_data)
@@ -123,7 +121,7 @@ class NewJob:
         return {
             "jid": secrets.token_hex(16) if self.jid is None else validation.checked_jid(self.jid),
             "klass": klass,
-            "data": text if seal is None else seal.close(text, klass),
+            "data": codec.encode(text, klass),
             "delay": validation.checked_number("delay", self.delay, least=0),
             "priority": None
             if self.priority is None

@@ -9,13 +9,12 @@ from typing import Any, Literal, Self, cast
 
 from aioqless import validation
 from aioqless.client import json_data
+from aioqless.client.job.session import Session
 from aioqless.client.put import Klass, NewJob, PutOptions
 from aioqless.client.put.constraints import TermOptions
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
-from aioqless.contrib.encryption import opened
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.store import Store
 
 # What a recurring job's instances have of what a job can be put with.
 OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
@@ -46,12 +45,11 @@ class RecurOptions(TermOptions, total=False):
 
 
 async def recur(
-    store: Store,
+    session: Session,
     queue: str,
     job: str | Klass | NewJob,
     data: Any,
     options: RecurOptions,
-    max_data: int,
 ) -> RecurringJob:
     """Make a recurring job, or what there is of this jid anew. Raises TypeError, ValueError and
     InvalidData before anything is sent."""
@@ -59,7 +57,7 @@ async def recur(
         raise TypeError(
             f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RecurOptions.__annotations__)}"
         )
-    schedule = schedule_of(options)
+    store, schedule = session.store, schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = validation.checked_number("offset", options.get("offset", 0), least=0)
     of_put = cast(
@@ -74,7 +72,7 @@ async def recur(
         raise TypeError(
             f"a recurring job has no {', '.join(astray)}: that is for one job that is put"
         )
-    new = template.arguments(max_data, store.seal)
+    new = template.arguments(session.max_data, session.codec)
     given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
@@ -91,7 +89,7 @@ async def recur(
     record = await store.recur_get(jid=new["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
-    return RecurringJob(store, record, max_data=max_data)
+    return RecurringJob(session, record)
 
 
 class RecurringJob:
@@ -103,15 +101,13 @@ class RecurringJob:
     give one. `declared` is when code last declared it, None for one made by hand."""
 
     __slots__ = (
-        "_max_data", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
+        "_session", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
         "priority", "queue", "raw_data", "retries", "tags", "timezone",
     )  # fmt: skip
 
-    def __init__(
-        self, store: Store, record: Mapping[str, Any], *, max_data: int = json_data.LIMIT
-    ) -> None:
-        self._store = store
-        self._max_data = max_data
+    def __init__(self, session: Session, record: Mapping[str, Any]) -> None:
+        self._session = session
+        self._store = session.store
         self._read(record)
 
     def _read(self, record: Mapping[str, Any]) -> None:
@@ -139,8 +135,8 @@ class RecurringJob:
 
     @property
     def text(self) -> str:
-        """The data of its instances as decrypted JSON. Raises BrokenSeal."""
-        return opened(self._store.seal, self.raw_data, self.klass)
+        """The data of its instances as decrypted JSON. Raises DecryptionError."""
+        return self._session.codec.decode(self.raw_data, self.klass)
 
     def upcoming(self, count: int = 5) -> list[float]:
         """Return when the next instances are due, in seconds since 1970; none while paused."""
@@ -181,14 +177,12 @@ class RecurringJob:
             if "interval" in changes:
                 raise TypeError("every and interval are the same: say one of them")
             changes["interval"] = Every(changes.pop("every")).seconds
-        seal, klass = self._store.seal, changes.get("klass", self.klass)
-        if (
-            "data" not in changes and seal is not None and klass != self.klass
-        ):  # sealed data are those of one klass
+        codec, klass = self._session.codec, changes.get("klass", self.klass)
+        if "data" not in changes and codec.bound_to_klass and klass != self.klass:
             changes["data"] = self.data
         if "data" in changes:
-            text = json_data.encoded(changes["data"], self._max_data)
-            changes["data"] = text if seal is None else seal.close(text, klass)
+            text = json_data.encoded(changes["data"], self._session.max_data)
+            changes["data"] = codec.encode(text, klass)
         if "cron" in changes or "timezone" in changes:
             await self.refresh()
             cron = Cron(

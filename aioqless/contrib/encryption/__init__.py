@@ -1,5 +1,5 @@
 """Encryption and signing of job data."""
 
-from aioqless.contrib.encryption.encryption import Seal, opened, opened_result
+from aioqless.contrib.encryption.encryption import Encryption
 
-__all__ = ["Seal", "opened", "opened_result"]
+__all__ = ["Encryption"]

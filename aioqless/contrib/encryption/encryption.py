@@ -19,30 +19,31 @@ from typing import Any, Literal, Self
 import msgspec
 
 from aioqless.client import json_data
-from aioqless.errors import BrokenSeal, require_extra
+from aioqless.client.codec import (
+    ENCRYPTED,
+    RESULT,
+    SIGNED,
+    EncryptedData,
+    SignedData,
+    envelope_of,
+    is_result_envelope,
+)
+from aioqless.errors import DecryptionError, require_extra
 
 KEY = 32  # bytes
-ENCRYPTED, SIGNED, RESULT = "aioqless-sealed", "aioqless-signed", "result"
 
 
-class _Encrypted(msgspec.Struct, forbid_unknown_fields=True):
-    token: str = msgspec.field(name=ENCRYPTED)
-
-
-class _Signed(msgspec.Struct, forbid_unknown_fields=True):
-    mac: str = msgspec.field(name=SIGNED)
-    data: msgspec.Raw
-
-
-class Seal:
-    """Seals the data that a client puts, and opens those it reads: `Client(url, seal=Seal(new_key,
-    old_key))`.
+class Encryption:
+    """Seals the data that a client puts, and opens those it reads: `Client(url,
+    codec=Encryption(new_key, old_key))`.
 
     The first key seals, all of them open: to rotate, give the new one in front, and take the old
     one away when no job is left that was sealed with it. `mode`: `encrypt`, or `sign`. With
     `required`, data that nobody has sealed are refused, else they are read as they are. Raises
-    ValueError for keys that `Seal.new_key` can't have made, and AioqlessError without the library
+    ValueError for keys that `Encryption.new_key` can't have made, and AioqlessError without the library
     that encrypts."""
+
+    bound_to_klass = True
 
     def __init__(
         self, *keys: str, mode: Literal["encrypt", "sign"] = "encrypt", required: bool = False
@@ -50,7 +51,7 @@ class Seal:
         if mode not in ("encrypt", "sign"):
             raise ValueError(f"mode must be 'encrypt' or 'sign', not {mode!r}")
         if not keys:
-            raise ValueError("a seal needs a key; Seal.new_key() makes one")
+            raise ValueError("encryption needs a key; Encryption.new_key() makes one")
         self.mode = mode
         self.required = required
         self._keys = [_key(number, key) for number, key in enumerate(keys, 1)]
@@ -62,7 +63,7 @@ class Seal:
         return base64.urlsafe_b64encode(os.urandom(KEY)).decode()
 
     @classmethod
-    def of_environment(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
+    def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
         """What AIOQLESS_SEAL_KEYS (separated by commas), AIOQLESS_SEAL (encrypt, sign) and
         AIOQLESS_SEAL_REQUIRED (1) say; None without keys."""
         keys = [
@@ -75,113 +76,94 @@ class Seal:
             else None
         )
 
-    def close(self, text: bytes, klass: str) -> bytes:
+    def encode(self, text: bytes, klass: str) -> bytes:
         """The data of a job of this klass as they are stored."""
         if self.mode == "encrypt":
             return msgspec.json.encode(
-                _Encrypted(self._fernet.encrypt(_bound(klass, text)).decode())
+                EncryptedData(self._fernet.encrypt(_bound(klass, text)).decode())
             )
-        return msgspec.json.encode(_Signed(_mac(self._keys[0], klass, text), msgspec.Raw(text)))
+        return msgspec.json.encode(SignedData(_mac(self._keys[0], klass, text), msgspec.Raw(text)))
 
-    def close_result(self, text: bytes, jid: str) -> bytes:
+    def encode_result(self, text: bytes, jid: str) -> bytes:
         """What a job's handler returned as it is kept: bound to the job, and never to be taken for
         data."""
         if self.mode == "encrypt":
-            return self.close(text, _result_of(jid))
+            return self.encode(text, _result_of(jid))
         return msgspec.json.encode(
             {SIGNED: _mac(self._keys[0], _result_of(jid), text), RESULT: text.decode()}
         )
 
-    def decrypted(self, token: str, klass: str) -> bytes:
-        """What was encrypted for this klass. Raises BrokenSeal."""
+    def _decrypt(self, token: str, klass: str) -> bytes:
+        """What was encrypted for this klass. Raises DecryptionError."""
         from cryptography.fernet import InvalidToken
 
         try:
             text: bytes = self._fernet.decrypt(token.encode())
         except (InvalidToken, ValueError):
-            raise BrokenSeal(
+            raise DecryptionError(
                 "its data are encrypted with a key that isn't here, or were changed"
             ) from None
         prefix = _bound(klass, b"")
         if not text.startswith(prefix):
-            raise BrokenSeal(f"its data were encrypted for another klass than {klass}")
+            raise DecryptionError(f"its data were encrypted for another klass than {klass}")
         return text[len(prefix) :]
 
-    def verified(self, mac: str, text: bytes, klass: str) -> bytes:
-        """Data that were signed for this klass. Raises BrokenSeal."""
+    def _verify(self, mac: str, text: bytes, klass: str) -> bytes:
+        """Data that were signed for this klass. Raises DecryptionError."""
         if not any(
             hmac.compare_digest(_mac(key, klass, text).encode(), mac.encode()) for key in self._keys
         ):
-            raise BrokenSeal(
+            raise DecryptionError(
                 f"its data are signed with a key that isn't here or for another klass than {klass}, or were changed"
             )
         return text
 
+    def decode(self, text: str, klass: str) -> str:
+        """Return the data of a job as it was put.
+
+        Raises:
+            DecryptionError: It can't be trusted, or not be read.
+        """
+        envelope = envelope_of(text)
+        if envelope is None:
+            if self.required:
+                raise DecryptionError(
+                    "its data is neither encrypted nor signed, which this client requires"
+                )
+            return text
+        if isinstance(envelope, EncryptedData):
+            decoded = self._decrypt(envelope.token, klass)
+        else:
+            decoded = self._verify(envelope.mac, bytes(envelope.data), klass)
+        return decoded.decode("utf-8", "surrogateescape")
+
+    def decode_result(self, value: Any, jid: str) -> Any:
+        """Return what the handler of a job returned.
+
+        Raises:
+            DecryptionError: It can't be trusted, or not be read.
+        """
+        if not is_result_envelope(value):
+            if self.required:
+                raise DecryptionError(
+                    f"the result of job {jid} is neither encrypted nor signed, "
+                    "which this client requires"
+                )
+            return value
+        bound = _result_of(jid)
+        try:
+            if ENCRYPTED in value:
+                return json_data.decoded(self._decrypt(value[ENCRYPTED], bound).decode())
+            text = value[RESULT].encode("utf-8", "surrogatepass")
+            return json_data.decoded(self._verify(value[SIGNED], text, bound).decode())
+        except DecryptionError:
+            raise DecryptionError(
+                f"the result of job {jid} is encoded with a key that isn't here or as that of "
+                "another job, or was changed"
+            ) from None
+
     def __repr__(self) -> str:
-        return f"<Seal mode={self.mode!r} keys={len(self._keys)} required={self.required}>"
-
-
-def opened(seal: Seal | None, text: str, klass: str) -> str:
-    """A job's data as they were put. Raises BrokenSeal where they can't be trusted, or not be
-    read."""
-    envelope = _envelope(text)
-    if envelope is None:
-        if seal is not None and seal.required:
-            raise BrokenSeal("its data are not sealed, and this client takes none that aren't")
-        return text
-    if seal is None:
-        raise BrokenSeal(
-            "its data are sealed, and this client has no key: Client(..., seal=Seal(key)) or AIOQLESS_SEAL_KEYS"
-        )
-    if isinstance(envelope, _Encrypted):
-        return seal.decrypted(envelope.token, klass).decode("utf-8", "surrogateescape")
-    return seal.verified(envelope.mac, bytes(envelope.data), klass).decode(
-        "utf-8", "surrogateescape"
-    )
-
-
-def opened_result(seal: Seal | None, value: Any, jid: str) -> Any:
-    """What a job's handler returned, of what is kept of it. Raises BrokenSeal where it can't be
-    trusted, or not be read."""
-    keys = (
-        set(value)
-        if isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
-        else set()
-    )
-    if keys not in ({ENCRYPTED}, {SIGNED, RESULT}):
-        if seal is not None and seal.required:
-            raise BrokenSeal(
-                f"the result of job {jid} is not sealed, and this client takes none that aren't"
-            )
-        return value
-    if seal is None:
-        raise BrokenSeal(
-            f"the result of job {jid} is sealed, and this client has no key: Client(seal=Seal(key)) or AIOQLESS_SEAL_KEYS"
-        )
-    bound = _result_of(jid)
-    try:
-        if ENCRYPTED in keys:
-            return json_data.decoded(seal.decrypted(value[ENCRYPTED], bound).decode())
-        return json_data.decoded(
-            seal.verified(
-                value[SIGNED], value[RESULT].encode("utf-8", "surrogatepass"), bound
-            ).decode()
-        )
-    except BrokenSeal:
-        raise BrokenSeal(
-            f"the result of job {jid} is sealed with a key that isn't here or as another job's, or was changed"
-        ) from None
-
-
-def _envelope(text: str) -> _Encrypted | _Signed | None:
-    kinds: dict[str, type[_Encrypted | _Signed]] = {ENCRYPTED: _Encrypted, SIGNED: _Signed}
-    for mark, kind in kinds.items():
-        if f'"{mark}"' in text:
-            try:
-                return msgspec.json.decode(text.encode("utf-8", "surrogateescape"), type=kind)
-            except msgspec.MsgspecError:  # somebody's data that only look like it
-                continue
-    return None
+        return f"<Encryption mode={self.mode!r} keys={len(self._keys)} required={self.required}>"
 
 
 def _result_of(jid: str) -> str:
@@ -203,7 +185,7 @@ def _key(number: int, key: str) -> bytes:
         made = b""
     if len(made) != KEY:  # which isn't shown
         raise ValueError(
-            f"key {number} of the seal is not {KEY} bytes in URL-safe base64; Seal.new_key() makes one"
+            f"key {number} of the encryption is not {KEY} bytes in URL-safe base64; Encryption.new_key() makes one"
         )
     return made
 

@@ -112,7 +112,7 @@ class Reservation:
         text = b"false" if answer is False else json_data.encoded(answer, self.job.max_data)
         more: dict[str, Any] = {}
         if self.terms.next is None:
-            more["result"] = b"%d %s" % (self.terms.keep, self.job.sealed_result(text))
+            more["result"] = b"%d %s" % (self.terms.keep, self.job.encoded_result(text))
         else:
             if not isinstance(self.job.data, dict):
                 raise InvalidData(

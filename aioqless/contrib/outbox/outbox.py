@@ -10,13 +10,14 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from redis import exceptions
 from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import Client, json_data
+from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.put import Klass, NewJob, PutOptions, in_batches, put_batch
 from aioqless.errors import QueueFull, require_extra
 from aioqless.log import log
@@ -41,8 +42,6 @@ with require_extra("sqlalchemy"):
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
     from sqlalchemy.orm import Session, registry
 
-if TYPE_CHECKING:
-    from aioqless.contrib.encryption import Seal
 
 MOST_PER_TRANSACTION = 100
 PAUSE_WHEN_AWAY = 5.0
@@ -50,7 +49,7 @@ PAUSE_WHEN_AWAY = 5.0
 
 class Outbox:
     """A table of jobs that are still to be put. `metadata`: where it is declared, such as that of
-    your models, for Alembic to find it; `seal`: seals what is written to it."""
+    your models, for Alembic to find it; `codec`: encodes what is written to it."""
 
     def __init__(
         self,
@@ -58,10 +57,10 @@ class Outbox:
         *,
         table: str = "aioqless_outbox",
         max_data: int = json_data.LIMIT,
-        seal: Seal | None = None,
+        codec: Codec = PLAIN,
     ) -> None:
         self._max_data = max_data
-        self._seal = seal
+        self._codec = codec
         self.table = Table(
             table,
             MetaData() if metadata is None else metadata,
@@ -89,7 +88,7 @@ class Outbox:
 
         Raises InvalidData and ValueError as `Queue.put` does. `delay` and `expires_in` count from
         now."""
-        arguments = NewJob.of(job, data, options).arguments(self._max_data, self._seal)
+        arguments = NewJob.of(job, data, options).arguments(self._max_data, self._codec)
         entry = self._entry()
         entry.queue = validation.checked("queue", queue)
         entry.job = json.dumps(

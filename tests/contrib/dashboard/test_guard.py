@@ -16,11 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, request_response
 
-from aioqless import Client, Seal
+from aioqless import Client
 from aioqless.contrib.dashboard import Access, Identity, Role, User, create_app, passwords
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.login_attempts import BY_PAIR
 from aioqless.contrib.dashboard.pages import PAGES
+from aioqless.contrib.encryption import Encryption
 from tests.contrib.dashboard.asking import do, token
 from tests.contrib.dashboard.conftest import ENTER, OPEN, TOKEN, served
 
@@ -403,7 +404,9 @@ async def test_processes_that_share_a_secret_know_each_others_sessions_and_their
 async def test_sealed_data_are_shown_and_changed_in_their_seal_by_who_has_the_key(
     client: Client, redis_url: str
 ) -> None:
-    async with Client(redis_url, namespace=client.namespace, seal=Seal(Seal.new_key())) as keeper:
+    async with Client(
+        redis_url, namespace=client.namespace, codec=Encryption(Encryption.new_key())
+    ) as keeper:
         jid = await keeper.queue("mail").put("Greet", {"name": "Ada"})
         async with asked(create_app(client)) as http:
             page = (await http.get(f"/job?jid={jid}")).text

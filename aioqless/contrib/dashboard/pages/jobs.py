@@ -12,7 +12,7 @@ from aioqless.client.job import Job
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
-from aioqless.errors import BrokenSeal, NoSuchJob
+from aioqless.errors import DecryptionError, NoSuchJob
 
 MAX_NEIGHBORS = 12
 MAX_EVENTS = 100
@@ -78,7 +78,7 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
         return None, "Hidden: your role may not see the data of jobs."
     try:
         return request.dashboard.redaction.format(job.text), ""
-    except BrokenSeal as error:
+    except DecryptionError as error:
         return None, f"Sealed: {error}"
 
 
@@ -97,7 +97,7 @@ def last_queue(job: Job) -> str:
 def _readable_data(job: Job) -> str | None:
     try:
         return job.text
-    except BrokenSeal:
+    except DecryptionError:
         return None
 
 

@@ -52,7 +52,7 @@ async def put_rows(
     tally = Tally()
     for batch in batches:
         queues: dict[str, list[dict[str, Any]]] = {}
-        for made in recipe.jobs(batch, client.store.seal):
+        for made in recipe.jobs(batch, client.codec):
             if isinstance(made, Reject):
                 tally.rejects.append(made)
             else:

@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from aioqless.client import Client
+from aioqless.client.codec import PlainCodec
 from aioqless.client.url import found
-from aioqless.contrib.encryption import Seal
+from aioqless.contrib.encryption import Encryption
 from aioqless.redis import place_of
 
 COMMON = ("url", "namespace")
@@ -27,7 +28,8 @@ class Where:
     )  # of the driver's environment; executors have another
 
     def client(self) -> Client:
-        return Client(self.url, namespace=self.namespace, seal=Seal.of_environment(self.seal_keys))
+        codec = Encryption.from_environment(self.seal_keys) or PlainCodec()
+        return Client(self.url, namespace=self.namespace, codec=codec)
 
 
 class Options:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from aioqless import validation
 from aioqless.client import json_data
+from aioqless.client.codec import Codec
 from aioqless.client.put import NewJob
-from aioqless.contrib.encryption import Seal
 from aioqless.contrib.lake.source.options import Options
 from aioqless.errors import InvalidData
 
@@ -106,14 +106,14 @@ class Recipe:
         return recipe
 
     def jobs(
-        self, batch: pa.RecordBatch, seal: Seal | None
+        self, batch: pa.RecordBatch, codec: Codec
     ) -> Iterator[tuple[str, dict[str, Any]] | Reject]:
         """Each row as its queue and what the put scripts take, or the reason why not."""
         columns = _Columns.of(batch.schema.names)
         usual = self._usual()
         for row in batch.to_pylist():
             try:
-                yield self._job(row, columns, usual, seal)
+                yield self._job(row, columns, usual, codec)
             except (ValueError, TypeError, InvalidData) as why:
                 yield Reject(str(why), shown(row))
 
@@ -128,7 +128,7 @@ class Recipe:
         ).arguments(self.max_data)
 
     def _job(
-        self, row: Row, columns: _Columns, usual: Mapping[str, Any], seal: Seal | None
+        self, row: Row, columns: _Columns, usual: Mapping[str, Any], codec: Codec
     ) -> tuple[str, dict[str, Any]]:
         """NewJob's arguments for a row. Most of them are the same for all rows, so only what a row
         says is checked for each."""
@@ -140,7 +140,7 @@ class Recipe:
                 raise ValueError(f"{name} is null{NEEDED[name]}")
         queue = job.pop("queue", None) or self.constant["queue"]
         text = json_data.encoded(self._data(row, columns), self.max_data)
-        job["data"] = text if seal is None else seal.close(text, job["klass"])
+        job["data"] = codec.encode(text, job["klass"])
         if job["jid"] is None:
             job["jid"] = self._derived(row)
         return queue, job

@@ -1,0 +1,57 @@
+"""What a client shares with the jobs and queues that it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aioqless.client import json_data
+from aioqless.client.codec import Codec, PlainCodec
+from aioqless.client.job.progress_reporter import Reporter
+from aioqless.client.job.watcher import JobWatcher
+from aioqless.store import OfflineStore, Store, refusal
+
+
+@dataclass(frozen=True)
+class Session:
+    """The collaborators of a job.
+
+    Attributes:
+        store: Runs commands.
+        codec: Encodes and decodes data and results.
+        max_data: Maximum size of data, in bytes.
+        job_watcher: Waits for changes of jobs; None without a connection.
+        progress_reporter: Sends progress; None without a connection.
+    """
+
+    store: Store
+    codec: Codec
+    max_data: int = json_data.LIMIT
+    job_watcher: JobWatcher | None = None
+    progress_reporter: Reporter | None = None
+
+    @classmethod
+    def offline(cls, max_data: int = json_data.LIMIT) -> Session:
+        """Return the session of a job in a process that has no connection to Redis."""
+        return cls(OfflineStore(), PlainCodec(), max_data)
+
+    @property
+    def watcher(self) -> JobWatcher:
+        """Waits for changes of jobs.
+
+        Raises:
+            AioqlessError: There is no connection.
+        """
+        if self.job_watcher is None:
+            raise refusal("wait")
+        return self.job_watcher
+
+    @property
+    def reporter(self) -> Reporter:
+        """Sends progress.
+
+        Raises:
+            AioqlessError: There is no connection.
+        """
+        if self.progress_reporter is None:
+            raise refusal("progress")
+        return self.progress_reporter
