@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, Retry, job
+from aioqless.client.job.progress_reporter import ProgressReporter
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Work
@@ -119,7 +120,9 @@ async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
     await client.jobs.timeout("a")
     (held,) = await client.queue("mail").pop()
     lost.progress(0.9)
-    await until(lambda: client.session.reporter._sending is None)
+    reporter = client.session.reporter
+    assert isinstance(reporter, ProgressReporter)
+    await until(lambda: reporter._sending is None)
     held.progress(0.1)
 
     async def a_tenth() -> bool:

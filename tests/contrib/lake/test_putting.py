@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from aioqless import Client
+from aioqless.client.codec import PLAIN
 from aioqless.contrib.lake.source.job_writer import Limits, put_rows
 from aioqless.contrib.lake.source.options import Options
 from aioqless.contrib.lake.source.row_mapping import Recipe, Reject
@@ -30,7 +31,7 @@ def recipe(rows: pa.RecordBatch, **options: str) -> Recipe:
 
 
 def jobs(rows: pa.RecordBatch, **options: str) -> list[Any]:
-    return list(recipe(rows, **options).jobs(rows, None))
+    return list(recipe(rows, **options).jobs(rows, PLAIN))
 
 
 async def put(
