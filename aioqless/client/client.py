@@ -25,7 +25,7 @@ from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
 from aioqless.client.job.progress_reporter import ProgressReporter
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.options import More, connection_name, patience_of, timeout_of
@@ -180,7 +180,7 @@ class Client:
         if self._doors:
             doors, self._doors = self._doors, None
             doors.events.close()
-            await doors.session.watcher.aclose()
+            await doors.services.watcher.aclose()
             await doors.store.aclose()
             await doors.redis.aclose()
 
@@ -209,9 +209,9 @@ class Client:
         return self._open.store
 
     @property
-    def session(self) -> Session:
+    def services(self) -> Services:
         """What the jobs and queues of this client share."""
-        return self._open.session
+        return self._open.services
 
     @property
     def jobs(self) -> Jobs:
@@ -255,7 +255,7 @@ class Client:
 
     def queue(self, name: str) -> Queue:
         """One queue; it needn't exist yet."""
-        return Queue(self.session, self._open.puts, name, worker=self.name)
+        return Queue(self.services, self._open.puts, name, worker=self.name)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
         """The counts of all known queues, by when each was first seen: {name, waiting, running,
@@ -277,7 +277,7 @@ class Client:
         These are those with a cron expression, by when they are due, and all paused ones. Others
         are listed by `queue(name).recurring()`.
         """
-        return await recurring_page(self.session, None, offset, count)
+        return await recurring_page(self.services, None, offset, count)
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """All recurring jobs, those of other qless clients too: `async for each in
@@ -286,7 +286,7 @@ class Client:
         First those with a cron expression, by when they are due, and all that are paused; then
         those with an interval, queue by queue. They are read a page at a time: one that is put or
         moved meanwhile may be missing, or there twice."""
-        return recurring_jobs(self.session)
+        return recurring_jobs(self.services)
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
@@ -313,7 +313,7 @@ class _Doors:
     def __init__(self, redis: Redis, store: ScriptStore, client: Client) -> None:
         self.redis = redis
         self.store = store
-        self.session = Session(
+        self.services = Services(
             store,
             client.codec,
             client.max_data,
@@ -321,7 +321,7 @@ class _Doors:
             ProgressReporter(store),
         )
         self.puts = Puts(store, lambda job: client.context(job) if client.context else None)
-        self.jobs = Jobs(self.session)
+        self.jobs = Jobs(self.services)
         self.workers = Workers(redis, store)
         self.config = Config(store)
         self.events = Events(redis, store)

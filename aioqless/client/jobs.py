@@ -6,7 +6,7 @@ from typing import Any
 
 from aioqless.client import json_data
 from aioqless.client.job import Job
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.client.job.summaries import FailureGroup, Glance
 from aioqless.client.recurring import RecurringJob
 
@@ -14,9 +14,9 @@ from aioqless.client.recurring import RecurringJob
 class Jobs:
     """Jobs by their jid, their state, their tags."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._store = session.store
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._store = services.store
 
     async def get(self, jid: str) -> Job | None:
         """The job; None when there is none."""
@@ -30,18 +30,18 @@ class Jobs:
     async def wait(self, jid: str, timeout: float | None = None) -> Job:
         """Wait until a job is complete or failed; returns it as it is then. Raises TimeoutError and
         NoSuchJob, as `Job.wait` says."""
-        await self._session.watcher.wait_for_end(jid, timeout)
+        await self._services.watcher.wait_for_end(jid, timeout)
         return self._job(await self._store.get(jid=jid))
 
     async def result(self, jid: str) -> Any:
         """What the handler of a complete job returned, if it keeps results. Raises NoResult and
         DecryptionError."""
-        return self._session.codec.decode_result(await self._store.result(jid=jid), jid)
+        return self._services.codec.decode_result(await self._store.result(jid=jid), jid)
 
     async def recurring(self, jid: str) -> RecurringJob | None:
         """The recurring job; None when there is none."""
         record = await self._store.recur_get(jid=jid)
-        return None if record is None else RecurringJob(self._session, record)
+        return None if record is None else RecurringJob(self._services, record)
 
     async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
         """The jids of completed jobs that are still kept, the latest first."""
@@ -113,8 +113,10 @@ class Jobs:
         """Let a failed job run again in the queue that it failed in, with other data if they are
         given. `was` is the job as it was read before they were changed: if its data are others by
         now, WrongState is raised and nothing is done. Raises NoSuchJob, too."""
-        text = None if data is json_data.Unread else json_data.encoded(data, self._session.max_data)
-        codec = self._session.codec
+        text = (
+            None if data is json_data.Unread else json_data.encoded(data, self._services.max_data)
+        )
+        codec = self._services.codec
         if text is not None and codec.bound_to_klass and (job := await self.get(jid)):
             text = codec.encode(text, job.klass)
         await self._store.revive_job(jid=jid, data=text, was=was.raw_data if was else None)
@@ -139,4 +141,4 @@ class Jobs:
         await self._store.timeout(jids=jids)
 
     def _job(self, record: dict[str, Any]) -> Job:
-        return Job(self._session, record)
+        return Job(self._services, record)

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client.clearing import QUEUED, Cleared, Clearing, ClearState
 from aioqless.client.job import Job
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.client.put import (
     Klass,
     NewJob,
@@ -31,10 +31,10 @@ from aioqless.errors import QueueFull
 class Queue:
     """One queue of a namespace. It comes into being with its first job."""
 
-    def __init__(self, session: Session, puts: Puts, name: str, *, worker: str) -> None:
+    def __init__(self, services: Services, puts: Puts, name: str, *, worker: str) -> None:
         self.name = name
-        self._session = session
-        self._store = session.store
+        self._services = services
+        self._store = services.store
         self._puts = puts
         self._worker = worker
 
@@ -131,7 +131,7 @@ class Queue:
         most so many are made up for (0: all). A jid that exists is changed to what is given; its
         clock starts again, its count goes on, and it stays paused if it is."""
         return await recur(
-            self._session,
+            self._services,
             validation.checked("queue", self.name),
             job,
             data,
@@ -159,7 +159,7 @@ class Queue:
 
         Those with a cron expression are listed by `client.timed_recurring`.
         """
-        return await recurring_page(self._store, self.name, offset, count, self._max_data)
+        return await recurring_page(self._services, self.name, offset, count)
 
     async def counts(self) -> dict[str, Any]:
         """{name, waiting, running, stalled, scheduled, depends, recurring, paused}."""
@@ -259,10 +259,10 @@ class Queue:
     def _arguments(self, job: NewJob) -> dict[str, Any]:
         if job.context is None and (context := self._puts.context(job)):
             job = replace(job, context=context)
-        return job.arguments(self._session.max_data, self._session.codec)
+        return job.arguments(self._services.max_data, self._services.codec)
 
     def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
-        return [Job(self._session, record) for record in records]
+        return [Job(self._services, record) for record in records]
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

@@ -11,7 +11,7 @@ from typing import Any, cast
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
 from aioqless.client.job.progress_reporter import ReportedJob
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.client.json_data import LIMIT
 from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
@@ -99,7 +99,7 @@ async def perform(
     store = _LockOnlyStore()
     now = time.monotonic()
     run = Run(
-        Job(Session(store, PlainCodec(), progress_reporter=store), record),
+        Job(Services(store, PlainCodec(), progress_reporter=store), record),
         started=now,
         lock=LOCK,
         deadline=now + LOCK,

@@ -11,7 +11,7 @@ from typing import Any
 
 from aioqless.client.job import Job
 from aioqless.client.job.record import record_of_row
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.log import log
 from aioqless.store import Store
 from aioqless.waiting import happens
@@ -40,7 +40,7 @@ class Poller:
         runner: Runner,
         outage: Outage,
         settings: Settings,
-        session: Session,
+        services: Services,
     ) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
@@ -56,7 +56,7 @@ class Poller:
         self._runner = runner
         self._outage = outage
         self._settings = settings
-        self._session = session
+        self._services = services
         self._woken = asyncio.Event()
         self._plenty = asyncio.Event()  # set while the last pop brought all it asked for
         self._asked = 0  # for how many jobs pops are under way
@@ -199,7 +199,7 @@ class Poller:
             self._plenty.set()
         for row in rows:
             record = record_of_row(row)
-            self._runner.start(Job(self._session, record), record["expires"] - float(now))
+            self._runner.start(Job(self._services, record), record["expires"] - float(now))
         if not rows:
             if self._settings.burst and not looked:
                 return MOMENT

@@ -84,7 +84,9 @@ class Worker:
             outage,
             self.settings.stuck_after,
         )
-        self._poller = Poller(store, self.name, self._runner, outage, self.settings, client.session)
+        self._poller = Poller(
+            store, self.name, self._runner, outage, self.settings, client.services
+        )
         self._scheduler = None
         if self.settings.scheduler:
             declarations = Declarations(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aioqless import Job
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.handlers import Handler, Handlers
 from aioqless.worker.perform import perform
 from aioqless.worker.run import Run
@@ -21,7 +21,7 @@ def record_of(**fields: Any) -> dict[str, Any]:
 
 def job_of(**fields: Any) -> Job[Any]:
     """A job that runs in the queue `mail`. It has nobody to call."""
-    return Job(Session.offline(), record_of(**fields))
+    return Job(Services.offline(), record_of(**fields))
 
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:

@@ -115,7 +115,7 @@ async def test_who_leaves_the_loop_early_leaves_nothing_behind(
     async with aclosing(found.follow()) as changes:
         async for _ in changes:
             break
-    assert client.session.watcher._waiting == {} and client.session.watcher._closely == 0
+    assert client.services.watcher._waiting == {} and client.services.watcher._closely == 0
 
 
 async def test_what_happened_while_redis_was_away_is_seen(
@@ -127,7 +127,7 @@ async def test_what_happened_while_redis_was_away_is_seen(
         following = asyncio.create_task(follow(client, jid, seen))
         await until(lambda: seen == [("scheduled", None)])
         own_server.kill()
-        await until(lambda: not client.session.watcher._stands)
+        await until(lambda: not client.services.watcher._stands)
         own_server.start()
         found = await client.jobs.get(jid)
         assert found

@@ -120,7 +120,7 @@ async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
     await client.jobs.timeout("a")
     (held,) = await client.queue("mail").pop()
     lost.progress(0.9)
-    reporter = client.session.reporter
+    reporter = client.services.reporter
     assert isinstance(reporter, ProgressReporter)
     await until(lambda: reporter._sending is None)
     held.progress(0.1)

@@ -5,7 +5,7 @@ glance.py      Glance               what lists show of jobs, of failure groups a
 reading.py     ReadJob              a job as it was read
 following.py   Followed             that, and what it offers to those who wait for its end, or tell how far it is
 job.py         Job                  that, and the verbs that change it
-session.py     Session              the collaborators of a job: store, codec, watcher, reporter
+services.py    Services              the collaborators of a job: store, codec, watcher, reporter
 watcher.py     JobWatcher           waits for changes of jobs
 progress_reporter.py ProgressReporter  sends progress
 scratch.py     Scratch              a directory for the time of one block

@@ -27,7 +27,7 @@ class Followed(ReadJob[Data]):
         Raises TimeoutError after `timeout` seconds, NoSuchJob when it is cancelled. A job that goes
         on in another queue, runs again or waits for its retry is not through yet. In a handler this
         keeps a slot: let jobs depend on each other instead."""
-        await self._session.watcher.wait_for_end(self.jid, timeout)
+        await self._services.watcher.wait_for_end(self.jid, timeout)
         return await self.refresh()
 
     async def follow(self) -> AsyncGenerator[Self, None]:
@@ -41,7 +41,7 @@ class Followed(ReadJob[Data]):
         seen together. That a job has begun is seen with its first progress. Raises NoSuchJob when
         it is cancelled."""
         async with aclosing(
-            self._session.watcher.watch(self.jid, self.refresh, closely=True)
+            self._services.watcher.watch(self.jid, self.refresh, closely=True)
         ) as looks:
             async for job in looks:
                 yield job
@@ -61,7 +61,7 @@ class Followed(ReadJob[Data]):
         `@job(result_ttl=seconds)`.
 
         Raises NoResult, and DecryptionError for one that can't be trusted or read."""
-        return self._session.codec.decode_result(await self._store.result(jid=self.jid), self.jid)
+        return self._services.codec.decode_result(await self._store.result(jid=self.jid), self.jid)
 
     async def results(self) -> dict[str, Any]:
         """The results of the jobs it was last put to wait for, by jid, of those that keep theirs.
@@ -71,7 +71,7 @@ class Followed(ReadJob[Data]):
         while start is not None:
             page = await self._store.dependency_results(jid=self.jid, start=start)
             found |= {
-                jid: self._session.codec.decode_result(kept, jid)
+                jid: self._services.codec.decode_result(kept, jid)
                 for jid, kept in page["results"].items()
             }
             start = page["next"]
@@ -86,7 +86,7 @@ class Followed(ReadJob[Data]):
         for a share that is none."""
         if validation.checked_number("share", share, least=0) > 1:
             raise ValueError(f"share {share!r} must be between 0 and 1")
-        self._session.reporter.report(self, share, validation.readable(message)[:LONGEST_MESSAGE])
+        self._services.reporter.report(self, share, validation.readable(message)[:LONGEST_MESSAGE])
         return Told()
 
     async def track(self, *tags: str) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from aioqless.client import json_data
 from aioqless.client.job.record import Failure, HeldBack, History, history_of, progress_of, stages
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.store import Store
 
@@ -25,23 +25,23 @@ class ReadJob(Generic[Data]):
     """What Redis said of a job. (Job, which is this with verbs, says what the fields are.)"""
 
     __slots__ = (
-        "_as_read", "_data", "_history", "_opened", "_session", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
+        "_as_read", "_data", "_history", "_opened", "_services", "context", "expires", "failure", "fence", "held_back", "jid", "klass",
         "priority", "progressed", "queue", "raw_data", "remaining", "retries", "settled", "spawned_from", "start_by", "state",
         "stopped", "tags", "tracked", "worker",
     )  # fmt: skip
 
-    def __init__(self, session: Session, record: Mapping[str, Any]) -> None:
-        self._session = session
+    def __init__(self, services: Services, record: Mapping[str, Any]) -> None:
+        self._services = services
         self._read(record)
 
     @property
     def _store(self) -> Store:
-        return self._session.store
+        return self._services.store
 
     @property
     def max_data(self) -> int:
         """The maximum size of its data, in bytes."""
-        return self._session.max_data
+        return self._services.max_data
 
     def _read(self, record: Mapping[str, Any]) -> None:
         self.jid: str = record["jid"]
@@ -96,7 +96,7 @@ class ReadJob(Generic[Data]):
     def text(self) -> str:
         """The data as JSON, out of their seal if they have one. Raises DecryptionError."""
         if self._opened is None:
-            self._opened = self._session.codec.decode(self.raw_data, self.klass)
+            self._opened = self._services.codec.decode(self.raw_data, self.klass)
         return self._opened
 
     def changed_data(self) -> bytes | None:
@@ -114,11 +114,11 @@ class ReadJob(Generic[Data]):
             text = json_data.encoded(
                 json_data.joined(self.text, self._as_read, text), self.max_data
             )
-        return self._session.codec.encode(text, self.klass)
+        return self._services.codec.encode(text, self.klass)
 
     def encoded_result(self, text: bytes) -> bytes:
         """The JSON of what its handler returned as it is kept, sealed where its client seals."""
-        return self._session.codec.encode_result(text, self.jid)
+        return self._services.codec.encode_result(text, self.jid)
 
     def raise_if_stopped(self) -> None:
         """End here if the worker wants this run to end: raises CancelledError, which on the loop is
@@ -132,7 +132,7 @@ class ReadJob(Generic[Data]):
         process. Raises DecryptionError."""
         other = copy.copy(self)
         other._opened = self.text
-        other._session = Session.offline(self.max_data)
+        other._services = Services.offline(self.max_data)
         return other
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, cast
 
 from aioqless import validation
 from aioqless.client import json_data
-from aioqless.client.job.session import Session
+from aioqless.client.job.services import Services
 from aioqless.client.put import Klass, NewJob, PutOptions
 from aioqless.client.put.constraints import TermOptions
 from aioqless.client.recurring.cron import Cron
@@ -45,7 +45,7 @@ class RecurOptions(TermOptions, total=False):
 
 
 async def recur(
-    session: Session,
+    services: Services,
     queue: str,
     job: str | Klass | NewJob,
     data: Any,
@@ -57,7 +57,7 @@ async def recur(
         raise TypeError(
             f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RecurOptions.__annotations__)}"
         )
-    store, schedule = session.store, schedule_of(options)
+    store, schedule = services.store, schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = validation.checked_number("offset", options.get("offset", 0), least=0)
     of_put = cast(
@@ -72,7 +72,7 @@ async def recur(
         raise TypeError(
             f"a recurring job has no {', '.join(astray)}: that is for one job that is put"
         )
-    new = template.arguments(session.max_data, session.codec)
+    new = template.arguments(services.max_data, services.codec)
     given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
     if isinstance(schedule, Cron):
         if "offset" in options:
@@ -89,7 +89,7 @@ async def recur(
     record = await store.recur_get(jid=new["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
-    return RecurringJob(session, record)
+    return RecurringJob(services, record)
 
 
 class RecurringJob:
@@ -101,13 +101,13 @@ class RecurringJob:
     give one. `declared` is when code last declared it, None for one made by hand."""
 
     __slots__ = (
-        "_session", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
+        "_services", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
         "priority", "queue", "raw_data", "retries", "tags", "timezone",
     )  # fmt: skip
 
-    def __init__(self, session: Session, record: Mapping[str, Any]) -> None:
-        self._session = session
-        self._store = session.store
+    def __init__(self, services: Services, record: Mapping[str, Any]) -> None:
+        self._services = services
+        self._store = services.store
         self._read(record)
 
     def _read(self, record: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ class RecurringJob:
     @property
     def text(self) -> str:
         """The data of its instances as decrypted JSON. Raises DecryptionError."""
-        return self._session.codec.decode(self.raw_data, self.klass)
+        return self._services.codec.decode(self.raw_data, self.klass)
 
     def upcoming(self, count: int = 5) -> list[float]:
         """Return when the next instances are due, in seconds since 1970; none while paused."""
@@ -177,11 +177,11 @@ class RecurringJob:
             if "interval" in changes:
                 raise TypeError("every and interval are the same: say one of them")
             changes["interval"] = Every(changes.pop("every")).seconds
-        codec, klass = self._session.codec, changes.get("klass", self.klass)
+        codec, klass = self._services.codec, changes.get("klass", self.klass)
         if "data" not in changes and codec.bound_to_klass and klass != self.klass:
             changes["data"] = self.data
         if "data" in changes:
-            text = json_data.encoded(changes["data"], self._session.max_data)
+            text = json_data.encoded(changes["data"], self._services.max_data)
             changes["data"] = codec.encode(text, klass)
         if "cron" in changes or "timezone" in changes:
             await self.refresh()

@@ -89,7 +89,7 @@ class Desk:
     def _reserved(self, person: Person, answer: dict[str, Any]) -> Reservation | None:
         if answer["job"] is None:
             return None
-        job = Job(self.client.session, answer["job"])
+        job = Job(self.client.services, answer["job"])
         return self._reservation(person, job, job.expires - answer["now"], job.fence)
 
     def _reservation(self, person: Person, job: Job, left: float, fence: int) -> Reservation:

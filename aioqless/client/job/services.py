@@ -12,7 +12,7 @@ from aioqless.store import OfflineStore, Store, refusal
 
 
 @dataclass(frozen=True)
-class Session:
+class Services:
     """The collaborators of a job.
 
     Attributes:
@@ -30,8 +30,8 @@ class Session:
     progress_reporter: Reporter | None = None
 
     @classmethod
-    def offline(cls, max_data: int = json_data.LIMIT) -> Session:
-        """Return the session of a job in a process that has no connection to Redis."""
+    def offline(cls, max_data: int = json_data.LIMIT) -> Services:
+        """Return the services of a job in a process that has no connection to Redis."""
         return cls(OfflineStore(), PlainCodec(), max_data)
 
     @property
