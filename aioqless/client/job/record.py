@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Self
 
 import msgspec
 
 from aioqless.lua import constant, row_fields
 
-_ROW = row_fields()
+_FIELDS = """
+jid klass state queue worker data priority retries remaining expires x-fence tags failure
+spawned_from_jid x-context x-start-by
+"""
+_fields_of = itemgetter(*map(row_fields().index, _FIELDS.split()))
 _RETRIES = constant("DEFAULT_RETRIES")
 
 
@@ -159,26 +164,28 @@ def history_of(record: Mapping[str, Any]) -> History:
 
 def record_of_row(row: Sequence[bytes | None]) -> dict[str, Any]:
     """Return the record of a popped job from its row, as `pop_many` returns it."""
-    texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in row]
-    stored = dict(zip(_ROW, texts, strict=True))
-    retries = _number(stored["retries"], _RETRIES)
+    values = _fields_of(row)
+    texts = [None if each is None else each.decode("utf-8", "surrogateescape") for each in values]
+    jid, klass, state, queue, worker, data, priority, retries, remaining, *more = texts
+    expires, fence, tags, failure, spawned_from, context, start_by = more
+    whole = _number(retries, _RETRIES)
     return {
-        "jid": stored["jid"],
-        "klass": stored["klass"] or "",
-        "state": stored["state"],
-        "queue": stored["queue"],
-        "worker": stored["worker"],
-        "data": stored["data"] or "null",
-        "priority": -_number(stored["priority"], 0) or 0,
-        "retries": retries,
-        "remaining": _number(stored["remaining"], retries),
-        "expires": _number(stored["expires"], 0),
-        "fence": _number(stored["x-fence"], 0),
-        "tags": read_texts(_stored(stored["tags"], [])),
-        "failure": _failure(stored["failure"]),
-        "spawned_from_jid": stored["spawned_from_jid"],
-        "context": _stored(stored["x-context"], {}),
-        "start_by": _number(stored["x-start-by"], 0) or None,
+        "jid": jid,
+        "klass": klass or "",
+        "state": state,
+        "queue": queue,
+        "worker": worker,
+        "data": data or "null",
+        "priority": -_number(priority, 0) or 0,
+        "retries": whole,
+        "remaining": _number(remaining, whole),
+        "expires": _number(expires, 0),
+        "fence": _number(fence, 0),
+        "tags": read_texts(_stored(tags, [])),
+        "failure": _failure(failure),
+        "spawned_from_jid": spawned_from,
+        "context": _stored(context, {}),
+        "start_by": _number(start_by, 0) or None,
         "tracked": False,
     }
 
