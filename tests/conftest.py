@@ -84,7 +84,7 @@ def until() -> Until:
     """Wait until a condition holds, and return what it gave; a test that waits for more than
     `patience` seconds fails."""
 
-    async def wait(condition: Callable[[], Any], patience: float = 10.0) -> Any:
+    async def wait(condition: Callable[[], Any], patience: float = 30.0) -> Any:
         begun = time.monotonic()
         while True:
             found = condition()

@@ -46,6 +46,8 @@ async def soak(seconds: float, warm: float, every: float) -> Soaked:
                 for option, value in KEPT.items():
                     await client.config.set(option, value)
                 with _worker(server.url, Path(folder) / "worker.log") as pid:
+                    first = await client.queue("soak").put("soak.act", {"how": "plain"})
+                    await client.jobs.wait(first, timeout=60)  # what a start takes is no growth
                     loading = asyncio.create_task(load(client, seconds, random.Random(7)))
                     began = time.monotonic()
                     while not loading.done():
