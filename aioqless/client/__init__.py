@@ -3,10 +3,17 @@
 
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url
-from aioqless.redis.connection import AWAY, Command, Sends
+from aioqless.redis.connection import UNAVAILABLE, Command, CommandConnection
 
 # The exceptions of redis-py and of ours that mean that Redis is unavailable now: nothing is wrong
 # with the call, which may be sent again later. For `except REDIS_UNAVAILABLE`.
-REDIS_UNAVAILABLE = AWAY
+REDIS_UNAVAILABLE = UNAVAILABLE
 
-__all__ = ["REDIS_UNAVAILABLE", "Client", "Command", "Sends", "redis_url", "worker_name"]
+__all__ = [
+    "REDIS_UNAVAILABLE",
+    "Client",
+    "Command",
+    "CommandConnection",
+    "redis_url",
+    "worker_name",
+]

@@ -37,8 +37,8 @@ from aioqless.client.server import Server
 from aioqless.client.sessions import SessionRecords
 from aioqless.client.workers import Workers
 from aioqless.errors import ServerUnavailable
-from aioqless.redis import Address, Place, place_at, redis_at, shown
-from aioqless.redis.connection import Connection, Sends
+from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
+from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import DurableWrites
 from aioqless.store import ATTEMPTS, ScriptStore
 
@@ -96,10 +96,10 @@ class Client:
         store = self._shared_store()
         if self._private:  # the private server stops when nobody is connected
             await store.connection.execute("PING")
-        redis = redis_at(
-            self._place(),
-            limit=self._timeout / ATTEMPTS,
-            timeout=self._timeout,
+        redis = make_redis(
+            self._topology(),
+            connect_timeout=self._timeout / ATTEMPTS,
+            reply_timeout=self._timeout,
             name=f"{self._connection_name}.redis",
         )
         self._doors = _Doors(redis, store, self)
@@ -107,15 +107,15 @@ class Client:
 
     def _read_address(self) -> Address | None:
         """What the URL says; checks that it goes with the namespace, too."""
-        address = None if self.url is None else Address.of(self.url, self._credentials)
+        address = None if self.url is None else Address.parse(self.url, self._credentials)
         if address is not None:
-            place_at(address, self.namespace)
+            make_topology(address, self.namespace)
         return address
 
-    def _place(self) -> Place:
+    def _topology(self) -> Topology:
         """Of one connection: what it learns of a fail-over is its own."""
         assert self._address is not None
-        return place_at(self._address, self.namespace)
+        return make_topology(self._address, self.namespace)
 
     def _shared_store(self) -> ScriptStore:
         name, timeout = self._connection_name, self._timeout
@@ -127,7 +127,7 @@ class Client:
         return self._store_over(connection, timeout, durable)
 
     def _store_over(
-        self, connection: Sends, timeout: float, durable: DurableWrites | None = None
+        self, connection: CommandConnection, timeout: float, durable: DurableWrites | None = None
     ) -> ScriptStore:
         return ScriptStore(
             connection,
@@ -140,7 +140,7 @@ class Client:
 
     def _connection(self, name: str, timeout: float) -> Connection:
         before = self._rejoin_private if self._private else None
-        return Connection(self._place(), timeout=timeout, name=name, before=before)
+        return Connection(self._topology(), timeout=timeout, name=name, before_connect=before)
 
     def apart(self, name: str, timeout: float) -> ScriptStore:
         """The same commands over a connection of its own, for a loop in another thread. Redis knows
@@ -150,7 +150,7 @@ class Client:
         connection = self._connection(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
         return self._store_over(connection, timeout)
 
-    def with_connection(self, wrap: Callable[[Sends], Sends]) -> Client:
+    def with_connection(self, wrap: Callable[[CommandConnection], CommandConnection]) -> Client:
         """Return a view of this client whose commands go over a wrapped connection.
 
         The wrapper may throttle or count commands. The view has no lifecycle of its own: it is
@@ -196,7 +196,7 @@ class Client:
     def where(self) -> dict[str, str]:
         """Which Redis is used, for a log: its url without the password, and for a private server
         its program and data directory."""
-        return {"url": re.sub(r"//[^@/]*@", "//", shown(self.url or "")), **self._private}
+        return {"url": re.sub(r"//[^@/]*@", "//", redact_url(self.url or "")), **self._private}
 
     @property
     def redis(self) -> Redis:

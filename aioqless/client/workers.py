@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 from aioqless import validation
 from aioqless.client.job.summaries import WorkerGlance
 from aioqless.errors import NotObeyed
-from aioqless.redis.pubsub import subscribed
+from aioqless.redis.encoding import decode_json
+from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
-from aioqless.store.invocation import from_json
 
 PATIENCE = 5.0
 
@@ -119,9 +119,7 @@ class Workers:
     ) -> dict[str, Any]:
         patience = self._patience if timeout is None else timeout
         answer = secrets.token_hex(8)
-        async with subscribed(
-            self._redis, f"{self._store.namespace}:x:answer:{answer}"
-        ) as messages:
+        async with subscribe(self._redis, f"{self._store.namespace}:x:answer:{answer}") as messages:
             await send(worker=worker, answer=answer)
             try:
                 async with asyncio.timeout(patience):
@@ -131,7 +129,7 @@ class Workers:
                     f"worker {worker!r} heard {order} and did not answer within {patience} s: its loop is blocked, or it isn't "
                     "aioqless'. It may still obey"
                 ) from None
-        told: dict[str, Any] = from_json(payload)
+        told: dict[str, Any] = decode_json(payload)
         if refused := told.get("refused"):
             raise NotObeyed(f"worker {worker!r} refused to {order}: {refused}")
         return told

@@ -15,7 +15,7 @@ from aioqless.client import Client
 from aioqless.handlers.resources import Resource
 from aioqless.handlers.signature import given
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import cancel_and_wait
 
 
@@ -62,7 +62,7 @@ class _Watch:
     async def run(self, every: float, fn: Callable[..., Any], resources: dict[str, Any]) -> None:
         while True:
             with contextlib.suppress(
-                *AWAY, exceptions.NoPermissionError
+                *UNAVAILABLE, exceptions.NoPermissionError
             ):  # the worker tells of the outage
                 for queue, lag in await self._newly_late():
                     await _tell(fn, queue, lag, resources)

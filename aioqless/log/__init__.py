@@ -124,7 +124,8 @@ LEVELS = ("debug", "info", "warning", "error")
 class Log:
     """Passes events to structlog, as its host or `write_to` configured it. Never raises: a line
     that can't be rendered or written is dropped, and the number of such lines is logged when one
-    can be written again."""
+    can be written again.
+    """
 
     def __init__(self) -> None:
         self._lines: Any = structlog.get_logger("aioqless")

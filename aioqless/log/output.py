@@ -2,7 +2,8 @@
 blocks for long.
 
 The reader of a pipe may go away or stall, a disk may be full, a descriptor may be closed. What
-can't be written is dropped and counted."""
+can't be written is dropped and counted.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ dropped = Dropped()
 
 class Output(io.RawIOBase):
     """Writes to a duplicate of a descriptor: a handler that closes the original can't turn log
-    lines into bytes for a socket that was given its number."""
+    lines into bytes for a socket that was given its number.
+    """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -98,7 +100,8 @@ class Output(io.RawIOBase):
 
 def _nonblocking(descriptor: int) -> int | None:
     """The same pipe or terminal opened again so that only writes by this descriptor don't block;
-    None where that can't be had."""
+    None where that can't be had.
+    """
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return os.open(f"/proc/self/fd/{descriptor}", flags)
@@ -108,7 +111,8 @@ def _nonblocking(descriptor: int) -> int | None:
 
 def protect() -> None:
     """Replace sys.stdout and sys.stderr, where they have descriptors, with streams that write by
-    lines through an `Output`."""
+    lines through an `Output`.
+    """
     sys.stdout, sys.stderr = _protected(sys.stdout), _protected(sys.stderr)
 
 
@@ -128,7 +132,8 @@ def _protected(stream: TextIO) -> TextIO:
 
 def discard_output() -> None:
     """Write what is left of standard output nowhere: the interpreter would try again at exit, and
-    change the exit code."""
+    change the exit code.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
@@ -137,7 +142,8 @@ def discard_output() -> None:
 def open_closed_descriptors() -> None:
     """Give a process that was started without standard descriptors ones that take and give nothing.
     Otherwise the next socket would be given such a number, and what anything prints would be
-    written to it."""
+    written to it.
+    """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(descriptor)

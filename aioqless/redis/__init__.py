@@ -1,33 +1,55 @@
-"""Where Redis is: one server, a service that sentinels watch over, or a Cluster.
+"""How Redis is reached: one server, a service behind sentinels, or a Cluster.
 
-address.py      a URL, read
-connections.py  redis-py's connections there
-places.py       asking where the server is now; one that stays where it is
-sentinel.py     the one that sentinels name
-cluster.py      the node of a Cluster that holds a namespace
+address.py        Address          a URL, parsed and checked
+topology.py       Topology         finds the server now; SingleServer is always at one address
+sentinel.py       Sentinels        the master that sentinels name
+cluster.py        ClusterNode      the node of a Cluster that holds a namespace
+redis_py.py                        redis-py's connections to the server of a topology
+connection.py     Connection       one connection that all callers share
+resp_protocol.py  RespProtocol     requests and replies on a connected socket
+error_replies.py                   exceptions for error replies, and which mean "try again later"
+durability.py     DurableWrites    writes that wait for replicas, or for the disk
+pubsub.py                          subscriptions
+encoding.py                        texts and JSON in replies
 """
 
-from aioqless.redis.address import SCHEMES, Address, shown
+from aioqless.redis.address import SCHEMES, Address, redact_url
 from aioqless.redis.cluster import ClusterNode
-from aioqless.redis.endpoints import OneServer, Place
-from aioqless.redis.redis_py import connected, redis_at
+from aioqless.redis.redis_py import connect, make_redis
 from aioqless.redis.sentinel import Sentinels
+from aioqless.redis.topology import SingleServer, Topology
 
-__all__ = ["SCHEMES", "Address", "Place", "connected", "place_at", "place_of", "redis_at", "shown"]
+__all__ = [
+    "SCHEMES",
+    "Address",
+    "Topology",
+    "connect",
+    "make_redis",
+    "make_topology",
+    "read_topology",
+    "redact_url",
+]
 
 
-def place_of(url: str, namespace: str = "") -> Place:
-    """Where a URL leads, for a namespace. Raises ValueError for a URL that can't be, and for a
-    namespace that a Cluster would scatter."""
-    return place_at(Address.of(url), namespace)
+def read_topology(url: str, namespace: str = "") -> Topology:
+    """Return the topology that a URL names.
+
+    Raises:
+        ValueError: The URL is wrong, or a Cluster would scatter the keys of the namespace.
+    """
+    return make_topology(Address.parse(url), namespace)
 
 
-def place_at(address: Address, namespace: str = "") -> Place:
-    """The same for a URL that was read before."""
+def make_topology(address: Address, namespace: str = "") -> Topology:
+    """Return the topology of an address.
+
+    Raises:
+        ValueError: A Cluster would scatter the keys of the namespace.
+    """
     match address.kind:
         case "sentinel":
             return Sentinels(address)
         case "cluster":
             return ClusterNode(address, namespace)
         case _:
-            return OneServer(address)
+            return SingleServer(address)

@@ -1,5 +1,4 @@
-"""A URL of Redis, read: one server, the sentinels that know which server it is now, or some nodes
-of a Cluster."""
+"""A URL of Redis: of one server, of the sentinels of a service, or of nodes of a Cluster."""
 
 from __future__ import annotations
 
@@ -44,13 +43,14 @@ _REFUSED = {
     "max_connections": "a client has one connection for all calls and one for each subscription",
     "timeout": "socket_timeout is how many seconds a call may take",
     "retry_on_timeout": "a call that gets no answer is always sent again, within socket_timeout",
-    "health_check_interval": "socket_timeout bounds each call, and a silent subscription is asked every 10 s",
+    "health_check_interval": "socket_timeout bounds each call, and a silent subscription is "
+    "pinged every 10 s",
 }
-_ONLY_WITH = {
+_REQUIRED_SCHEME = {
     "ssl_": "rediss",
     "sentinel_": "sentinel",
     "socket_keepalive": "redis",
-}  # what the scheme must have in it
+}  # a text that the scheme must have
 
 Endpoint: TypeAlias = str | tuple[str, int]  # a socket's path, or a host and its port
 Kind: TypeAlias = Literal["server", "sentinel", "cluster"]
@@ -58,21 +58,33 @@ Kind: TypeAlias = Literal["server", "sentinel", "cluster"]
 
 @dataclass(frozen=True, repr=False)
 class Address:
-    """The parts of a URL, and the credential provider that comes with it. `options` are those of
-    redis-py's connections."""
+    """The parts of a URL, and the credential provider that comes with it.
+
+    Attributes:
+        url: The URL.
+        kind: Whether it names a server, sentinels, or nodes of a Cluster.
+        endpoints: Addresses of these.
+        options: Options of redis-py's connections.
+        tls: The TLS context; None without TLS.
+        service: Name of the service that the sentinels watch.
+        credentials: Provider of username and password.
+    """
 
     url: str
     kind: Kind
     endpoints: tuple[Endpoint, ...]
     options: dict[str, Any]
     tls: ssl.SSLContext | None
-    service: str = ""  # what sentinels call the server
+    service: str = ""
     credentials: CredentialProvider | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, url: str, credentials: CredentialProvider | None = None) -> Address:
-        """Raises ValueError for a URL that can't be, naming what is wrong with it but no
-        password."""
+    def parse(cls, url: str, credentials: CredentialProvider | None = None) -> Address:
+        """Read and check a URL.
+
+        Raises:
+            ValueError: Something is wrong with it; the message contains no password.
+        """
         parts = urlsplit(url)
         scheme, _, behind = parts.scheme.partition("+")
         if f"{parts.scheme}://" not in SCHEMES:
@@ -86,14 +98,15 @@ class Address:
             service, _, path = path.partition("/")
             if not service:
                 raise ValueError(
-                    "a URL of sentinels must name the service behind the hosts: redis+sentinel://host1,host2/mymaster"
+                    "a URL of sentinels must name the service behind the hosts: "
+                    "redis+sentinel://host1,host2/mymaster"
                 )
         if kind == "cluster" and path:
             raise ValueError(f"a Redis Cluster has no databases: take {path!r} out of its URL")
         _check_database(path, parts)
-        said = [
+        parsed = [
             dict(parse_url(each))
-            for each in (_each_alone(parts, scheme, path) if behind else [url])
+            for each in (_split_hosts(parts, scheme, path) if behind else [url])
         ]
         port = SENTINEL_PORT if kind == "sentinel" else PORT
         endpoints = tuple(
@@ -101,11 +114,11 @@ class Address:
                 Endpoint,
                 each.get("path") or (each.get("host", "localhost"), each.get("port", port)),
             )
-            for each in said
+            for each in parsed
         )
         options = {
             name: value
-            for name, value in said[0].items()
+            for name, value in parsed[0].items()
             if name not in ("host", "port", "path", "connection_class")
         }
         _check_options(options, credentials)
@@ -121,13 +134,14 @@ class Address:
 
     @property
     def login(self) -> dict[str, Any]:
-        """Arguments of a redis-py connection that say who logs in to the server."""
-        said: dict[str, Any] = {name: self.options[name] for name in _LOGIN if name in self.options}
-        return said if self.credentials is None else {"credential_provider": self.credentials}
+        """Arguments of a redis-py connection that authenticate to the server."""
+        if self.credentials is not None:
+            return {"credential_provider": self.credentials}
+        return {name: self.options[name] for name in _LOGIN if name in self.options}
 
     @property
     def sentinel_login(self) -> dict[str, Any]:
-        """The same for its sentinels."""
+        """Arguments of a redis-py connection that authenticate to a sentinel."""
         return {
             name: self.options[f"sentinel_{name}"]
             for name in _LOGIN
@@ -136,18 +150,18 @@ class Address:
 
     @property
     def connect_timeout(self) -> float | None:
-        """The seconds that a URL gives to connecting, greeting included."""
+        """Seconds for connecting, handshake included, if the URL says so."""
         return self.options.get("socket_connect_timeout")
 
     def __str__(self) -> str:
-        return shown(self.url)
+        return redact_url(self.url)
 
     def __repr__(self) -> str:
         return f"<Address {self}>"
 
 
-def shown(url: str) -> str:
-    """A URL without its passwords."""
+def redact_url(url: str) -> str:
+    """Return a URL without its passwords."""
     base, _, query = url.partition("?")
     scheme, colon, rest = base.partition("://")
     who, at, where = rest.rpartition("@")
@@ -159,8 +173,8 @@ def shown(url: str) -> str:
     return f"{base}?{kept}" if query else base
 
 
-def _each_alone(parts: SplitResult, scheme: str, path: str) -> list[str]:
-    """For each host of several a URL as if it were the only one."""
+def _split_hosts(parts: SplitResult, scheme: str, path: str) -> list[str]:
+    """Return a URL for each of several hosts."""
     who, at, hosts = parts.netloc.rpartition("@")
     return [f"{scheme}://{who}{at}{host}/{path}?{parts.query}" for host in hosts.split(",")]
 
@@ -169,33 +183,37 @@ def _check_query(parts: SplitResult) -> None:
     for name, values in parse_qs(parts.query, keep_blank_values=True).items():
         if name in _REFUSED:
             raise ValueError(
-                f"the URL of Redis has the option {name!r}, which does nothing here: {_REFUSED[name]}. Take it out"
+                f"the URL of Redis has the option {name!r}, which does nothing here: "
+                f"{_REFUSED[name]}. Take it out"
             )
         if name not in _KNOWN:
             raise ValueError(
-                f"the URL of Redis has the option {name!r}, which is none of {', '.join(sorted(_KNOWN))}"
+                f"the URL of Redis has the option {name!r}, which is none of "
+                f"{', '.join(sorted(_KNOWN))}"
             )
         if len(values) > 1 or not values[0]:
             raise ValueError(
-                f"the URL of Redis must give the option {name!r} one value, not {len(values) if values[0] else 'none'}"
+                f"the URL of Redis must give the option {name!r} one value, "
+                f"not {len(values) if values[0] else 'none'}"
             )
-        for begins, wanted in _ONLY_WITH.items():
+        for begins, wanted in _REQUIRED_SCHEME.items():
             if name.startswith(begins) and wanted not in parts.scheme:
                 raise ValueError(
-                    f"the URL of Redis has the option {name!r}, which does nothing in a URL that begins with {parts.scheme}://"
+                    f"the URL of Redis has the option {name!r}, which does nothing in a URL that "
+                    f"begins with {parts.scheme}://"
                 )
 
 
 def _check_database(path: str, parts: SplitResult) -> None:
-    """redis-py takes whatever isn't a number for database 0, and `/1/2` for database 12."""
+    """Check the number of the database, which redis-py doesn't: it reads `/1/2` as 12."""
     if parts.scheme == "unix":
         return
     if path and not (path.isascii() and path.isdecimal()):
         raise ValueError(
             f"the URL of Redis must end in the number of a database, as in /0, not in /{path}"
         )
-    if path and (said := parse_qs(parts.query).get("db")) and said != [path]:
-        raise ValueError(f"the URL of Redis names two databases: /{path} and db={said[0]}")
+    if path and (db := parse_qs(parts.query).get("db")) and db != [path]:
+        raise ValueError(f"the URL of Redis names two databases: /{path} and db={db[0]}")
 
 
 def _check_options(options: dict[str, Any], credentials: CredentialProvider | None) -> None:
@@ -210,7 +228,8 @@ def _check_options(options: dict[str, Any], credentials: CredentialProvider | No
         )
     if credentials is not None and any(name in options for name in _LOGIN):
         raise ValueError(
-            "the URL of Redis has a username or a password, and there are credentials: give one of them"
+            "the URL of Redis has a username or a password, and there are credentials: "
+            "give one of them"
         )
 
 
@@ -218,7 +237,8 @@ def _tls(options: dict[str, Any]) -> ssl.SSLContext:
     requires = options.get("ssl_cert_reqs", "required")
     if requires not in ("required", "optional", "none"):
         raise ValueError(
-            f"ssl_cert_reqs in the URL of Redis must be required, optional or none, not {requires!r}"
+            f"ssl_cert_reqs in the URL of Redis must be required, optional or none, "
+            f"not {requires!r}"
         )
     try:
         context = ssl.create_default_context(
@@ -235,7 +255,8 @@ def _tls(options: dict[str, Any]) -> ssl.SSLContext:
             f"{name} {options[name]}" for name in (*_FILES, "ssl_ciphers") if name in options
         )
         raise ValueError(
-            f"the certificates that the URL of Redis names can't be used ({files}): {error.strerror or error}"
+            f"the certificates that the URL of Redis names can't be used ({files}): "
+            f"{error.strerror or error}"
         ) from None
     if options.get("ssl_check_hostname") is False or requires != "required":
         context.check_hostname = False

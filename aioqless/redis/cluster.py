@@ -1,5 +1,7 @@
-"""The node of a Redis Cluster that holds a namespace. All keys of a namespace are in one slot, so
-there is one such node at a time."""
+"""The node of a Redis Cluster that holds a namespace.
+
+All keys of a namespace are in one slot, so there is one such node at a time.
+"""
 
 from __future__ import annotations
 
@@ -10,53 +12,62 @@ from redis import exceptions
 from redis.asyncio.connection import AbstractConnection
 
 from aioqless.redis.address import Address, Endpoint
-from aioqless.redis.error_replies import Moved
-from aioqless.redis.redis_py import asked, nobody
+from aioqless.redis.error_replies import SlotMoved
+from aioqless.redis.redis_py import not_found, query
 
 SLOTS = 16384
 
 
 def hash_tag(name: str) -> str:
-    """What in braces decides on the slot of all keys that begin with a name; empty for none."""
+    """Return the part in braces, which decides the slot of all keys with this prefix."""
     _, brace, rest = name.partition("{")
     tag, end, _ = rest.partition("}")
     return tag if brace and end else ""
 
 
 def slot_of(namespace: str) -> int:
-    """The slot of a namespace. Raises ValueError for one without a hash tag: its keys would be all
-    over the Cluster."""
+    """Return the slot of a namespace.
+
+    Raises:
+        ValueError: It has no hash tag, so that its keys would be on all nodes.
+    """
     if not (tag := hash_tag(namespace)):
         raise ValueError(
-            f"the namespace {namespace!r} has no hash tag: in a Redis Cluster all its keys must be on one node, so name it {{{namespace}}}"
+            f"the namespace {namespace!r} has no hash tag: in a Redis Cluster all its keys must be "
+            f"on one node, so name it {{{namespace}}}"
         )
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 
 
 class ClusterNode:
-    """Owns what is known of the nodes. It is told by whoever answers first; when the slot moves,
-    the node that had it tells where it is."""
+    """Finds the node of a slot: asks one node after the other, and follows redirections.
+
+    Owns the list of known nodes.
+    """
 
     def __init__(self, address: Address, namespace: str) -> None:
         self.address = address
         self.slot = slot_of(namespace)
-        self._told: Endpoint | None = None
+        self._redirect: Endpoint | None = None
         self._nodes: list[Endpoint] = list(address.endpoints)
 
     async def find(self) -> Endpoint:
-        if self._told:
-            told, self._told = self._told, None
-            return told
+        """Return the address of the node that has the slot.
+
+        Raises:
+            redis.exceptions.ConnectionError: No node answers, or none has the slot.
+        """
+        if self._redirect:
+            redirect, self._redirect = self._redirect, None
+            return redirect
         why: object = "no node answers"
         for node in list(self._nodes):
-            self._nodes.remove(
-                node
-                # to the end: a silent node may take all the time there is, and the next attempt
-                # begins with another
-            )
+            # To the end of the list: a silent node may take all the time there is, and the next
+            # attempt begins with another one.
+            self._nodes.remove(node)
             self._nodes.append(node)
             try:
-                (ranges,) = await asked(
+                (ranges,) = await query(
                     node, self.address, self.address.login, ("CLUSTER", "SLOTS")
                 )
             except exceptions.RedisError as error:
@@ -65,28 +76,29 @@ class ClusterNode:
             if found := self._learn(node, ranges):
                 return found
             why = f"no node has slot {self.slot}"
-        raise nobody(self.address, why)
+        raise not_found(self.address, why)
 
     async def check(self, connection: AbstractConnection) -> None:
-        pass  # a node that hasn't the slot says so when it is asked for anything
+        """Accept any node: one without the slot refuses the first command."""
 
-    def heed(self, error: Exception) -> None:
-        if isinstance(error, Moved):
-            self._told = error.endpoint
+    def handle_redirect(self, error: Exception) -> None:
+        """Connect to the node that a redirection names."""
+        if isinstance(error, SlotMoved):
+            self._redirect = error.endpoint
 
-    def _learn(self, by: Endpoint, ranges: list[Any]) -> Endpoint | None:
-        """Take in what a node said of all; returns the one with the slot."""
-        found, nodes = None, [by]
+    def _learn(self, source: Endpoint, ranges: list[Any]) -> Endpoint | None:
+        """Take over what a node said of all nodes, and return the one with the slot."""
+        found, nodes = None, [source]
         for first, last, *servers in ranges:
-            here = [_endpoint(server, by) for server in servers]
-            nodes += here
+            endpoints = [_endpoint(server, source) for server in servers]
+            nodes += endpoints
             if first <= self.slot <= last:
-                found = here[0]
+                found = endpoints[0]
         self._nodes = list(dict.fromkeys([*nodes, *self.address.endpoints]))
         return found
 
 
-def _endpoint(server: list[Any], by: Endpoint) -> Endpoint:
-    """A node that doesn't know its own name is where it was found."""
+def _endpoint(server: list[Any], source: Endpoint) -> Endpoint:
+    """Read the address of a node; one that doesn't know its name is at that of the source."""
     host = server[0].decode() if server[0] else ""
-    return (host if host and host != "?" else by[0]), server[1]
+    return (host if host and host != "?" else source[0]), server[1]

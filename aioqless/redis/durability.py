@@ -1,4 +1,4 @@
-"""Writes that are answered when replicas have them, or a disk has."""
+"""Writes that wait for replicas, or for the disk."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ from aioqless import validation
 from aioqless.errors import AioqlessError, NotDurable
 from aioqless.redis.connection import Command, Connection
 
-MOST_AT_ONCE = 200
+MAX_BATCH = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Durability:
-    """What must have a write before its caller hears that it is done: so many `replicas` beside the
-    server itself; with `disk`, on the disk of each of these and of the server, where the server has
-    an append-only file (WAITAOF: Redis 7.2, Valkey 8). It is waited for `timeout` seconds. Checked
-    when made; raises ValueError and TypeError."""
+    """What must have a write before its caller is answered.
+
+    Attributes:
+        replicas: Number of replicas, besides the server itself.
+        disk: It must be on the disk of each of these and of the server, which needs an append-only
+            file (WAITAOF: Redis 7.2, Valkey 8).
+        timeout: Maximum number of seconds to wait.
+
+    Raises:
+        ValueError: An attribute has a wrong value.
+        TypeError: An attribute has a wrong type.
+    """
 
     replicas: int = 1
     disk: bool = False
@@ -37,13 +45,14 @@ class Durability:
             raise TypeError(f"disk must be True or False, not {self.disk!r}")
         if not self.replicas and not self.disk:
             raise ValueError(
-                "durability with 0 replicas and no disk waits for nothing: say replicas=1, disk=True, or leave it out"
+                "durability with 0 replicas and no disk waits for nothing: "
+                "say replicas=1, disk=True, or leave it out"
             )
         validation.checked_number("timeout", self.timeout, least=0.001)
 
     @property
-    def question(self) -> Command:
-        """What is asked behind writes on their connection."""
+    def wait_command(self) -> Command:
+        """The command that waits for the writes before it on their connection."""
         milliseconds = max(1, round(self.timeout * 1000))
         return (
             ("WAITAOF", 1, self.replicas, milliseconds)
@@ -51,9 +60,9 @@ class Durability:
             else ("WAIT", self.replicas, milliseconds)
         )
 
-    def missing(self, answer: Any) -> str | None:
-        """What the answer lacks, in words."""
-        on_disk, replicas = answer if self.disk else (1, answer)
+    def describe_missing(self, reply: Any) -> str | None:
+        """Say what the reply to `wait_command` lacks; None if nothing."""
+        on_disk, replicas = reply if self.disk else (1, reply)
         if on_disk and replicas >= self.replicas:
             return None
         what = [] if on_disk else ["the server's own disk doesn't have it"]
@@ -65,11 +74,12 @@ class Durability:
 
 
 class DurableWrites:
-    """Sends writes over a connection of their own, so that waiting holds up nobody else. Those that
-    come while others are waited for go together behind them, with one wait for all. The wait is on
-    the connection of the write, so it means this write, whoever is master.
+    """Sends writes over a connection of their own, so that waiting doesn't block other calls.
 
-    Owns what has gathered, and the task that sends it.
+    Writes that come while others are waited for are sent together after them, with one wait for
+    all. The wait is on the connection of the write, so it means this write, whoever is master.
+
+    Owns the gathered writes, and the task that sends them.
     """
 
     def __init__(self, connection: Connection, durability: Durability) -> None:
@@ -79,8 +89,12 @@ class DurableWrites:
         self._sending: asyncio.Task[None] | None = None
 
     async def execute(self, *command: str | bytes | int | float) -> Any:
-        """The reply, when all have the write that are to have it. Raises an error reply, and
-        NotDurable: it is done, but they don't yet."""
+        """Send a write and return its reply when it is durable.
+
+        Raises:
+            NotDurable: It is done, but not durable yet.
+            redis.exceptions.RedisError: The reply is an error, or there is none.
+        """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._gathered.append((command, answer))
         if self._sending is None:
@@ -88,29 +102,29 @@ class DurableWrites:
         return await answer
 
     async def aclose(self) -> None:
-        """End the connection; calls under way raise ConnectionError."""
+        """Close the connection; calls under way raise ConnectionError."""
         await self.connection.aclose()
         if self._sending is not None:
             await asyncio.wait([self._sending])
 
     async def _send_all(self) -> None:
         while self._gathered:
-            batch, self._gathered = self._gathered[:MOST_AT_ONCE], self._gathered[MOST_AT_ONCE:]
+            batch, self._gathered = self._gathered[:MAX_BATCH], self._gathered[MAX_BATCH:]
             try:
                 *replies, waited = await self.connection.execute_many(
-                    [*(command for command, _ in batch), self._durability.question],
+                    [*(command for command, _ in batch), self._durability.wait_command],
                     raise_errors=False,
                 )
-            except Exception as error:  # it is their callers' to deal with
+            except Exception as error:  # the callers' to handle
                 outcomes: list[Any] = [error] * len(batch)
             else:
-                lacking = self._lacking(waited)
+                failure = self._failure(waited)
                 outcomes = [
-                    lacking if lacking and not isinstance(reply, Exception) else reply
+                    failure if failure and not isinstance(reply, Exception) else reply
                     for reply in replies
                 ]
             for (_, answer), outcome in zip(batch, outcomes, strict=True):
-                if answer.done():  # its caller has gone
+                if answer.done():  # its caller was canceled
                     continue
                 if isinstance(outcome, Exception):
                     answer.set_exception(outcome)
@@ -118,12 +132,13 @@ class DurableWrites:
                     answer.set_result(outcome)
         self._sending = None
 
-    def _lacking(self, waited: Any) -> Exception | None:
+    def _failure(self, waited: Any) -> Exception | None:
+        """Return the error for the reply to the wait; None if all writes are durable."""
         if isinstance(waited, exceptions.ResponseError) and self._durability.disk:
             return AioqlessError(
-                f"durability with disk=True asks for WAITAOF, which this server refuses: {waited}"
+                f"durability with disk=True needs WAITAOF, which this server refuses: {waited}"
             )
         if isinstance(waited, Exception):
             return waited
-        missing = self._durability.missing(waited)
+        missing = self._durability.describe_missing(waited)
         return NotDurable(missing) if missing else None

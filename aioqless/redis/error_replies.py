@@ -1,23 +1,25 @@
-"""Error replies of Redis: the exception for each, and which of them say "not now"."""
+"""Exceptions for error replies of Redis, and which of them mean "try again later"."""
 
 from __future__ import annotations
 
 from redis import exceptions
 
 
-class Moved(exceptions.ResponseError):
-    """In a Cluster: the slot is another node's, `.endpoint`. The call was not carried out."""
+class SlotMoved(exceptions.ResponseError):
+    """In a Cluster, another node has the slot: `endpoint`. The call was not carried out."""
 
     @property
     def endpoint(self) -> tuple[str, int] | None:
-        """Where that node is; None where it says that it doesn't know its name."""
+        """Address of that node; None if it doesn't know its own name."""
         host, _, port = str(self).split(" ")[2].rpartition(":")
         return (host, int(port)) if host else None
 
 
-class Moving(exceptions.ResponseError):
-    """In a Cluster: the slot is on its way to another node, key by key. The call was not carried
-    out; it would find half of the keys."""
+class SlotMigrating(exceptions.ResponseError):
+    """In a Cluster, the slot is being moved to another node, key by key.
+
+    The call was not carried out; it would find half of the keys.
+    """
 
 
 _ERRORS: dict[str, type[Exception]] = {
@@ -32,27 +34,27 @@ _ERRORS: dict[str, type[Exception]] = {
     "NOAUTH": exceptions.AuthenticationError,
     "WRONGPASS": exceptions.AuthenticationError,
     "NOPERM": exceptions.NoPermissionError,
-    "MOVED": Moved,
-    "ASK": Moving,
+    "MOVED": SlotMoved,
+    "ASK": SlotMigrating,
 }
-# Redis closes the connection after it; another wording counts a Cluster's own connections, too
-_FULL = "max number of clients"
+# Redis closes the connection after it. Another wording counts a Cluster's own connections, too.
+_TOO_MANY_CLIENTS = "max number of clients"
 
-# Redis can't be reached, or is there and can't do anything now. Nothing is wrong with the call: it
-# may be sent again later.
-AWAY = (
+# Redis can't be reached, or can't do anything now. Nothing is wrong with the call: it may be sent
+# again later.
+UNAVAILABLE = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
     exceptions.ClusterDownError,
     exceptions.TryAgainError,
-    Moved,
-    Moving,
+    SlotMoved,
+    SlotMigrating,
 )
 
 
-def error_of(text: str) -> Exception:
-    """The exception for an error reply, with the reply as its text."""
-    if _FULL in text:
+def make_error(text: str) -> Exception:
+    """Return the exception for an error reply, with the reply as its text."""
+    if _TOO_MANY_CLIENTS in text:
         return exceptions.ConnectionError(text)
     return _ERRORS.get(text.partition(" ")[0], exceptions.ResponseError)(text)

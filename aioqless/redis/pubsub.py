@@ -1,4 +1,4 @@
-"""Events as Redis publishes them: what happened, to which job, as it happens."""
+"""Subscriptions to channels, and the events that Redis publishes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 from redis import exceptions
 from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 
-from aioqless.store.invocation import as_text, from_json
+from aioqless.redis.encoding import decode_json, decode_text
 
-SILENCE = 10.0  # seconds
+MAX_SILENCE = 10.0  # seconds without a message after which the server is pinged
 TRACKED = (
     "put",
     "popped",
@@ -28,9 +29,14 @@ TRACKED = (
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. `name` is one of put, advanced, completed, failed, canceled,
-    progress, lock_lost, config_set, config_unset, and for tracked jobs also popped, stalled, track,
-    untrack; `more` is what else was told (queue, worker, group, ...)."""
+    """Something that happened in a namespace.
+
+    Attributes:
+        name: One of put, advanced, completed, failed, canceled, progress, lock_lost, config_set,
+            config_unset, and for tracked jobs also popped, stalled, track, untrack.
+        jid: The job that it happened to.
+        more: The other fields of the message: queue, worker, group, ...
+    """
 
     name: str
     jid: str | None = None
@@ -38,48 +44,60 @@ class Event:
 
 
 @asynccontextmanager
-async def subscribed(
-    redis: Redis, *channels: str, quiet: bool = False
+async def subscribe(
+    redis: Redis, *channels: str, report_silence: bool = False
 ) -> AsyncIterator[AsyncIterator[tuple[str, bytes]]]:
-    """Listen on channels: yields (channel, payload), from when the block is entered.
+    """Subscribe to channels while the block is entered.
 
-    Raises redis-py's ConnectionError when the connection breaks, or is silent in spite of being
-    asked: what was published meanwhile is lost, so look before you listen again. With `quiet`, an
-    empty payload says that the server is silent, and well."""
+    What is published while the connection is broken is lost, so read the state again before
+    subscribing again.
+
+    Args:
+        redis: Client of redis-py.
+        channels: Names of the channels.
+        report_silence: Yield an empty payload whenever the server is silent, but there.
+
+    Yields:
+        An iterator of (channel, payload).
+
+    Raises:
+        redis.exceptions.ConnectionError: The connection broke, or the server answers no PING.
+    """
     async with redis.pubsub(ignore_subscribe_messages=False) as pubsub:
         await pubsub.subscribe(*channels)
-        for _ in channels:  # the server's word that it has begun
-            await _next(pubsub)
-        yield _messages(pubsub, quiet)
+        for _ in channels:  # the confirmations
+            await _next_message(pubsub)
+        yield _read_messages(pubsub, report_silence)
 
 
-async def _messages(pubsub: Any, quiet: bool) -> AsyncIterator[tuple[str, bytes]]:
+async def _read_messages(pubsub: PubSub, report_silence: bool) -> AsyncIterator[tuple[str, bytes]]:
     while True:
-        message = await _next(pubsub)
+        message = await _next_message(pubsub)
         if message["type"] == "message":
-            yield as_text(message["channel"]), message["data"]
-        elif quiet:
+            yield decode_text(message["channel"]), message["data"]
+        elif report_silence:
             yield "", b""
 
 
-async def _next(pubsub: Any) -> dict[str, Any]:
-    """What the server says next. When it is silent it is asked whether it is there at all: the
-    other end of a connection may have gone without a word, and nothing would ever come."""
-    for asked in (False, True):
-        if message := await pubsub.get_message(timeout=SILENCE):
+async def _next_message(pubsub: PubSub) -> dict[str, Any]:
+    """Wait for the next message; ping a silent server.
+
+    The other end of a connection may have gone without closing it; then nothing would ever come.
+    """
+    for pinged in (False, True):
+        if message := await pubsub.get_message(timeout=MAX_SILENCE):
             return dict(message)
-        if not asked:
+        if not pinged:
             await pubsub.ping()
     raise exceptions.ConnectionError(
-        f"the subscription has been silent for {SILENCE} s in spite of a PING"
+        f"the subscription has been silent for {MAX_SILENCE} s in spite of a PING"
     )
 
 
-def told_by(payload: bytes) -> dict[str, Any]:
-    """The event in a message; nothing for a message that says none, for anybody may publish
-    anything."""
+def read_event(payload: bytes) -> dict[str, Any]:
+    """Return the fields of an event; none for a message of somebody else's application."""
     try:
-        told = from_json(payload)
+        event = decode_json(payload)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) and "event" in told else {}
+    return event if isinstance(event, dict) and "event" in event else {}

@@ -1,5 +1,8 @@
-"""redis-py's connections to wherever the server is now, for calls as for subscriptions: one limit
-from the name of a host to the last word of the greeting, one way to say why a connection failed."""
+"""redis-py's connections to the server of a topology, for commands and for subscriptions.
+
+They have one timeout for everything from name resolution to the end of the handshake, and one
+wording of the reasons why connecting failed.
+"""
 
 from __future__ import annotations
 
@@ -16,71 +19,93 @@ from redis.backoff import NoBackoff
 
 from aioqless.errors import AioqlessError
 from aioqless.redis.address import Address, Endpoint
-from aioqless.redis.error_replies import AWAY, error_of
+from aioqless.redis.error_replies import UNAVAILABLE, make_error
 
-PATIENCE = 1.0  # for the answer of a sentinel or a node, in seconds
+QUERY_TIMEOUT = 1.0  # seconds, for the answer of a sentinel or a node
 
 
 class Target(Protocol):
-    """What is asked before each attempt to connect, and once connected."""
+    """Where to connect, and whether the right server was reached."""
 
     @property
-    def address(self) -> Address: ...
+    def address(self) -> Address:
+        """The URL, parsed."""
 
     async def find(self) -> Endpoint:
-        """Return where to connect now. Raises redis-py's ConnectionError when that is unknown,
-        AioqlessError when it will stay so."""
-        ...
+        """Return where to connect now.
+
+        Raises:
+            redis.exceptions.ConnectionError: That is unknown now.
+            AioqlessError: That will stay unknown.
+        """
 
     async def check(self, connection: AbstractConnection) -> None:
-        """Raises redis-py's ConnectionError when this is no longer the server that was looked
-        for."""
-        ...
+        """Check that this is the right server.
+
+        Raises:
+            redis.exceptions.ConnectionError: It isn't, or no longer.
+        """
 
 
-class _Aimed(AbstractConnection):
-    """A connection that asks where to connect. `limit` is for how many seconds it may do so,
-    greeting included, `reply` for how many a reply may take that is waited for without a limit of
-    its own; a name is what Redis knows it by.
+class _TargetConnection(AbstractConnection):
+    """A connection to the server that a target finds.
 
     redis-py's own `socket_timeout` stays off: it sends by `asyncio.wait_for`, which before Python
-    3.12 may swallow a cancellation."""
+    3.12 may swallow a cancellation.
+
+    Args:
+        target: Finds the server.
+        connect_timeout: Seconds for connecting, handshake included.
+        reply_timeout: Seconds for each reply that is waited for without a timeout of its own.
+        name: Name of the connection in `CLIENT LIST`.
+        options: Options of redis-py's connection.
+    """
 
     def __init__(
         self,
         *,
         target: Target,
-        limit: float | None,
+        connect_timeout: float | None,
         name: str | None,
-        reply: float | None = None,
+        reply_timeout: float | None = None,
         **options: Any,
     ) -> None:
         self._target = target
-        self._limit = target.address.connect_timeout or limit
-        self._reply = reply
+        self._connect_timeout = target.address.connect_timeout or connect_timeout
+        self._reply_timeout = reply_timeout
         self._name = name
         super().__init__(
-            redis_connect_func=_greet,
+            redis_connect_func=_shake_hands,
             socket_timeout=None,
-            socket_connect_timeout=self._limit,
+            socket_connect_timeout=self._connect_timeout,
             **options,
         )
 
     async def connect(self) -> None:
+        """Connect, unless it is connected.
+
+        Raises:
+            redis.exceptions.RedisError: It can't, with the address and the reason.
+            AioqlessError: The target can't be found.
+        """
         if self.is_connected:
             return
         try:
-            async with asyncio.timeout(self._limit):
-                self._aim(await self._target.find())
+            async with asyncio.timeout(self._connect_timeout):
+                self._set_endpoint(await self._target.find())
                 await super().connect()  # type: ignore[no-untyped-call]
         except BaseException as error:
             self.abort()
             if isinstance(error, Exception) and not isinstance(error, AioqlessError):
-                raise self._explained(error) from None
+                raise self._explain(error) from None
             raise
 
-    async def greet(self) -> None:
-        """Say who comes. Raises what the server refuses it with."""
+    async def shake_hands(self) -> None:
+        """Authenticate, name the connection, and check the server.
+
+        Raises:
+            redis.exceptions.RedisError: The server refuses this client.
+        """
         await self.on_connect()
         if self._name:
             await self.send_command(
@@ -93,12 +118,18 @@ class _Aimed(AbstractConnection):
     async def read_response(
         self, disable_decoding: bool = False, timeout: float | None = None, **options: Any
     ) -> Any:
+        """Read a reply.
+
+        Raises:
+            redis.exceptions.TimeoutError: It takes too long.
+            redis.exceptions.ConnectionError: The server is no longer the one to ask.
+        """
         try:
-            async with asyncio.timeout(self._reply if timeout is None else None):
+            async with asyncio.timeout(self._reply_timeout if timeout is None else None):
                 return await super().read_response(disable_decoding, timeout, **options)
         except TimeoutError:
             raise exceptions.TimeoutError(
-                f"Redis did not answer within {self._reply:g} s"
+                f"Redis did not answer within {self._reply_timeout:g} s"
             ) from None
         except (exceptions.ReadOnlyError, exceptions.MovedError) as error:
             await self.disconnect()
@@ -106,23 +137,26 @@ class _Aimed(AbstractConnection):
                 f"the server isn't the one to ask any more: {error}"
             ) from None
 
-    def hand_over(self, protocol: asyncio.Protocol) -> asyncio.StreamWriter:
-        """Let another protocol read from now on; this is no connection any more, and the writer the
-        caller's to close."""
+    def detach(self, protocol: asyncio.Protocol) -> asyncio.StreamWriter:
+        """Let another protocol read from the socket, and return its writer for the caller to close.
+
+        This object is no connection afterwards.
+        """
         assert self._reader is not None and self._writer is not None
-        left = bytes(self._reader._buffer)  # type: ignore[attr-defined]  # nothing was asked that isn't answered
+        # Unread bytes would be lost; a server that says something unasked closes the connection.
+        left = bytes(self._reader._buffer)  # type: ignore[attr-defined]  # noqa: SLF001  # no public way
         if left or self._reader.at_eof() or self._writer.transport.is_closing():
             self.abort()
             why = (
                 left[:100].decode("utf-8", "replace").lstrip("-").strip()
                 or "the server closed the connection"
             )
-            raise self._explained(exceptions.ConnectionError(why))
+            raise self._explain(exceptions.ConnectionError(why))
         writer, self._reader, self._writer = self._writer, None, None
         writer.transport.set_protocol(protocol)
         return writer
 
-    def _aim(self, endpoint: Endpoint) -> None:
+    def _set_endpoint(self, endpoint: Endpoint) -> None:
         raise NotImplementedError
 
     def abort(self) -> None:
@@ -131,16 +165,18 @@ class _Aimed(AbstractConnection):
             self._writer.transport.abort()
             self._reader = self._writer = None
 
-    def _explained(self, error: Exception) -> Exception:
-        """The same, with the address and whatever reason there is."""
-        address, known = self._target.address, _known(error)
+    def _explain(self, error: Exception) -> Exception:
+        """Return the error with the address and the reason in its text."""
+        address, known = self._target.address, _specific(error)
         if isinstance(known, TimeoutError | exceptions.TimeoutError):
-            within = "" if self._limit is None else f" within {self._limit:g} s"
+            within = "" if self._connect_timeout is None else f" within {self._connect_timeout:g} s"
             tls = ". If the server has no TLS, its URL begins with redis" if address.tls else ""
             return exceptions.ConnectionError(
                 f"can't connect to Redis at {address}: no answer{within}{tls}"
             )
-        away = isinstance(known, AWAY) and not isinstance(known, exceptions.AuthenticationError)
+        away = isinstance(known, UNAVAILABLE) and not isinstance(
+            known, exceptions.AuthenticationError
+        )
         if isinstance(known, exceptions.RedisError) and not away:
             code = getattr(error, "status_code", None)  # redis-py takes it off the text
             return type(known)(
@@ -150,47 +186,51 @@ class _Aimed(AbstractConnection):
         return kind(f"can't connect to Redis at {address}: {str(known) or type(known).__name__}")
 
 
-class _Tcp(_Aimed, Connection):
-    def _aim(self, endpoint: Endpoint) -> None:
+class _Tcp(_TargetConnection, Connection):
+    def _set_endpoint(self, endpoint: Endpoint) -> None:
         assert not isinstance(endpoint, str)  # only one server may be at a socket
         self.host, self.port = endpoint
 
     def _connection_arguments(self) -> Any:
-        """TLS by the context that the URL's certificates were read into: redis-py's would read them
-        again, and trust the system's too."""
+        """Use the TLS context that the certificates of the URL were read into.
+
+        redis-py would read them again, and trust those of the system, too.
+        """
         tls = self._target.address.tls
         return dict(super()._connection_arguments()) | ({"ssl": tls} if tls else {})
 
 
-class _Unix(_Aimed, UnixDomainSocketConnection):
-    def _aim(self, endpoint: Endpoint) -> None:
+class _Unix(_TargetConnection, UnixDomainSocketConnection):
+    def _set_endpoint(self, endpoint: Endpoint) -> None:
         self.path = str(endpoint)
 
     async def _connect(self) -> None:
-        """As redis-py does it, but it greets here and again in `connect`."""
+        """Open the socket only: redis-py would shake hands here and again in `connect`."""
         self._reader, self._writer = await asyncio.open_unix_connection(self.path)
 
 
-async def _greet(connection: AbstractConnection) -> None:
-    assert isinstance(connection, _Aimed)
-    await connection.greet()
+async def _shake_hands(connection: AbstractConnection) -> None:
+    assert isinstance(connection, _TargetConnection)
+    await connection.shake_hands()
 
 
-def _known(error: Exception) -> Exception:
-    """redis-py has no exception for some replies."""
-    return error_of(str(error)) if type(error) is exceptions.ResponseError else error
+def _specific(error: Exception) -> Exception:
+    """Return the exception for a reply for which redis-py has none."""
+    return make_error(str(error)) if type(error) is exceptions.ResponseError else error
 
 
-def _kind(target: Target, **options: Any) -> tuple[type[_Aimed], dict[str, Any]]:
-    """The class of a connection, and what it is made with."""
+def _connection_class(
+    target: Target, **options: Any
+) -> tuple[type[_TargetConnection], dict[str, Any]]:
+    """Return the class of connections to a target, and their options."""
     address = target.address
     given = {
         name: address.options[name]
         for name in ("db", "socket_keepalive")
         if name in address.options
     }
-    # No blind retries, and no more words in the greeting than are needed: a user of Redis may not
-    # be allowed to say them.
+    # No blind retries, and no more commands in the handshake than are needed: a user of Redis may
+    # not be permitted to send them.
     options |= {
         "target": target,
         "protocol": 2,
@@ -200,44 +240,63 @@ def _kind(target: Target, **options: Any) -> tuple[type[_Aimed], dict[str, Any]]
     return _Unix if isinstance(address.endpoints[0], str) else _Tcp, given | address.login | options
 
 
-async def connected(target: Target, *, limit: float | None, name: str | None = None) -> _Aimed:
-    """A connection to the server that is looked for, ready for use. Raises redis-py's errors, and
-    AioqlessError as `find` does."""
-    kind, options = _kind(target, limit=limit, name=name)
+async def connect(
+    target: Target, *, timeout: float | None, name: str | None = None
+) -> _TargetConnection:
+    """Return a connection to the server that a target finds, ready for use.
+
+    Raises:
+        redis.exceptions.RedisError: It can't connect, or is refused.
+        AioqlessError: The target can't be found.
+    """
+    kind, options = _connection_class(target, connect_timeout=timeout, name=name)
     connection = kind(**options)
     await connection.connect()
     return connection
 
 
-def redis_at(target: Target, *, limit: float, timeout: float, name: str) -> Redis:
-    """For subscriptions, which connect within `limit` seconds and then wait for as long as nothing
-    happens, and for whatever else somebody asks, where a reply may take `timeout` seconds."""
-    kind, options = _kind(target, limit=limit, name=name, reply=timeout)
+def make_redis(target: Target, *, connect_timeout: float, reply_timeout: float, name: str) -> Redis:
+    """Return a client of redis-py for subscriptions and for commands of an application.
+
+    Args:
+        target: Finds the server.
+        connect_timeout: Seconds for connecting, handshake included.
+        reply_timeout: Seconds for each reply; subscriptions wait without a timeout.
+        name: Name of the connections in `CLIENT LIST`.
+    """
+    kind, options = _connection_class(
+        target, connect_timeout=connect_timeout, name=name, reply_timeout=reply_timeout
+    )
     return Redis.from_pool(ConnectionPool(connection_class=kind, **options))
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A sentinel, or any node of a Cluster."""
+    """A sentinel, or any node of a Cluster, as a target."""
 
     address: Address
     endpoint: Endpoint
 
     async def find(self) -> Endpoint:
+        """Return its address."""
         return self.endpoint
 
     async def check(self, connection: AbstractConnection) -> None:
-        pass
+        """Accept it."""
 
 
-async def asked(
-    endpoint: Endpoint, address: Address, login: dict[str, Any], *questions: tuple[str, ...]
+async def query(
+    endpoint: Endpoint, address: Address, login: dict[str, Any], *commands: tuple[str, ...]
 ) -> list[Any]:
-    """The answers to questions on a connection of its own. Raises redis-py's errors."""
+    """Send commands over a connection of their own and return the replies.
+
+    Raises:
+        redis.exceptions.RedisError: A reply is an error, or there is none.
+    """
     connection = _Tcp(
         target=_Node(address, endpoint),
-        limit=PATIENCE,
-        reply=PATIENCE,
+        connect_timeout=QUERY_TIMEOUT,
+        reply_timeout=QUERY_TIMEOUT,
         name=None,
         protocol=2,
         driver_info=None,
@@ -245,13 +304,13 @@ async def asked(
     )
     try:
         await connection.connect()
-        await connection.send_packed_command(connection.pack_commands(questions))
-        return [await connection.read_response() for _ in questions]
+        await connection.send_packed_command(connection.pack_commands(commands))
+        return [await connection.read_response() for _ in commands]
     finally:
         # a graceful close takes TLS a round trip, and leaves the socket open if the loop ends first
         connection.abort()
 
 
-def nobody(address: Address, why: object) -> exceptions.ConnectionError:
-    """The error for a server that none of the sentinels or nodes could name."""
+def not_found(address: Address, why: object) -> exceptions.ConnectionError:
+    """Return the error for a server that no sentinel or node could name."""
     return exceptions.ConnectionError(f"can't find Redis by {address}: {why}")

@@ -1,4 +1,4 @@
-"""One life of a connection to a Redis: requests out, replies in, in the order of the requests."""
+"""Requests and replies on a connected socket, matched in order."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from typing import Any, TypeAlias
 import hiredis
 from redis import exceptions
 
-from aioqless.redis.error_replies import error_of
+from aioqless.redis.error_replies import make_error
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 
-_NOTHING = object()
-_MOST_AT_ONCE = 1 << 20  # bytes in one write; who comes then waits for the next turn of the loop
-_LATE = 0.1  # seconds by which a timer is late when this process was held up, not Redis
+_NO_REPLY = object()
+_MAX_WRITE = 1 << 20  # bytes; later callers wait for the next event-loop iteration
+_LATE = 0.1  # seconds by which a timer is late if the event loop was blocked
 
 
-class Wire(asyncio.Protocol):
-    """Shares one connection that is ready for use among all callers. A reply that takes longer than
-    `limit` seconds ends it.
+class RespProtocol(asyncio.Protocol):
+    """Shares one connected socket among all callers.
 
-    Owns what is to be written, who waits for a reply since when, and one timer for all of these.
+    Owns the outgoing commands, the pending replies, and one timer for all of these.
+
+    Args:
+        timeout: Seconds after which a missing reply closes the connection.
     """
 
-    def __init__(self, limit: float | None = None) -> None:
+    def __init__(self, timeout: float | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._limit = limit
+        self._timeout = timeout
         self._reader = hiredis.Reader(
-            protocolError=exceptions.InvalidResponse, replyError=error_of, notEnoughData=_NOTHING
+            protocolError=exceptions.InvalidResponse, replyError=make_error, notEnoughData=_NO_REPLY
         )
         self._outgoing: list[bytes] = []
         self._size = 0
@@ -39,18 +41,21 @@ class Wire(asyncio.Protocol):
         self._writer: asyncio.StreamWriter | None = None
         self._transport: asyncio.WriteTransport | None = None
         self.broken = False
-        self.writable = asyncio.Event()  # cleared while the other end doesn't take what was written
+        self.writable = asyncio.Event()  # cleared while the server doesn't read
         self.writable.set()
-        self.gone = asyncio.Event()  # the socket is closed
+        self.closed = asyncio.Event()
 
-    def begin(self, writer: asyncio.StreamWriter) -> None:
-        """Send over this writer, whose transport tells this protocol what it reads."""
+    def attach(self, writer: asyncio.StreamWriter) -> None:
+        """Send over a writer whose transport passes what it reads to this protocol."""
         self._writer = writer  # kept: a StreamWriter that is deleted closes its transport
         self._transport = writer.transport
 
     def send(self, command: Command) -> asyncio.Future[Any]:
-        """Join the write of this turn of the loop; the future gets the reply, error replies as
-        values."""
+        """Send a command with this event-loop iteration's write.
+
+        Returns:
+            A future of the reply; error replies are results, too.
+        """
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]
         reply: asyncio.Future[Any] = self._loop.create_future()
         if self.broken:
@@ -60,11 +65,11 @@ class Wire(asyncio.Protocol):
             self._loop.call_soon(self._write)
         self._outgoing.append(packed)
         self._size += len(packed)
-        if self._size > _MOST_AT_ONCE:
+        if self._size > _MAX_WRITE:
             self.writable.clear()
         self._waiting.append((reply, self._loop.time()))
-        if self._timer is None and self._limit is not None:
-            self._timer = self._loop.call_later(self._limit, self._look)
+        if self._timer is None and self._timeout is not None:
+            self._timer = self._loop.call_later(self._timeout, self._check_timeout)
         return reply
 
     def _write(self) -> None:
@@ -75,57 +80,57 @@ class Wire(asyncio.Protocol):
         if not self._paused:
             self.writable.set()
 
-    def _look(self, *, held_up: bool = False) -> None:
-        """Give up if the oldest request has waited for too long; else look again when it will
-        have."""
-        assert self._timer is not None and self._limit is not None
+    def _check_timeout(self, *, delayed: bool = False) -> None:
+        """Close if the oldest request has waited for too long; else check again when it will."""
+        assert self._timer is not None and self._timeout is not None
         now, due = self._loop.time(), self._timer.when()
         self._timer = None
         if not self._waiting:
             return
-        if (left := self._waiting[0][1] + self._limit - now) > 0:
-            self._timer = self._loop.call_later(left, self._look)
-        elif now - due > _LATE and not held_up:  # the reply may be there already, and not yet read
-            self._timer = self._loop.call_later(_LATE, lambda: self._look(held_up=True))
+        if (left := self._waiting[0][1] + self._timeout - now) > 0:
+            self._timer = self._loop.call_later(left, self._check_timeout)
+        elif now - due > _LATE and not delayed:  # the reply may have arrived and not be read yet
+            self._timer = self._loop.call_later(_LATE, lambda: self._check_timeout(delayed=True))
         else:
-            self.close(exceptions.TimeoutError(f"Redis did not answer within {self._limit:g} s"))
+            self.close(exceptions.TimeoutError(f"Redis did not answer within {self._timeout:g} s"))
 
     def data_received(self, data: bytes) -> None:
+        """Hand replies to their callers."""
         self._reader.feed(data)
         try:
-            while (reply := self._reader.gets()) is not _NOTHING:
+            while (reply := self._reader.gets()) is not _NO_REPLY:
                 waiting, _ = self._waiting.popleft()
                 if not waiting.done():
                     waiting.set_result(reply)
-        except (
-            exceptions.InvalidResponse,
-            IndexError,
-        ):  # not Redis, or out of step: nothing that comes can be trusted
-            self.close()
+        except (exceptions.InvalidResponse, IndexError):
+            self.close()  # not Redis, or out of step: nothing that follows can be trusted
 
     def pause_writing(self) -> None:
+        """Let callers wait."""
         self._paused = True
         self.writable.clear()
 
     def resume_writing(self) -> None:
+        """Let callers go on."""
         self._paused = False
         self.writable.set()
 
     def close(self, error: Exception | None = None) -> None:
-        """End it at once; who waits gets this error, else a ConnectionError."""
+        """Close at once; pending calls raise the error, else a ConnectionError."""
         if self._transport is not None:
             self._transport.abort()
-        self._refuse(error or exceptions.ConnectionError("the connection to Redis broke"))
+        self._fail_pending(error or exceptions.ConnectionError("the connection to Redis broke"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._refuse(
+        """Fail pending calls."""
+        self._fail_pending(
             exceptions.ConnectionError(
                 f"the connection to Redis broke{f': {error}' if error else ''}"
             )
         )
-        self.gone.set()
+        self.closed.set()
 
-    def _refuse(self, error: Exception) -> None:
+    def _fail_pending(self, error: Exception) -> None:
         self.broken, self._paused = True, False
         self.writable.set()
         if self._timer is not None:
@@ -135,4 +140,4 @@ class Wire(asyncio.Protocol):
             waiting, _ = self._waiting.popleft()
             if not waiting.done():
                 waiting.set_exception(type(error)(*error.args))
-                waiting.exception()  # its caller may be gone, or have had another's already
+                waiting.exception()  # its caller may be gone, or have raised another one's

@@ -25,7 +25,8 @@ Line: TypeAlias = tuple[str, tuple[str, int] | None]
 @dataclass(frozen=True)
 class Script:
     """A composed script: its text, and for each of its lines the file and line that it came
-    from."""
+    from.
+    """
 
     command: Command
     text: str
@@ -41,7 +42,8 @@ class Script:
 def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
     """The script of command `name` for a namespace; or one that `looks_back`: it takes and returns
     the same, but only reads what the command answered to this request. Raises HeaderError for a
-    header or a library that can't be understood."""
+    header or a library that can't be understood.
+    """
     command = read_command(name)
     flags = ("no-writes",) if looks_back else command.flags
     shebang = "#!lua" + (f" flags={','.join(flags)}" if flags else "")
@@ -193,7 +195,8 @@ def _tail(command: Command) -> Iterator[str]:
 
 def _tail_that_looks_back(command: Command) -> Iterator[str]:
     """Lua that answers a request which was carried out before, and one that wasn't as a server
-    without memory does."""
+    without memory does.
+    """
     yield "local kept, answer = requests.find_answer(request)"
     yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"

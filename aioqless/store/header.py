@@ -41,7 +41,8 @@ from aioqless.lua import LUA
 @dataclass(frozen=True)
 class Arg:
     """One argument: its name, its type (a function of lib/args.lua) and whether it may be left
-    out."""
+    out.
+    """
 
     name: str
     type: str
@@ -103,7 +104,8 @@ class Command:
 
 class HeaderError(ValueError):
     """A Lua file's header that can't be understood: a mistake in the package, found by its
-    tests."""
+    tests.
+    """
 
 
 @cache

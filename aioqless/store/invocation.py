@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-import msgspec
 from redis import exceptions
 
 from aioqless import errors
 from aioqless.redis.connection import Command as Sent
+from aioqless.redis.encoding import decode_json, decode_text
 from aioqless.store.composer import Script, compose
 from aioqless.store.header import Arg, Command, Form, read_command
 
@@ -54,21 +54,21 @@ class Invocation:
     def read(self, reply: Any) -> Any:
         match self.returns:
             case "json":
-                return None if reply is None else from_json(reply)
+                return None if reply is None else decode_json(reply)
             case "number":
                 number = float(reply)
                 return int(number) if number.is_integer() else number
             case "list":
                 return [self._item(item) for item in reply]
             case "text":
-                return as_text(reply)
+                return decode_text(reply)
             case _:
                 return None
 
     def _item(self, item: Any) -> Any:
         if isinstance(item, exceptions.ResponseError):
             return self.error(item)
-        return as_text(item) if isinstance(item, bytes) else item
+        return decode_text(item) if isinstance(item, bytes) else item
 
     def read_or_error(self, reply: Any) -> Any:
         if isinstance(reply, exceptions.ResponseError):
@@ -94,7 +94,8 @@ def lay_out(
     namespace: str, command: str, word: str | None, arguments: Mapping[str, Any]
 ) -> Invocation:
     """Check a command's arguments by name and put them in the order of its header. Raises
-    TypeError."""
+    TypeError.
+    """
     header, arguments = read_command(command), dict(arguments)
     form = _form_of(header, word)
     keys = _keys(namespace, header, arguments)
@@ -120,7 +121,8 @@ def _composed(command: str, namespace: str) -> tuple[Script, str]:
 
 def _keys(namespace: str, header: Command, arguments: dict[str, Any]) -> tuple[Text, ...]:
     """One key of the namespace, by which a Cluster finds the node; it carries the queue where there
-    is one."""
+    is one.
+    """
     if header.key:
         if (queue := arguments.pop(header.key, None)) is None:
             raise TypeError(f"{header.name}: the argument {header.key} is missing")
@@ -149,7 +151,8 @@ def _form_of(header: Command, word: str | None) -> Form:
 
 def _argv(header: Command, form: Form, word: str | None, given: dict[str, Any]) -> tuple[Text, ...]:
     """Lay out the arguments: what leads, the word, what it takes, a tail or batch, then the options
-    by name."""
+    by name.
+    """
     argv: list[Text] = []
     if header.forms:
         argv += [_positional(header, arg, given) for arg in header.lead.args]
@@ -218,18 +221,3 @@ def _encoded(value: Any) -> Text:
         case list() | tuple():
             return json.dumps(value)
     raise TypeError(f"{value!r} is neither a text nor a number nor a list of texts")
-
-
-def as_text(reply: bytes) -> str:
-    """Text as it is in Redis; bytes that aren't UTF-8, which peers may have written, survive the
-    way back."""
-    return reply.decode("utf-8", "surrogateescape")
-
-
-def from_json(reply: bytes) -> Any:
-    """A JSON reply. What live data may contain and strict JSON may not (odd bytes, infinities) is
-    read too."""
-    try:
-        return msgspec.json.decode(reply)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return json.loads(as_text(reply), strict=False)

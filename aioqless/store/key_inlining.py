@@ -1,7 +1,8 @@
 """Keys and constants, written out where scripts use them.
 
 A script pays for each function that it defines, on every call, and for each call of one:
-`keys.job(jid)` becomes `('ql:j:' .. jid)`."""
+`keys.job(jid)` becomes `('ql:j:' .. jid)`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Keys, for those in Python who read what is stored without a script: spelled as lib/keys.lua
-spells them."""
+spells them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from aioqless.store.key_inlining import key_functions
 
 class Keys:
     """The keys of a namespace: `Keys("ql")("job", "123")` is b"ql:j:123". Raises TypeError for a
-    key that there isn't."""
+    key that there isn't.
+    """
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace.encode()
@@ -36,7 +38,8 @@ class Keys:
 
 def _parts(parameters: tuple[str, ...], spelling: str) -> tuple[tuple[str, ...], list[str | bytes]]:
     """What a key consists of: texts as they stand, and the names of its parameters; `ns` is the
-    namespace."""
+    namespace.
+    """
     words = re.findall(
         r"'([^']*)'|(\w+)", re.sub(r"string\.format\('[^']*', (\w+)\)", r"\1", spelling)
     )

@@ -1,5 +1,6 @@
 """The libraries of functions that scripts are made of: what each has, and what a text reaches of
-them."""
+them.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def _blocks(library: str) -> tuple[Block, ...]:
 @cache
 def known_libraries() -> dict[str, str]:
     """Return the file of each library below `lua/`: those that only the consistency checks need are
-    in a folder of their own."""
+    in a folder of their own.
+    """
     folders = ("lib", "lib/check")
     return {
         f.name.removesuffix(".lua"): f"{folder}/{f.name}"
@@ -102,7 +104,8 @@ def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
     mentions, and what they need besides.
 
     Raises HeaderError where those would have to share a local that changes with what is always
-    defined."""
+    defined.
+    """
     found = _closure(_mentions(None, text), lambda block: not block.seldom)
     usual, stubs = (
         {block for block in found if not block.seldom},
@@ -122,7 +125,8 @@ def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
 
 def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[Block]:
     """These and what they mention, and what that mentions, for as long as it `goes_on` at a
-    block."""
+    block.
+    """
     found, todo = set[Block](), list(blocks)
     while todo:
         block = todo.pop()

@@ -1,7 +1,8 @@
 """Call the state machine: send a command's script, again where that is needed, and read its reply.
 
 Commands are called by the argument names of their headers. A wrong or missing name is a TypeError
-before anything is sent."""
+before anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.lua import constant
-from aioqless.redis.connection import AWAY, Sends
+from aioqless.redis.connection import UNAVAILABLE, CommandConnection
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Arguments, Call, T
 from aioqless.store.composer import compose
@@ -41,11 +42,12 @@ class ScriptStore(Store):
     script answers a repeated call with its first answer instead of doing it twice; but not when
     that answer may be forgotten by then, nor for more than `limit` seconds. Durable commands are
     tried for at least `patience` seconds, as long as a fail-over may take. Scripts go
-    by Redis' clock, or by `clock` where one is given."""
+    by Redis' clock, or by `clock` where one is given.
+    """
 
     def __init__(
         self,
-        connection: Sends,
+        connection: CommandConnection,
         namespace: str = "ql",
         *,
         attempts: int = ATTEMPTS,
@@ -137,7 +139,7 @@ class ScriptStore(Store):
         began = time.monotonic()
         try:
             return await self._evaluate(call)
-        except AWAY as broken:
+        except UNAVAILABLE as broken:
             if isinstance(broken, exceptions.AuthenticationError):
                 raise
             why = broken
@@ -155,7 +157,7 @@ class ScriptStore(Store):
                     await asyncio.sleep(min(0.05 * attempt, LONGEST_PAUSE))
                     try:
                         return await self._evaluate(call)
-                    except AWAY as broken:
+                    except UNAVAILABLE as broken:
                         why = broken
                         if isinstance(broken, exceptions.AuthenticationError):
                             break
@@ -169,7 +171,8 @@ class ScriptStore(Store):
 
     async def _first_answer(self, call: Invocation) -> Any:
         """What came of a call that was refused for want of memory when it was sent again. Raises
-        QueueFull if it was never carried out."""
+        QueueFull if it was never carried out.
+        """
         back = compose(call.command, self.namespace, looks_back=True)
         try:
             return await self.connection.execute("EVAL", back.text, *call.evalsha[2:])
@@ -193,7 +196,8 @@ class _Lines:
     """Request identities: each names a line of requests, one at a time, and counts them.
 
     Owns the free lines. There are as many as calls were ever under way at once, so scripts have
-    that many answers to keep."""
+    that many answers to keep.
+    """
 
     def __init__(self) -> None:
         self._name = secrets.token_hex(6)

@@ -10,8 +10,8 @@ from redis import exceptions
 
 from aioqless.client import Client
 from aioqless.log import log
-from aioqless.redis.pubsub import subscribed, told_by
-from aioqless.store.invocation import as_text
+from aioqless.redis.encoding import decode_text
+from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.worker.poller import Poller
 from aioqless.worker.remote_control import Orders
 from aioqless.worker.renewer_thread import Heartbeater
@@ -64,7 +64,7 @@ class Listener:
 
     async def _listen(self, *channels: str) -> None:
         try:
-            async with subscribed(self._redis, *channels) as messages:
+            async with subscribe(self._redis, *channels) as messages:
                 self._poller.wake()  # for what was put before the subscription stood
                 if self._own in channels:
                     self._heartbeater.doubt_all()
@@ -78,7 +78,7 @@ class Listener:
     async def _follow(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
         async for channel, payload in messages:
             if channel == self._ready:
-                self._poller.wake(as_text(payload))
+                self._poller.wake(decode_text(payload))
             elif channel == self._retimed and self._scheduler:
                 self._scheduler.wake()
             elif channel == self._log:
@@ -90,12 +90,12 @@ class Listener:
 
     def _hear_of_put(self, payload: bytes) -> None:
         if b'"put"' in payload or b'"advanced"' in payload:
-            event = told_by(payload)
+            event = read_event(payload)
             queue = event.get("to") or event.get("queue")
             self._poller.wake(queue if isinstance(queue, str) else None)
 
     async def _told(self, payload: bytes) -> None:
-        match told := told_by(payload):
+        match told := read_event(payload):
             case {
                 "event": "canceled" | "lock_lost",
                 "jid": str(jid),

@@ -9,12 +9,12 @@ from redis import exceptions
 
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import happens
 
 # What doesn't work now and may work later. Permissions may be withdrawn for a while; where they
 # were missing from the start, the error is raised.
-NOT_NOW = (*AWAY, exceptions.NoPermissionError)
+NOT_NOW = (*UNAVAILABLE, exceptions.NoPermissionError)
 
 
 class Outage:

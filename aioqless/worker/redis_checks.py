@@ -10,7 +10,7 @@ from redis import exceptions
 
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 from aioqless.store import ScriptStore
 from aioqless.worker.outage import Outage
 
@@ -27,7 +27,7 @@ async def check_eviction(
         asked = time.monotonic()
         try:
             policy = await _policy(store)
-        except AWAY as away:
+        except UNAVAILABLE as away:
             await asyncio.sleep(min(outage.lost(away, asked), LONGEST_PAUSE))
             continue
         except exceptions.ResponseError as refused:  # a user without INFO

@@ -162,9 +162,11 @@ async def test_callers_wait_while_the_other_end_takes_nothing(until: Until) -> N
             sent.append(
                 asyncio.ensure_future(connection.execute("SET", "key", "x" * 1_000_000 + "END"))
             )
-            await until(lambda: connection._wire)  # not in one turn of the loop, which is one write
+            await until(
+                lambda: connection._protocol
+            )  # not in one turn of the loop, which is one write
             await asyncio.sleep(0.001)
-        wire = connection._wire
+        wire = connection._protocol
         assert wire is not None and wire._transport is not None and not wire.writable.is_set()
         assert wire._transport.get_write_buffer_size() < 5_000_000
         reading.set()
@@ -266,8 +268,8 @@ async def test_a_url_says_whether_an_idle_connection_is_kept_alive(
 ) -> None:
     connection = Connection(f"{own_server.url}{said}")
     await connection.execute("PING")
-    assert connection._wire is not None and connection._wire._transport is not None
-    line = connection._wire._transport.get_extra_info("socket")
+    assert connection._protocol is not None and connection._protocol._transport is not None
+    line = connection._protocol._transport.get_extra_info("socket")
     assert bool(line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)) == bool(kept)
     await connection.aclose()
 

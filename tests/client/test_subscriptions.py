@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from aioqless import Client
-from aioqless.redis.pubsub import subscribed
+from aioqless.redis.pubsub import subscribe
 
 ITERATIONS = 60  # of the event loop, in which it connects, greets and subscribes
 
 
 async def _listen(client: Client) -> None:
-    async with subscribed(client.redis, f"{client.namespace}:log") as messages:
+    async with subscribe(client.redis, f"{client.namespace}:log") as messages:
         async for _ in messages:
             pass
 

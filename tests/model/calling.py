@@ -8,8 +8,8 @@ from redis import Redis
 
 from aioqless.errors import ScriptError
 from aioqless.redis.connection import Connection
+from aioqless.redis.encoding import decode_text
 from aioqless.store import ScriptStore
-from aioqless.store.invocation import as_text
 from tests.model.arguments import REFUSALS, Refusal
 from tests.model.keyspace import keyspace
 
@@ -51,7 +51,9 @@ class RealScripts:
         except ScriptError as refused:
             raise Refusal(refused.code, str(refused)) from None
         if command == "pop_many":
-            return [as_text(row[0]) for row in reply[0]]  # of the rest, nothing is promised here
+            return [
+                decode_text(row[0]) for row in reply[0]
+            ]  # of the rest, nothing is promised here
         if command == "clear":
             return {**reply, "kept": [jid for jid, _ in reply["kept"]]}
         if command == "heartbeat_many":  # lists carry numbers as text

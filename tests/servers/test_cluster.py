@@ -13,7 +13,7 @@ import pytest
 from aioqless import AioqlessError, Client, Job, Settings, Worker, job
 from aioqless.contrib.private_redis.server_binary import is_older
 from aioqless.redis.cluster import hash_tag, slot_of
-from aioqless.redis.error_replies import Moving
+from aioqless.redis.error_replies import SlotMigrating
 from tests.conftest import Until
 from tests.servers.load import Ledger, Load, lost
 from tests.servers.load import until as eventually
@@ -142,7 +142,7 @@ async def test_a_slot_that_moves_key_by_key_pauses_its_namespace_by_itself(
         move = Move(cluster, slot, old, new)
         move.begin()
         async with Client(cluster.url, namespace="{c}", patience=0) as client:
-            with pytest.raises(Moving):
+            with pytest.raises(SlotMigrating):
                 await client.queue("mail").put("Greet")
         moved = 0
         while keys := move.step():

@@ -13,8 +13,8 @@ from redis.credentials import CredentialProvider
 
 from aioqless import Client, Job, Settings, Worker, job, redis_url
 from aioqless.client import url as address
-from aioqless.redis import place_of
-from aioqless.redis.address import Address, shown
+from aioqless.redis import read_topology
+from aioqless.redis.address import Address, redact_url
 from tests.conftest import Until
 from tests.servers.certificates import Authority
 from tests.servers.running import Cluster, Server, Watched
@@ -254,15 +254,15 @@ async def test_a_socket_that_is_not_there_is_told() -> None:
 def test_a_url_says_what_is_there_and_how_to_come_in(
     url: str, kind: str, endpoints: tuple[object, ...], service: str
 ) -> None:
-    read = Address.of(url)
+    read = Address.parse(url)
     assert (read.kind, read.endpoints, read.service) == (kind, endpoints, service)
     assert (read.tls is not None) == url.startswith("rediss")
 
 
 def test_each_host_of_several_is_greeted_with_the_same() -> None:
-    read = Address.of("redis+sentinel://ann:p%40@a,b/m/3")
+    read = Address.parse("redis+sentinel://ann:p%40@a,b/m/3")
     assert (read.login, read.options["db"]) == ({"username": "ann", "password": "p@"}, 3)
-    assert Address.of("redis+cluster://:p@a,b").login == {"password": "p"}
+    assert Address.parse("redis+cluster://:p@a,b").login == {"password": "p"}
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_each_host_of_several_is_greeted_with_the_same() -> None:
 )
 def test_a_url_that_cannot_be_is_refused(url: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        place_of(url, "{a}")
+        read_topology(url, "{a}")
 
 
 def test_a_provider_and_a_password_are_not_both_taken() -> None:
@@ -320,16 +320,17 @@ def test_a_provider_and_a_password_are_not_both_taken() -> None:
 
 
 def test_a_url_may_name_the_protocol_that_is_spoken() -> None:
-    assert "protocol" not in Address.of("redis://h?protocol=2").options
+    assert "protocol" not in Address.parse("redis://h?protocol=2").options
 
 
 def test_a_url_is_shown_without_any_password() -> None:
     url = "rediss+sentinel://ann:s3cret@a,b/m?sentinel_password=s3cret&ssl_password=s3cret&db=1"
     assert (
-        shown(url) == "rediss+sentinel://ann:***@a,b/m?sentinel_password=***&ssl_password=***&db=1"
+        redact_url(url)
+        == "rediss+sentinel://ann:***@a,b/m?sentinel_password=***&ssl_password=***&db=1"
     )
-    assert "s3cret" not in str(place_of(url).address) and "s3cret" not in repr(
-        place_of(url).address
+    assert "s3cret" not in str(read_topology(url).address) and "s3cret" not in repr(
+        read_topology(url).address
     )
 
 
@@ -340,6 +341,6 @@ def test_the_environment_gives_a_password_to_several_hosts_too(
     found = address.found("redis+sentinel://a:1,b:2/m")
     assert (
         found
-        and Address.of(found).login == {"password": ODD}
-        and len(Address.of(found).endpoints) == 2
+        and Address.parse(found).login == {"password": ODD}
+        and len(Address.parse(found).endpoints) == 2
     )

@@ -12,7 +12,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import AioqlessError, Client, Durability, NotDurable
-from aioqless.redis import place_of
+from aioqless.redis import read_topology
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.servers.failover import killed_under_load
@@ -89,7 +89,7 @@ async def saying(epoch: int, port: int) -> AsyncIterator[str]:
 
 async def test_the_sentinel_that_knows_of_the_latest_fail_over_is_believed() -> None:
     async with saying(3, 1111) as old, saying(12, 2222) as new, saying(4, 3333) as older:
-        assert await place_of(f"redis+sentinel://{old},{new},{older}/m").find() == (
+        assert await read_topology(f"redis+sentinel://{old},{new},{older}/m").find() == (
             "127.0.0.1",
             2222,
         )
@@ -97,7 +97,7 @@ async def test_the_sentinel_that_knows_of_the_latest_fail_over_is_believed() -> 
 
 async def test_a_sentinel_that_is_not_there_is_done_without() -> None:
     async with saying(3, 1111) as there:
-        assert await place_of(f"redis+sentinel://127.0.0.1:1,{there}/m").find() == (
+        assert await read_topology(f"redis+sentinel://127.0.0.1:1,{there}/m").find() == (
             "127.0.0.1",
             1111,
         )

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from aioqless.redis.connection import Connection
+from aioqless.redis.encoding import decode_json, decode_text
 from aioqless.store import ScriptStore
-from aioqless.store.invocation import Invocation, as_text, from_json, lay_out
+from aioqless.store.invocation import Invocation, lay_out
 
 
 def laid_out(command: str, word: str | None = None, **arguments: Any) -> Invocation:
@@ -67,7 +68,7 @@ def test_a_batch_is_counted_and_flattened() -> None:
 
 
 def test_texts_that_are_not_unicode_go_back_as_the_bytes_they_were() -> None:
-    assert laid_out("get", jid=as_text(b"\xff")).argv == (b"\xff",)
+    assert laid_out("get", jid=decode_text(b"\xff")).argv == (b"\xff",)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_replies_are_read_as_the_header_says(command: str, reply: Any, value: An
 
 
 def test_a_reply_with_odd_bytes_of_others_is_read_all_the_same() -> None:
-    assert from_json(b'{"data":"\xff","expires":1e999}') == {
+    assert decode_json(b'{"data":"\xff","expires":1e999}') == {
         "data": "\udcff",
         "expires": float("inf"),
     }

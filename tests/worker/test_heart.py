@@ -404,7 +404,7 @@ async def test_a_subscription_that_fell_silent_is_made_anew(
     lines: Lines,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.redis.pubsub.SILENCE", 0.2)
+    monkeypatch.setattr("aioqless.redis.pubsub.MAX_SILENCE", 0.2)
     monkeypatch.setattr("aioqless.worker.listener.PAUSE", 0.05)
 
     @job(klass="Greet")

@@ -9,9 +9,9 @@ from redis.asyncio import Redis
 
 from aioqless.client.events.filters import Wanted
 from aioqless.client.events.stream import Stream
-from aioqless.redis.pubsub import TRACKED, Event, subscribed, told_by
+from aioqless.redis.encoding import decode_text
+from aioqless.redis.pubsub import TRACKED, Event, read_event, subscribe
 from aioqless.store import Store
-from aioqless.store.invocation import as_text
 
 
 class Events:
@@ -58,22 +58,22 @@ class Events:
         async with client.events.all() as events:
             async for event in events: ...
         """
-        async with subscribed(self._redis, f"{self._namespace}:log") as messages:
+        async with subscribe(self._redis, f"{self._namespace}:log") as messages:
             yield self._told(messages)
 
     @asynccontextmanager
     async def tracked(self) -> AsyncIterator[AsyncIterator[Event]]:
         """The events of tracked jobs alone."""
-        async with subscribed(
+        async with subscribe(
             self._redis, *(f"{self._namespace}:{name}" for name in TRACKED)
         ) as messages:
             yield self._named(messages)
 
     async def _told(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
         async for _, payload in messages:
-            if told := told_by(payload):
+            if told := read_event(payload):
                 yield Event(told.pop("event"), told.pop("jid", None), told)
 
     async def _named(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
         async for channel, payload in messages:
-            yield Event(channel.removeprefix(f"{self._namespace}:"), as_text(payload))
+            yield Event(channel.removeprefix(f"{self._namespace}:"), decode_text(payload))

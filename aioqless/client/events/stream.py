@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 
 from aioqless.client.events.filters import Sieve, Wanted
 from aioqless.client.events.types import AnyEvent, Missed, event_of
-from aioqless.redis.pubsub import subscribed, told_by
+from aioqless.redis.encoding import decode_text
+from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.store import Store
-from aioqless.store.invocation import as_text
 
 PAUSE, LONGEST = 0.1, 5.0  # seconds before Redis is tried again
 BESIDE_THE_LOG = (
@@ -61,7 +61,9 @@ class Stream:
         heard, pause, broke = 0.0, PAUSE, ""
         while not self._closed():
             try:
-                async with subscribed(self._redis, *self._channels(), quiet=True) as messages:
+                async with subscribe(
+                    self._redis, *self._channels(), report_silence=True
+                ) as messages:
                     await self._sieve.begin()
                     now = time.time()
                     yield Missed(when=now, since=heard, until=now, why=broke) if broke else None
@@ -90,5 +92,6 @@ class Stream:
     def _read(self, channel: str, payload: bytes, when: float) -> AnyEvent | None:
         name = channel.removeprefix(f"{self._store.namespace}:")
         return event_of(
-            told_by(payload) if name == "log" else {"event": name, "jid": as_text(payload)}, when
+            read_event(payload) if name == "log" else {"event": name, "jid": decode_text(payload)},
+            when,
         )

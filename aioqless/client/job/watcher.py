@@ -12,8 +12,8 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless.errors import NoSuchJob
-from aioqless.redis.connection import AWAY
-from aioqless.redis.pubsub import subscribed, told_by
+from aioqless.redis.connection import UNAVAILABLE
+from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.store import Store
 from aioqless.waiting import cancel_and_wait
 
@@ -74,7 +74,7 @@ class JobWatcher:
                 heard.clear()
                 try:
                     seen = await look()
-                except AWAY as away:
+                except UNAVAILABLE as away:
                     if self._closed or isinstance(away, exceptions.AuthenticationError):
                         raise
                     await asyncio.sleep(PAUSE)
@@ -105,7 +105,7 @@ class JobWatcher:
     async def _listen(self) -> None:
         while True:
             try:
-                async with subscribed(self._redis, f"{self._store.namespace}:log") as messages:
+                async with subscribe(self._redis, f"{self._store.namespace}:log") as messages:
                     self._stands = True
                     self._wake(*self._waiting)
                     await self._follow(messages)
@@ -118,7 +118,7 @@ class JobWatcher:
             # Most of what is told is of no interest here: it isn't even read, unless somebody
             # follows closely.
             if self._closely or any(end in payload for end in ENDS.values()):
-                event: dict[str, Any] = told_by(payload)
+                event: dict[str, Any] = read_event(payload)
                 if self._closely or event.get("event") in ENDS:
                     self._wake(event.get("jid"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aioqless.client import Command, Sends
+from aioqless.client import Command, CommandConnection
 
 SHARE = 0.2  # of Redis' time, at most
 MAX_PAUSE = 0.25  # seconds between two calls: a slow network must not stop live updates
@@ -17,7 +17,7 @@ class ThrottledConnection:
     Each call is followed by a pause in proportion to its duration. Callers are served in order.
     """
 
-    def __init__(self, connection: Sends, share: float = SHARE) -> None:
+    def __init__(self, connection: CommandConnection, share: float = SHARE) -> None:
         self._connection = connection
         self._pause = (1 - share) / share
         self._turn = asyncio.Lock()

@@ -13,7 +13,7 @@ from redis import exceptions
 from aioqless import validation
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 from aioqless.store import ScriptStore
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
@@ -139,7 +139,7 @@ class Arrivals:
                 "first_retry": FIRST_RETRY.get(self._source.format, 0),
             }
             return await self._store.call("intake", word, {**where, **arguments})
-        except (*AWAY, QueueFull):
+        except (*UNAVAILABLE, QueueFull):
             raise
         except (ScriptError, exceptions.ResponseError) as wrong:
             what = arguments.get("queue") or arguments.get("node", word)

@@ -19,7 +19,7 @@ from aioqless.contrib.lake.bronze import Bronze, written
 from aioqless.contrib.lake.lake import Lake, LakeError
 from aioqless.contrib.lake.transaction import changing
 from aioqless.errors import AioqlessError
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -245,7 +245,7 @@ class Archiver:
     def _is_away(self) -> bool:
         try:
             self._ask(lambda archive: archive.state())
-        except (*AWAY, OSError):
+        except (*UNAVAILABLE, OSError):
             return True
         return False
 

@@ -21,7 +21,7 @@ from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.put import Klass, NewJob, PutOptions, in_batches, put_batch
 from aioqless.errors import QueueFull, require_extra
 from aioqless.log import log
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import happens
 
 with require_extra("sqlalchemy"):
@@ -131,7 +131,13 @@ class Relay:
             try:
                 pause = 0 if await self._portion() else self._poll
                 worked = True
-            except (*AWAY, exceptions.NoPermissionError, DBAPIError, OSError, QueueFull) as error:
+            except (
+                *UNAVAILABLE,
+                exceptions.NoPermissionError,
+                DBAPIError,
+                OSError,
+                QueueFull,
+            ) as error:
                 if isinstance(error, exceptions.NoPermissionError) and not worked:
                     raise
                 log.error("outbox.blocked", error=str(error))

@@ -18,7 +18,7 @@ from redis import exceptions
 from aioqless import Client, Inject, Job, middleware, on_finish, resource
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
-from aioqless.redis.connection import AWAY
+from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import cancel_and_wait
 
 with require_extra("prometheus"):
@@ -90,7 +90,7 @@ async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
 async def _read_always(client: Client) -> None:
     while True:
         with contextlib.suppress(
-            *AWAY, exceptions.NoPermissionError
+            *UNAVAILABLE, exceptions.NoPermissionError
         ):  # the worker tells of the outage; the gauges keep what they were
             await read(client)
         await asyncio.sleep(EVERY)

@@ -11,7 +11,7 @@ from aioqless.client import Client
 from aioqless.client.codec import PlainCodec
 from aioqless.client.url import found
 from aioqless.contrib.encryption import Encryption
-from aioqless.redis import place_of
+from aioqless.redis import read_topology
 
 COMMON = ("url", "namespace")
 OF_SPARK = {"path", "checkpointlocation", "queryname"}
@@ -50,7 +50,7 @@ class Options:
         url = found(self.text("url"))
         namespace = self.text("namespace") or "ql"
         if url is not None:
-            place_of(url, namespace)
+            read_topology(url, namespace)
         return Where(
             url,
             namespace,

@@ -12,8 +12,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from aioqless.client import Client
 from aioqless.contrib.lake.source.async_bridge import drawn
 from aioqless.contrib.lake.source.options import Options
+from aioqless.redis.encoding import decode_text
 from aioqless.store import Keys
-from aioqless.store.invocation import as_text
 
 OPTIONS = ("days",)
 PAGE = 500
@@ -57,7 +57,7 @@ async def workers(client: Client, days: int) -> AsyncIterator[Row]:
         )
         for name, when, jobs, stalled in zip(names, seen, counted[::2], counted[1::2], strict=True):
             yield {
-                "name": as_text(name),
+                "name": decode_text(name),
                 "seen": _micros(float(when)),
                 "jobs": jobs,
                 "stalled": stalled,
@@ -78,7 +78,7 @@ async def failures(client: Client, days: int) -> AsyncIterator[Row]:
         )
         for name, jobs, latest in zip(names, told[::2], told[1::2], strict=True):
             if jobs:
-                yield {"group": as_text(name), "jobs": jobs, "latest": as_text(latest)}
+                yield {"group": decode_text(name), "jobs": jobs, "latest": decode_text(latest)}
 
 
 async def stats(client: Client, days: int) -> AsyncIterator[Row]:
