@@ -118,7 +118,7 @@ async def test_a_service_that_no_sentinel_knows_is_refused_by_name(own_server: O
     ) as client:  # a server that is no sentinel
         with pytest.raises(
             AioqlessError,
-            match=r"no sentinel of .* tells of the service 'mymaster': .*unknown command",
+            match=r"no sentinel of .* knows the service 'mymaster': .*unknown command",
         ):
             await client.queue("mail").length()
 
@@ -179,7 +179,7 @@ async def test_a_server_without_waitaof_refuses_what_it_cannot_promise(
         if version >= "7.2":
             assert await client.queue("mail").put("Greet", jid="a") == "a"
         else:
-            with pytest.raises(AioqlessError, match="asks for WAITAOF, which this server refuses"):
+            with pytest.raises(AioqlessError, match="needs WAITAOF, which this server refuses"):
                 await client.queue("mail").put("Greet", jid="a")
 
 
