@@ -33,6 +33,7 @@ from aioqless.client.put import NewJob, Puts
 from aioqless.client.queue import Queue
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.listing import recurring_jobs, recurring_page
+from aioqless.client.reservations import Reservations
 from aioqless.client.server import Server
 from aioqless.client.sessions import SessionRecords
 from aioqless.client.workers import Workers
@@ -252,6 +253,11 @@ class Client:
     def sessions(self) -> SessionRecords:
         """Records of open browser sessions."""
         return SessionRecords(self.store)
+
+    @property
+    def reservations(self) -> Reservations:
+        """Jobs that people hold for a limited time."""
+        return Reservations(self.services)
 
     def queue(self, name: str) -> Queue:
         """One queue; it needn't exist yet."""

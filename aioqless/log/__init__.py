@@ -78,8 +78,8 @@ a job's data are never logged.
     web.logged_out       info     user client
     web.audit_failed     error    user action why
     web.page_failed      error    path error exc_info
-    people.token_created warning  startup_token why
-    people.sign_in_refused warning client why
+    human_tasks.token_created warning startup_token why
+    human_tasks.sign_in_refused warning client why
     health.listening          info     port
     supervisor.started   info     processes
     supervisor.shutdown_started  info     processes

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 import aioqless
-from aioqless.contrib.human_tasks import Desk, Terms
+from aioqless.contrib.human_tasks import ReservationPolicy, TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
 
 from . import jobs, library
@@ -34,7 +34,11 @@ HEADERS = {
 def application(startup_token: str, *, limit: float = 90) -> Starlette:
     """Everything in one process; `limit` are the seconds that a person has for one item."""
     client = aioqless.Client()
-    desk = Desk(client, jobs.REVIEW, Terms(limit=limit, longest=max(limit, 600), next=jobs.COUNT))
+    desk = TaskQueue(
+        client,
+        jobs.REVIEW,
+        ReservationPolicy(limit=limit, max_limit=max(limit, 600), next=jobs.COUNT),
+    )
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from aioqless import Client, Fail, Job, NewJob, Next, Retry, Settings, Worker, chain, job
 from aioqless.client.archive.stream import Archive
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
 from aioqless.store.acl import ROLES, user
 from aioqless.store.composer import compose
@@ -269,7 +269,7 @@ async def test_a_reader_can_look_at_everything(as_a: ByRole, root: Client) -> No
 async def test_people_reserve_finish_and_leave_to_others(as_a: ByRole, root: Client) -> None:
     await root.queue("review").put_many(NewJob("Page", {"n": number}) for number in range(5))
     async with as_a("people") as client:
-        desk = Desk(client, "review")
+        desk = TaskQueue(client, "review")
         for leave in (Reservation.skip, Reservation.give_back):
             had = await desk.reserve("ann")
             assert had

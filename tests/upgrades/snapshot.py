@@ -19,7 +19,7 @@ import aioqless
 from aioqless import Client, NewJob, chain
 from aioqless.client.archive.stream import Archive
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"
@@ -81,7 +81,7 @@ async def everything(client: Client) -> None:
     assert tracked is not None
     await tracked.log("noted", by="somebody")
     await client.queue("review").put("Judge", jid="reserved")
-    await Desk(client, "review").reserve("ann", limit=600)
+    await TaskQueue(client, "review").reserve("ann", limit=600)
     await client.config.set("mail-heartbeat", 30)
     await client.queue("closed").put("Greet", jid="in-a-paused-queue")
     await client.queue("closed").pause()
@@ -122,7 +122,7 @@ async def of_people(client: Client) -> None:
     await client.queue("desk").put_many(
         NewJob("Judge", jid=jid) for jid in ("skipped", "handed-over")
     )
-    desk = Desk(client, "desk")
+    desk = TaskQueue(client, "desk")
     for end in ("skip", "hand over"):
         reserved = await desk.reserve("ann", limit=600)
         assert reserved is not None

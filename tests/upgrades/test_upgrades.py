@@ -15,7 +15,7 @@ import aioqless
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.client.archive.stream import Archive
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.human_tasks import Desk, Person
+from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
 from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, everything, stored, written
 
@@ -182,9 +182,9 @@ async def test_limits_keys_and_what_people_skipped_still_hold(latest: Client) ->
     await latest.store.timeout(jids=["holding"])
     (first,) = await latest.queue("shared").pop(2, worker="now")
     assert first.jid in ("holding", "held-back")
-    reserved = await Desk(latest, "desk").reserve(Person("ann", "1"))
+    reserved = await TaskQueue(latest, "desk").reserve(Person("ann", "1"))
     assert reserved is not None and reserved.job.jid == "handed-over"
-    assert await Desk(latest, "desk").reserve(Person("ann", "2")) is None
+    assert await TaskQueue(latest, "desk").reserve(Person("ann", "2")) is None
 
 
 async def test_what_was_sealed_is_opened_by_those_who_have_the_key(left: Client) -> None:

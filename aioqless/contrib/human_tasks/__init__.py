@@ -1,15 +1,15 @@
-"""People as workers: they reserve jobs for a limited time, and machines feed them and take over.
+"""Human tasks: people reserve jobs for a limited time; machines put them and process the answers.
 
-person.py        Person       a name and a session
-reservation.py   Reservation  a job that is a person's for a while: extend, hand over, skip, give back, finish, fail
-fate.py          Fate         what became of a job that a person had
-desk.py          Desk         a queue as people work on it
-api/             create_api   the same over HTTP, in JSON, which needs Starlette
+task_queue.py   TaskQueue    a queue that people work on
+reservation.py  Reservation  a job that a person holds: extend, hand over, skip, finish, fail ...
+task_status.py  TaskStatus   what became of a job that a person held
+person.py       Person       a name and a session
+api/            create_api   the same over HTTP, in JSON (aioqless[web])
 """
 
 from aioqless.contrib.human_tasks.person import Person
-from aioqless.contrib.human_tasks.reservation import Reservation, Terms
-from aioqless.contrib.human_tasks.task_queue import Desk
-from aioqless.contrib.human_tasks.task_status import Fate
+from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
+from aioqless.contrib.human_tasks.task_queue import TaskQueue
+from aioqless.contrib.human_tasks.task_status import TaskStatus
 
-__all__ = ["Desk", "Fate", "Person", "Reservation", "Terms"]
+__all__ = ["Person", "Reservation", "ReservationPolicy", "TaskQueue", "TaskStatus"]

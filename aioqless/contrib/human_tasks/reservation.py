@@ -1,4 +1,4 @@
-"""A job that is reserved for a person, and what the person may do with it."""
+"""A job that a person holds, and what the person can do with it."""
 
 from __future__ import annotations
 
@@ -8,57 +8,65 @@ from typing import Any
 from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client.job import Job
+from aioqless.client.reservations import Lock, Reservations
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.errors import InvalidData
-from aioqless.store import ScriptStore
+
+DAY = 86_400
+MAX_TTL = 9_999_999_999
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What holds for the reservations of a desk: seconds that they last where nobody says, and at
-    most; the queue where jobs go when a person is done with them, and under which name their data
-    has the answer then; for how many seconds an answer is kept else."""
+class ReservationPolicy:
+    """What holds for all reservations of a task queue.
+
+    Args:
+        limit: Seconds that a reservation lasts by default.
+        max_limit: The maximum that a person can ask for, at most a day.
+        next: The queue that finished jobs move to; without one they are complete.
+        answer: The key of the answer in the data of jobs that move to `next`.
+        result_ttl: Seconds for which the answer of a complete job is kept.
+
+    Raises:
+        ValueError: An invalid value.
+    """
 
     limit: float = 300
-    longest: float = 3600
+    max_limit: float = 3600
     next: str | None = None
     answer: str = "answer"
-    keep: int = 604_800
+    result_ttl: int = 604_800
 
     def __post_init__(self) -> None:
         validation.checked_number("limit", self.limit, least=0.001)
-        validation.checked_number("longest", self.longest, least=self.limit)
-        if self.longest > 86_400:
-            raise ValueError(f"longest {self.longest!r} must be at most 86400 seconds, a day")
+        validation.checked_number("max_limit", self.max_limit, least=self.limit)
+        if self.max_limit > DAY:
+            raise ValueError(f"max_limit {self.max_limit!r} must be at most {DAY} seconds, a day")
         validation.checked("answer", self.answer)
         if self.next is not None:
             validation.checked("next", self.next)
-        if (
-            validation.checked_number("keep", self.keep, least=1) != int(self.keep)
-            or self.keep > 9_999_999_999
-        ):
+        ttl = validation.checked_number("result_ttl", self.result_ttl, least=1)
+        if ttl != int(ttl) or ttl > MAX_TTL:
             raise ValueError(
-                f"keep {self.keep!r} must be a whole number of seconds, at most 9999999999"
+                f"result_ttl {self.result_ttl!r} must be a whole number of seconds, at most "
+                f"{MAX_TTL}"
             )
 
-    def chosen(self, limit: float | None) -> float:
-        """The seconds that somebody asked for, or the usual, and no more than are allowed. Raises
-        ValueError for none at all."""
-        return (
-            self.limit
-            if limit is None
-            else min(validation.checked_number("limit", limit, least=0.001), self.longest)
-        )
+    def effective_limit(self, limit: float | None) -> float:
+        """Return the limit for a reservation, in seconds; raise ValueError for 0 or less."""
+        if limit is None:
+            return self.limit
+        return min(validation.checked_number("limit", limit, least=0.001), self.max_limit)
 
 
 @dataclass
 class Reservation:
-    """A job that is a person's until it `expires`, in seconds since 1970 by Redis' clock, of which
-    `left` remained when it was read.
+    """A job that a person holds until it `expires`, in seconds since 1970 by Redis' clock.
 
-    Each verb raises LockLost when somebody else has the job by now, and WrongState when nobody has.
-    What ran out is still this person's until somebody takes it. With a `request`, a text that is
-    this attempt's alone, a verb may be repeated: the second time it answers what it answered first.
+    `left` is the number of seconds that remained when it was read. Methods raise LockLost if
+    another person or worker holds the job by now, and WrongState if nobody does. An expired
+    reservation remains valid until another one takes the job. A method with a `request`, a text
+    that names this attempt, may be repeated: the second time it returns its first result.
     """
 
     job: Job
@@ -66,74 +74,96 @@ class Reservation:
     queue: str
     fence: int
     left: float
-    terms: Terms = field(repr=False)
-    store: ScriptStore = field(repr=False)
+    policy: ReservationPolicy = field(repr=False)
+    reservations: Reservations = field(repr=False)
 
     @property
     def expires(self) -> float:
+        """When the reservation expires."""
         return self.job.expires
 
     async def extend(self, limit: float | None = None, *, request: str | None = None) -> float:
-        """Have it for so many seconds from now, or for the desk's limit; returns when it then
-        expires. Repeated, it doesn't begin anew."""
-        seconds = self.terms.chosen(limit)
-        expires: float = await self._do("extend", request, limit=seconds)
+        """Let the reservation expire in `limit` seconds, or the policy's; return the time.
+
+        A repeated request does not extend it again.
+        """
+        seconds = self.policy.effective_limit(limit)
+        expires = await self.reservations.extend(
+            self._lock, seconds, request=self._request_id(request)
+        )
         self.job.expires = expires
-        self.left = (
-            seconds if request is None else max(0.0, expires - await self.store.now())
-        )  # it may be an earlier answer
+        self.left = seconds
+        if request is not None:  # the reply may be that of the first attempt
+            self.left = max(0.0, expires - await self.reservations.now())
         return expires
 
     async def hand_over(
         self, to: str, limit: float | None = None, *, request: str | None = None
     ) -> None:
-        """Leave it to another person, who gets it with the next `reserve`. It waits for that for so
-        many seconds, then it is anybody's."""
+        """Pass the job to another person, who gets it with the next `reserve`.
+
+        If that person does not reserve within `limit` seconds, anybody gets it.
+        """
         other = Person(to)
         if other.name == self.person.name:
             raise ValueError(f"{to!r} has it already")
-        await self._do("hand_over", request, to=other.worker, limit=self.terms.chosen(limit))
+        seconds = self.policy.effective_limit(limit)
+        await self.reservations.hand_over(
+            self._lock, other.worker, seconds, request=self._request_id(request)
+        )
 
     async def skip(self, *, request: str | None = None) -> None:
-        """Leave it to others: it goes behind those of its priority, and isn't offered to this
-        person again unless asked for."""
-        await self._do("skip", request, person=self.person.name)
+        """Release the job behind those of its priority; this person is not offered it again."""
+        await self.reservations.skip(
+            self._lock, self.person.name, request=self._request_id(request)
+        )
 
     async def give_back(self, *, request: str | None = None) -> None:
-        """Leave it where it was, for whoever comes next."""
-        await self._do("release", request)
+        """Release the job at its former place in the queue."""
+        await self.reservations.release(self._lock, request=self._request_id(request))
 
     async def finish(self, answer: Any, *, request: str | None = None) -> str:
-        """Be done with it; returns the job's state.
+        """Finish the job with an answer, which is any JSON; return the job's state.
 
-        Where the desk has a `next` queue, the job goes there, and its data, which must be an
-        object, has the answer. Else the job is complete, and the answer is its result. Raises
-        InvalidData for an answer that isn't JSON or too large, or data without a place."""
+        If the policy has a `next` queue, the job moves there with the answer in its data, which
+        must be an object. Otherwise the job is complete, and the answer is its result.
+
+        Raises:
+            InvalidData: An answer that is not JSON or too large, or data that is no object.
+        """
         text = b"false" if answer is False else json_data.encoded(answer, self.job.max_data)
-        more: dict[str, Any] = {}
-        if self.terms.next is None:
-            more["result"] = b"%d %s" % (self.terms.keep, self.job.encoded_result(text))
+        result = None
+        if self.policy.next is None:
+            kept = b"%d %s" % (self.policy.result_ttl, self.job.encoded_result(text))
+            result = kept.decode("utf-8", "surrogateescape")
+        elif not isinstance(self.job.data, dict):
+            raise InvalidData(
+                f"the data of job {self.job.jid} is no object, so it has no place for an answer "
+                f"under {self.policy.answer!r}"
+            )
         else:
-            if not isinstance(self.job.data, dict):
-                raise InvalidData(
-                    f"the data of job {self.job.jid} is no object, so it has no place for an answer under {self.terms.answer!r}"
-                )
-            self.job.data[self.terms.answer] = answer
-            more["next"] = self.terms.next
-        state: str = await self._do(
-            "complete", request, queue=self.queue, data=self.job.changed_data(), **more
+            self.job.data[self.policy.answer] = answer
+        return await self.reservations.complete(
+            self._lock,
+            self.job,
+            self.queue,
+            next=self.policy.next,
+            result=result,
+            request=self._request_id(request),
         )
-        return state
 
     async def fail(
         self, reason: str, group: str | None = None, *, request: str | None = None
     ) -> None:
-        """Set it aside as failed, in the group `<queue>-rejected` or another, with the reason."""
+        """Fail the job with a reason, in the failure group `<queue>-rejected` or another one."""
         group = validation.checked("group", group or f"{self.queue}-rejected")
-        await self._do("fail", request, group=group, message=reason, data=self.job.changed_data())
-
-    async def _do(self, command: str, request: str | None, **arguments: Any) -> Any:
-        held = {"jid": self.job.jid, "worker": self.person.worker, "fence": self.fence}
-        return await self.store.call(
-            command, None, {**held, **arguments, "request": self.person.request_id(request)}
+        await self.reservations.fail(
+            self._lock, self.job, group, reason, request=self._request_id(request)
         )
+
+    @property
+    def _lock(self) -> Lock:
+        return Lock(self.job.jid, self.person.worker, self.fence)
+
+    def _request_id(self, request: str | None) -> str | None:
+        return self.person.request_id(request)

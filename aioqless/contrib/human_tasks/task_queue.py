@@ -1,4 +1,4 @@
-"""Desk: a queue, as people work on it."""
+"""TaskQueue: a queue that people work on."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from aioqless import validation
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.contrib.human_tasks.person import Person
-from aioqless.contrib.human_tasks.reservation import Reservation, Terms
-from aioqless.contrib.human_tasks.task_status import Fate, fate_of, had_by
+from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
+from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by
 
 
-class Desk:
-    """A queue whose workers are people: each reserves one job at a time, for a limited time, under
-    the terms of the desk.
+class TaskQueue:
+    """A queue whose workers are people: each session reserves one job at a time, for a limited time.
 
-    A job whose time runs out goes to whoever asks next, person or machine. That costs it no retry
-    and never fails it. Several desks, and workers, may be on one queue."""
+    A job whose reservation has expired goes to the next one who asks, person or machine. That uses
+    no retry and never fails the job. Several task queues, and workers, may share a queue.
 
-    def __init__(self, client: Client, queue: str, terms: Terms | None = None) -> None:
+    Args:
+        client: A connected client.
+        queue: The name of the queue.
+        policy: Limits of reservations, and what finished jobs become.
+    """
+
+    def __init__(self, client: Client, queue: str, policy: ReservationPolicy | None = None) -> None:
         self.queue = validation.checked("queue", queue)
-        self.terms = terms or Terms()
+        self.policy = policy or ReservationPolicy()
         self.client = client
 
     async def reserve(
@@ -32,12 +37,23 @@ class Desk:
         again: bool = False,
         request: str | None = None,
     ) -> Reservation | None:
-        """The next job for a person, for `limit` seconds or the desk's; None when there is none. A
-        session that has one already is answered with that. What was handed over to the person comes
-        first; what the person skipped only with `again`."""
-        return (await self.ask(person, limit=limit, again=again, request=request))[0]
+        """Reserve the next job for a person; None when there is none.
 
-    async def ask(
+        A session that holds a job already gets that one. Jobs that were handed over to the person
+        come first.
+
+        Args:
+            person: The person, or the name of one.
+            limit: Seconds until the reservation expires; default: the policy's.
+            again: Offer jobs that the person has skipped, too.
+            request: Names this attempt, so that it may be repeated.
+        """
+        found, _ = await self.reserve_counting_skipped(
+            person, limit=limit, again=again, request=request
+        )
+        return found
+
+    async def reserve_counting_skipped(
         self,
         person: Person | str,
         *,
@@ -45,57 +61,59 @@ class Desk:
         again: bool = False,
         request: str | None = None,
     ) -> tuple[Reservation | None, int]:
-        """The same, and how many jobs were passed over since the person had skipped them."""
+        """Reserve, and return how many jobs were passed over since the person had skipped them."""
         person = Person.of(person)
-        answer = await self.client.store.reserve(
-            queue=self.queue,
-            person=person.name,
-            worker=person.worker,
-            limit=self.terms.chosen(limit),
-            again=int(again),
+        reserved = await self.client.reservations.reserve(
+            self.queue,
+            person.name,
+            person.worker,
+            self.policy.effective_limit(limit),
+            include_skipped=again,
             request=person.request_id(request),
         )
-        return self._reserved(person, answer), answer["skipped"]
+        return self._reservation(person, reserved.job, reserved.left), reserved.skipped
 
     async def current(self, person: Person | str) -> Reservation | None:
-        """What this session has reserved, if its time isn't over."""
+        """Return what this session has reserved, if it has not expired."""
         person = Person.of(person)
-        return self._reserved(
-            person, await self.client.store.reservation(queue=self.queue, worker=person.worker)
-        )
+        reserved = await self.client.reservations.current(self.queue, person.worker)
+        return self._reservation(person, reserved.job, reserved.left)
 
-    async def fate(self, person: Person | str, jid: str) -> Fate | None:
-        """What became of a job that this session had; None for one that it never had."""
+    async def status(self, person: Person | str, jid: str) -> TaskStatus | None:
+        """Return what became of a job that this session held; None if it never held it."""
         person, job = Person.of(person), await self.client.jobs.get(jid)
         if job is None:
-            return Fate("gone")
-        return (
-            fate_of(job, person, self.queue, await self.client.store.now())
-            if had_by(job, person)
-            else None
-        )
+            return TaskStatus("gone")
+        if not was_held_by(job, person):
+            return None
+        return status_of(job, person, self.queue, await self.client.reservations.now())
 
-    async def claimed(self, person: Person | str, jid: str, fence: int) -> Reservation | None:
-        """What a session says that it reserved, for its verbs, each of which sees whether that is
-        so; None when there is no such job."""
+    async def claim(self, person: Person | str, jid: str, fence: int) -> Reservation | None:
+        """Return a reservation that a session claims to have; None when there is no such job.
+
+        Each method of the reservation verifies the claim.
+        """
         job = await self.client.jobs.get(jid)
-        return None if job is None else self._reservation(Person.of(person), job, 0, fence)
+        return self._reservation(Person.of(person), job, 0, fence)
 
     async def counts(self) -> dict[str, Any]:
-        """The queue's counts: {name, waiting, running, stalled, scheduled, depends, recurring,
-        paused}."""
+        """Return the queue's counts, as `client.queue(name).counts()` does."""
         return await self.client.queue(self.queue).counts()
 
-    def _reserved(self, person: Person, answer: dict[str, Any]) -> Reservation | None:
-        if answer["job"] is None:
+    def _reservation(
+        self, person: Person, job: Job | None, left: float, fence: int | None = None
+    ) -> Reservation | None:
+        if job is None:
             return None
-        job = Job(self.client.services, answer["job"])
-        return self._reservation(person, job, job.expires - answer["now"], job.fence)
-
-    def _reservation(self, person: Person, job: Job, left: float, fence: int) -> Reservation:
         return Reservation(
-            job, person, self.queue, fence, max(0.0, left), self.terms, self.client.store
+            job,
+            person,
+            self.queue,
+            job.fence if fence is None else fence,
+            left,
+            self.policy,
+            self.client.reservations,
         )
 
     def __repr__(self) -> str:
-        return f"<Desk {self.queue!r}>"
+        return f"<TaskQueue {self.queue!r}>"

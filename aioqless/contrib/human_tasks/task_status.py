@@ -1,7 +1,8 @@
-"""What became of a job that a person had."""
+"""What became of a job that a person held."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -12,18 +13,20 @@ What: TypeAlias = Literal["yours", "over", "taken", "waiting", "finished", "fail
 
 
 @dataclass(frozen=True)
-class Fate:
-    """`yours`: the time isn't over. `over`: it is, but nobody has taken the job, so it may still be
-    finished. `taken`, `finished`, `failed`: by whom. `waiting`: for the next who asks. `gone`:
-    cancelled, moved, or completed so long ago that it isn't kept."""
+class TaskStatus:
+    """What became of a job, as a person who held it sees it.
+
+    yours: the reservation has not expired. over: it has, but nobody has taken the job, so that it
+    may still be finished. taken, finished, failed: `by` says by whom. waiting: for the next one
+    who asks. gone: canceled, moved, or completed so long ago that it is not kept.
+    """
 
     what: What
     by: str | None = None
 
 
-def had_by(job: Job, person: Person) -> bool:
-    """Whether this session of the person had the job at some time that its history still tells
-    of."""
+def was_held_by(job: Job, person: Person) -> bool:
+    """Return whether the job's history says that this session held it."""
     return any(
         {"popped": event.get("worker"), "handed-over": event.get("to")}.get(event["what"])
         == person.worker
@@ -31,22 +34,22 @@ def had_by(job: Job, person: Person) -> bool:
     )
 
 
-def fate_of(job: Job, person: Person, queue: str, now: float) -> Fate:
-    """What became of a job of a queue, as the person sees it."""
+def status_of(job: Job, person: Person, queue: str, now: float) -> TaskStatus:
+    """Return what became of a job of a queue, as the person sees it."""
     if job.state == "failed":
-        return Fate("failed", name_of(job.failure.worker) if job.failure else None)
+        return TaskStatus("failed", name_of(job.failure.worker) if job.failure else None)
     if job.state == "complete" or job.queue != queue:
-        return _end_of([stage for stage in job.history if stage.get("q") == queue])
+        return _status_after([stage for stage in job.history if stage.get("q") == queue])
     if job.state != "running":
-        return Fate("waiting")
+        return TaskStatus("waiting")
     if job.worker == person.worker:
-        return Fate("yours" if job.expires > now else "over")
-    return Fate("taken", name_of(job.worker))
+        return TaskStatus("yours" if job.expires > now else "over")
+    return TaskStatus("taken", name_of(job.worker))
 
 
-def _end_of(stages: list[dict[str, Any]]) -> Fate:
-    """How the job left the queue: somebody was done with it, or an operator moved it."""
+def _status_after(stages: Sequence[Mapping[str, Any]]) -> TaskStatus:
+    """Return how a job left the queue: a person finished it, or an operator moved it."""
     if not stages or "done" not in stages[-1]:
-        return Fate("gone")
+        return TaskStatus("gone")
     worker = stages[-1].get("worker")
-    return Fate("finished", name_of(worker) if worker else None)
+    return TaskStatus("finished", name_of(worker) if worker else None)

@@ -17,7 +17,7 @@ from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.dashboard.sampler import Sampler
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from tests.conftest import Until
 from tests.contrib.dashboard.asking import do
 from tests.contrib.dashboard.conftest import worked
@@ -219,7 +219,7 @@ async def test_a_jobs_page_says_what_people_did_with_it(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     jid = await client.queue("review").put("Review", {})
-    desk = Desk(client, "review")
+    desk = TaskQueue(client, "review")
     if mine := await desk.reserve("ada"):
         await mine.hand_over("bob")
     if his := await desk.reserve("bob"):

@@ -16,7 +16,7 @@ import uvicorn
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, create_app
 from aioqless.contrib.dashboard.web_server import TimedProtocol, uvicorn_config
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
 from tests.contrib.dashboard.asking import token
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
@@ -87,7 +87,7 @@ async def test_behind_a_proxy_that_adds_no_headers_nobody_gets_in_without_the_to
 async def test_a_desk_behind_a_proxy_that_adds_no_headers_takes_the_token(
     client: Client, tmp_path: Path
 ) -> None:
-    async with served(create_api({"review": Desk(client, "review")}, startup_token=TOKEN)) as site:
+    async with served(create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN)) as site:
         with behind_nginx(site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 assert (await http.post("/session", json={"name": "Eve"})).status_code == 403

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.human_tasks import Desk, Terms
+from aioqless.contrib.human_tasks import ReservationPolicy, TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
 
 HOST = "http://127.0.0.1"
@@ -53,13 +53,13 @@ class Browser:
 
 
 @pytest.fixture
-def desk(client: Client) -> Desk:
-    return Desk(client, "review", Terms(limit=300, longest=600))
+def tasks(client: Client) -> TaskQueue:
+    return TaskQueue(client, "review", ReservationPolicy(limit=300, max_limit=600))
 
 
 @pytest.fixture
-def app(desk: Desk) -> ASGIApp:
-    return create_api({"review": desk}, startup_token=TOKEN)
+def app(tasks: TaskQueue) -> ASGIApp:
+    return create_api({"review": tasks}, startup_token=TOKEN)
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
-from aioqless.contrib.human_tasks.api.guard import LARGEST
+from aioqless.contrib.human_tasks.api.checks import MAX_BODY
 from tests.conftest import Until
 from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
 
@@ -213,10 +213,10 @@ async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browse
         assert answer.json() == {"person": None, "token": None}
 
 
-async def test_a_cookie_of_another_server_is_none(desk: Desk, ada: Browser) -> None:
+async def test_a_cookie_of_another_server_is_none(tasks: TaskQueue, ada: Browser) -> None:
     for secret, known in ((None, False), ("0123456789abcdef", True)):
         first, second = (
-            Browser(create_api({"review": desk}, startup_token=TOKEN, secret=secret), "Ada")
+            Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=secret), "Ada")
             for _ in range(2)
         )
         await first.sign_in()
@@ -240,10 +240,12 @@ async def test_who_signed_out_is_out_even_with_the_old_cookie(ada: Browser) -> N
 
 
 async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart(
-    desk: Desk,
+    tasks: TaskQueue,
 ) -> None:
     first, second, restarted = (
-        Browser(create_api({"review": desk}, startup_token=TOKEN, secret="0123456789abcdef"), "Ada")
+        Browser(
+            create_api({"review": tasks}, startup_token=TOKEN, secret="0123456789abcdef"), "Ada"
+        )
         for _ in "123"
     )
     await first.sign_in()
@@ -257,11 +259,11 @@ async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart
 
 
 async def test_after_a_rotation_of_secrets_the_old_one_verifies_until_it_is_dropped(
-    desk: Desk,
+    tasks: TaskQueue,
 ) -> None:
     secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
     before, rotated, after = (
-        Browser(create_api({"review": desk}, startup_token=TOKEN, secret=each), "Ada")
+        Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=each), "Ada")
         for each in secrets
     )
     await before.sign_in()
@@ -290,11 +292,11 @@ async def test_without_identify_nobody_signs_in_without_the_startup_token(
     ) and not browser.http.cookies
 
 
-def test_a_startup_token_is_made_where_none_is_given(desk: Desk) -> None:
+def test_a_startup_token_is_made_where_none_is_given(tasks: TaskQueue) -> None:
     with structlog.testing.capture_logs() as logs:
-        create_api({"review": desk})
+        create_api({"review": tasks})
     (made,) = logs
-    assert made["event"] == "people.token_created" and len(made["startup_token"]) >= 32
+    assert made["event"] == "human_tasks.token_created" and len(made["startup_token"]) >= 32
 
 
 @pytest.mark.parametrize(
@@ -302,9 +304,11 @@ def test_a_startup_token_is_made_where_none_is_given(desk: Desk) -> None:
     [{"startup_token": "short"}, {"startup_token": TOKEN, "identify": lambda request: "ada"}],
     ids=["short", "identify"],
 )
-def test_a_startup_token_that_makes_no_sense_is_refused(desk: Desk, given: dict[str, Any]) -> None:
+def test_a_startup_token_that_makes_no_sense_is_refused(
+    tasks: TaskQueue, given: dict[str, Any]
+) -> None:
     with pytest.raises(ValueError, match="startup_token must"):
-        create_api({"review": desk}, **given)
+        create_api({"review": tasks}, **given)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +373,7 @@ async def test_what_a_proxy_passes_on_is_not_from_this_machine(app: ASGIApp) -> 
     assert (await browser.sign_in()).status_code == 403
 
 
-async def test_an_application_says_who_its_people_are(client: Client, desk: Desk) -> None:
+async def test_an_application_says_who_its_people_are(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     names: dict[str, str] = {"7": "Ada"}
 
@@ -380,7 +384,7 @@ async def test_an_application_says_who_its_people_are(client: Client, desk: Desk
         routes=[
             Mount(
                 "/people",
-                create_api({"review": desk}, identify=identify, secret="0123456789abcdef"),
+                create_api({"review": tasks}, identify=identify, secret="0123456789abcdef"),
             )
         ]
     )
@@ -456,7 +460,7 @@ async def test_what_is_no_json_too_large_or_too_deep_is_refused(
     task = json.dumps(held(await ada.reserve()))[:-1]
     headers = {"X-Token": ada.token, "X-Tab": "1", "Content-Type": "application/json"}
     for content, status in (
-        (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (b'{"limit":NaN}', 400), (b" " * (LARGEST + 1), 413),
+        (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (b'{"limit":NaN}', 400), (b" " * (MAX_BODY + 1), 413),
         (f'{task},"answer":"{"x" * (1 << 20)}"}}'.encode(), 422), (f'{task},"answer":{"[" * 2000}{"]" * 2000}}}'.encode(), 400),
     ):  # fmt: skip
         path = "finish" if b"answer" in content else "reservation"
@@ -489,7 +493,7 @@ async def test_what_is_not_there_is_said_in_json(ada: Browser, client: Client) -
 async def test_without_redis_it_says_so(redis_url: str, own_server: Any) -> None:
     async with Client(own_server.url, timeout=1) as client:
         browser = Browser(
-            create_api({"review": Desk(client, "review")}, startup_token=TOKEN), "Ada"
+            create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN), "Ada"
         )
         await browser.sign_in()
         own_server.kill()
@@ -498,11 +502,11 @@ async def test_without_redis_it_says_so(redis_url: str, own_server: Any) -> None
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "é"])
-def test_a_desk_needs_a_name_for_its_path(desk: Desk, name: str) -> None:
+def test_a_task_queue_needs_a_name_for_its_path(tasks: TaskQueue, name: str) -> None:
     with pytest.raises(ValueError, match="part of a path"):
-        create_api({name: desk})
+        create_api({name: tasks})
 
 
-def test_a_secret_that_can_be_guessed_is_refused(desk: Desk) -> None:
+def test_a_secret_that_can_be_guessed_is_refused(tasks: TaskQueue) -> None:
     with pytest.raises(ValueError, match="at least 16"):
-        create_api({"review": desk}, secret="secret")
+        create_api({"review": tasks}, secret="secret")

@@ -23,9 +23,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from aioqless import Client
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
-from aioqless.contrib.human_tasks.api.guard import COOKIE
+from aioqless.contrib.human_tasks.api.checks import COOKIE
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS
 from tests.contrib.human_tasks.conftest import TOKEN
 
@@ -54,7 +54,7 @@ class Served(uvicorn.Server):
         async with Client(self._redis_url, namespace="described") as client:
             for number in range(20):
                 await client.queue("review").put("Review", {"n": number}, jid=f"j{number}")
-            desks = {"review": Desk(client, "review")}
+            desks = {"review": TaskQueue(client, "review")}
             super().__init__(
                 uvicorn.Config(
                     create_api(desks, startup_token=TOKEN), port=0, log_config=None, ws="none"

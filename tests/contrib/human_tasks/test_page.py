@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aioqless import Client
-from aioqless.contrib.human_tasks import Desk
+from aioqless.contrib.human_tasks import TaskQueue
 from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
 
 PAGE = (Path(__file__).parents[3] / "docs" / "human-tasks.md").read_text("utf-8")
@@ -27,7 +27,9 @@ def test_the_first_program_runs_as_it_stands(redis_url: str) -> None:
 
 async def test_an_api_is_mounted_as_shown(client: Client) -> None:
     namespace: dict[str, Any] = {}
-    exec("import aioqless\nfrom aioqless.contrib.human_tasks import Desk\n" + MOUNTED, namespace)
+    exec(
+        "import aioqless\nfrom aioqless.contrib.human_tasks import TaskQueue\n" + MOUNTED, namespace
+    )
     await client.queue("review").put("Review", jid="a")
     ada = Browser(namespace["application"](client, TOKEN), "ada", host=f"{HOST}/people")
     await ada.sign_in()
@@ -42,7 +44,7 @@ async def test_people_are_identified_as_shown(client: Client) -> None:
 
     namespace: dict[str, Any] = {
         "my_app": App(),
-        "desks": {"spam": Desk(client, "review")},
+        "queues": {"spam": TaskQueue(client, "review")},
         "SECRET": "0123456789abcdef",
     }
     exec(

@@ -1,10 +1,10 @@
-"""People's work over HTTP, in JSON, for pages of your own (`pip install "aioqless[web]"`).
+"""Human tasks over HTTP, in JSON, for web pages of your own (`pip install "aioqless[web]"`).
 
-shapes.py       what is sent and answered, as types
-guard.py        Refused      what is checked before anything is done
-operations.py   OPERATIONS   what can be asked
-openapi.py      description  the same, for other tools
-app.py          create_api   the application
+schemas.py      types of requests and responses
+checks.py       RequestRefused  checks of origin, address and size
+operations.py   OPERATIONS      what clients can request
+openapi.py      describe        the OpenAPI description
+app.py          create_api      the application
 """
 
 from aioqless.errors import require_extra

@@ -1,5 +1,4 @@
-"""The description of the API, made of the table of operations and of the types that bodies are
-checked against."""
+"""The OpenAPI description, derived from the table of operations and the schemas."""
 
 from __future__ import annotations
 
@@ -9,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from aioqless.contrib.human_tasks.api.guard import COOKIE
+from aioqless.contrib.human_tasks.api.checks import COOKIE
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS, Operation
-from aioqless.contrib.human_tasks.api.shapes import SignIn, Trouble, Who
+from aioqless.contrib.human_tasks.api.schemas import Error, SessionInfo, SignIn
 
 JSON = "application/json"
-KEY = "^[A-Za-z0-9_.:-]{1,64}$"
-TAB = "^[A-Za-z0-9_-]{1,64}$"
-WHY = {
+KEY_PATTERN = "^[A-Za-z0-9_.:-]{1,64}$"
+TAB_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
+STATUS_MEANINGS = {
     400: "What was sent can't be understood.",
     401: "Nobody is signed in.",
     403: "It came from elsewhere, or without the session's token, or the start-up token.",
@@ -33,19 +32,22 @@ HEADER_PARAMETERS = [
         "name": "X-Tab",
         "in": "header",
         "description": "Which of a browser's tabs this is: each has reservations of its own.",
-        "schema": {"type": "string", "pattern": TAB},
+        "schema": {"type": "string", "pattern": TAB_PATTERN},
     },
     {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "This attempt's own text: sent again within two minutes, it is answered as it was first, and not done again.",
-        "schema": {"type": "string", "pattern": KEY},
+        "description": (
+            "This attempt's own text: sent again within two minutes, it is answered as it was "
+            "first, and not done again."
+        ),
+        "schema": {"type": "string", "pattern": KEY_PATTERN},
     },
 ]
 
 
-def description(title: str, desks: Iterable[str]) -> dict[str, Any]:
-    """The whole description, as JSON will say it."""
+def describe(title: str, desks: Iterable[str]) -> dict[str, Any]:
+    """Return the OpenAPI document."""
     types = list(
         {
             each: None
@@ -53,10 +55,10 @@ def description(title: str, desks: Iterable[str]) -> dict[str, Any]:
             for each in (operation.body, operation.answer)
             if each
         }
-        | {SignIn: None, Who: None}
+        | {SignIn: None, SessionInfo: None}
     )
     _, schemas = msgspec.json.schema_components(
-        [*types, Trouble], ref_template="#/components/schemas/{name}"
+        [*types, Error], ref_template="#/components/schemas/{name}"
     )
     paths: dict[str, dict[str, Any]] = {"/session": _session()}
     for operation in OPERATIONS:
@@ -112,19 +114,25 @@ def _operation(operation: Operation, desks: list[str]) -> dict[str, Any]:
 
 def _session() -> dict[str, Any]:
     begin = _described(
-        "sign_in", "Begin a session; its cookie is set", Who, (400, 401, 403, 408, 413, 415, 503)
+        "sign_in",
+        "Begin a session; its cookie is set",
+        SessionInfo,
+        (400, 401, 403, 408, 413, 415, 503),
     )
     return {
-        "get": _described("who", "Who is signed in, and the token for changes", Who, (403, 503)),
+        "get": _described(
+            "who", "Who is signed in, and the token for changes", SessionInfo, (403, 503)
+        ),
         "post": begin | {"requestBody": _content(SignIn) | {"required": True}},
-        "delete": _described("sign_out", "End the session", Who, (403, 415, 503)),
+        "delete": _described("sign_out", "End the session", SessionInfo, (403, 415, 503)),
     }
 
 
 def _described(name: str, summary: str, answer: Any, refusals: Iterable[int]) -> dict[str, Any]:
     answers = {"200": {"description": summary} | _content(answer)}
     answers |= {
-        str(status): {"description": WHY[status]} | _content(Trouble) for status in refusals
+        str(status): {"description": STATUS_MEANINGS[status]} | _content(Error)
+        for status in refusals
     }
     return {"operationId": name, "summary": summary, "responses": answers}
 

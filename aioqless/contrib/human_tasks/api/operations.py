@@ -1,4 +1,4 @@
-"""What can be asked of the API, one function for each, and the table of them all."""
+"""The operations of the API, one function each, and the table of them."""
 
 from __future__ import annotations
 
@@ -7,135 +7,152 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless import validation
-from aioqless.contrib.human_tasks.api.guard import Refused
-from aioqless.contrib.human_tasks.api.shapes import (
-    Ask,
+from aioqless.contrib.human_tasks.api.checks import RequestRefused
+from aioqless.contrib.human_tasks.api.schemas import (
     Counts,
-    Done,
     Extend,
     Extended,
     Finish,
     HandOver,
-    Held,
-    Lot,
+    JobStatus,
     Offer,
+    Outcome,
     Reject,
+    ReservationKey,
+    Reserve,
     task_of,
 )
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation
-from aioqless.contrib.human_tasks.task_queue import Desk
+from aioqless.contrib.human_tasks.task_queue import TaskQueue
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that has come through the door: by whom, of which desk, with which checked body;
-    `key` is this attempt's own."""
+class TaskRequest:
+    """A validated request; `key` is its idempotency key."""
 
     person: Person
-    desk: Desk
+    tasks: TaskQueue
     body: Any
     key: str | None
     query: Mapping[str, str]
 
-    def request(self, verb: str, fence: int = 0) -> str | None:
-        """The identity of an attempt, by which it may be repeated."""
+    def attempt(self, verb: str, fence: int = 0) -> str | None:
+        """Return the name of this attempt, by which it may be repeated."""
         return None if self.key is None else f"{verb} {fence} {self.key}"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One of the things that can be asked: how, what it takes and answers, and what is done."""
+    """An operation: its method and path, its schemas, and the function that performs it."""
 
     method: str
     path: str
     summary: str
     answer: Any
-    perform: Callable[[Asked], Awaitable[Any]]
+    perform: Callable[[TaskRequest], Awaitable[Any]]
     body: Any = None
     query: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
+        """The operation's id in the OpenAPI document."""
         return self.perform.__name__
 
 
-async def counts(asked: Asked) -> Counts:
-    found, terms = await asked.desk.counts(), asked.desk.terms
+async def counts(request: TaskRequest) -> Counts:
+    """Count the jobs of the queue."""
+    found, policy = await request.tasks.counts(), request.tasks.policy
     reserved = found["running"] + found["stalled"]
     return Counts(
-        asked.desk.queue, found["waiting"], reserved, found["paused"], terms.limit, terms.longest
+        request.tasks.queue,
+        found["waiting"],
+        reserved,
+        found["paused"],
+        policy.limit,
+        policy.max_limit,
     )
 
 
-async def current(asked: Asked) -> Offer:
-    reservation = await asked.desk.current(asked.person)
+async def current(request: TaskRequest) -> Offer:
+    """Return what this session has reserved."""
+    reservation = await request.tasks.current(request.person)
     return Offer(task_of(reservation) if reservation else None, 0)
 
 
-async def reserve(asked: Asked) -> Offer:
-    body: Ask = asked.body
-    found, skipped = await asked.desk.ask(
-        asked.person, limit=body.limit, again=body.again, request=asked.request("reserve")
+async def reserve(request: TaskRequest) -> Offer:
+    """Reserve the next job."""
+    body: Reserve = request.body
+    found, skipped = await request.tasks.reserve_counting_skipped(
+        request.person, limit=body.limit, again=body.again, request=request.attempt("reserve")
     )
     return Offer(task_of(found) if found else None, skipped)
 
 
-async def extend(asked: Asked) -> Extended:
-    body: Extend = asked.body
-    reservation = await _claimed(asked)
-    await reservation.extend(body.limit, request=asked.request("extend", body.fence))
+async def extend(request: TaskRequest) -> Extended:
+    """Extend a reservation."""
+    body: Extend = request.body
+    reservation = await _claim(request)
+    await reservation.extend(body.limit, request=request.attempt("extend", body.fence))
     return Extended(round(reservation.left, 3))
 
 
-async def finish(asked: Asked) -> Done:
-    body: Finish = asked.body
-    return Done(
-        await (await _claimed(asked)).finish(
-            body.answer, request=asked.request("finish", body.fence)
+async def finish(request: TaskRequest) -> JobStatus:
+    """Finish a job with an answer."""
+    body: Finish = request.body
+    return JobStatus(
+        await (await _claim(request)).finish(
+            body.answer, request=request.attempt("finish", body.fence)
         )
     )
 
 
-async def skip(asked: Asked) -> Done:
-    await (await _claimed(asked)).skip(request=asked.request("skip", asked.body.fence))
-    return Done("waiting")
+async def skip(request: TaskRequest) -> JobStatus:
+    """Skip a job."""
+    await (await _claim(request)).skip(request=request.attempt("skip", request.body.fence))
+    return JobStatus("waiting")
 
 
-async def give_back(asked: Asked) -> Done:
-    await (await _claimed(asked)).give_back(request=asked.request("give_back", asked.body.fence))
-    return Done("waiting")
-
-
-async def reject(asked: Asked) -> Done:
-    body: Reject = asked.body
-    await (await _claimed(asked)).fail(body.reason, request=asked.request("reject", body.fence))
-    return Done("failed")
-
-
-async def hand_over(asked: Asked) -> Done:
-    body: HandOver = asked.body
-    await (await _claimed(asked)).hand_over(
-        body.to, body.limit, request=asked.request("hand_over", body.fence)
+async def give_back(request: TaskRequest) -> JobStatus:
+    """Release a job."""
+    await (await _claim(request)).give_back(
+        request=request.attempt("give_back", request.body.fence)
     )
-    return Done("running")
+    return JobStatus("waiting")
 
 
-async def fate(asked: Asked) -> Lot:
-    jid = asked.query.get("jid", "")
-    found = await asked.desk.fate(asked.person, validation.checked("jid", jid))
+async def reject(request: TaskRequest) -> JobStatus:
+    """Fail a job with a reason."""
+    body: Reject = request.body
+    await (await _claim(request)).fail(body.reason, request=request.attempt("reject", body.fence))
+    return JobStatus("failed")
+
+
+async def hand_over(request: TaskRequest) -> JobStatus:
+    """Pass a job to another person."""
+    body: HandOver = request.body
+    await (await _claim(request)).hand_over(
+        body.to, body.limit, request=request.attempt("hand_over", body.fence)
+    )
+    return JobStatus("running")
+
+
+async def fate(request: TaskRequest) -> Outcome:
+    """Return what became of a job."""
+    jid = request.query.get("jid", "")
+    found = await request.tasks.status(request.person, validation.checked("jid", jid))
     if found is None:
-        raise Refused(404, "unknown", "This session never had such a job.")
-    return Lot(found.what, found.by and validation.readable(found.by))
+        raise RequestRefused(404, "unknown", "This session never had such a job.")
+    return Outcome(found.what, found.by and validation.readable(found.by))
 
 
-async def _claimed(asked: Asked) -> Reservation:
-    held: Held = asked.body
-    reservation = await asked.desk.claimed(
-        asked.person, validation.checked("jid", held.jid), held.fence
+async def _claim(request: TaskRequest) -> Reservation:
+    key: ReservationKey = request.body
+    reservation = await request.tasks.claim(
+        request.person, validation.checked("jid", key.jid), key.fence
     )
     if reservation is None:
-        raise Refused(404, "gone", "There is no such job any more.")
+        raise RequestRefused(404, "gone", "There is no such job any more.")
     return reservation
 
 
@@ -155,21 +172,39 @@ OPERATIONS = (
         "Reserve the next job; a session that has one is answered with that",
         Offer,
         reserve,
-        Ask,
+        Reserve,
     ),
     Operation("POST", f"{DESK}/extend", "Have it longer", Extended, extend, Extend),
-    Operation("POST", f"{DESK}/finish", "Be done with it, with an answer", Done, finish, Finish),
-    Operation("POST", f"{DESK}/skip", "Leave it to others, behind the others", Done, skip, Held),
-    Operation("POST", f"{DESK}/give-back", "Leave it where it was", Done, give_back, Held),
     Operation(
-        "POST", f"{DESK}/reject", "Set it aside as failed, with the reason", Done, reject, Reject
+        "POST", f"{DESK}/finish", "Be done with it, with an answer", JobStatus, finish, Finish
     ),
-    Operation("POST", f"{DESK}/hand-over", "Leave it to another person", Done, hand_over, HandOver),
+    Operation(
+        "POST",
+        f"{DESK}/skip",
+        "Leave it to others, behind the others",
+        JobStatus,
+        skip,
+        ReservationKey,
+    ),
+    Operation(
+        "POST", f"{DESK}/give-back", "Leave it where it was", JobStatus, give_back, ReservationKey
+    ),
+    Operation(
+        "POST",
+        f"{DESK}/reject",
+        "Set it aside as failed, with the reason",
+        JobStatus,
+        reject,
+        Reject,
+    ),
+    Operation(
+        "POST", f"{DESK}/hand-over", "Leave it to another person", JobStatus, hand_over, HandOver
+    ),
     Operation(
         "GET",
         f"{DESK}/fate",
         "What became of a job that this session had",
-        Lot,
+        Outcome,
         fate,
         query=("jid",),
     ),

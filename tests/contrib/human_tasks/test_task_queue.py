@@ -1,4 +1,4 @@
-"""A desk and its people, as a program sees them."""
+"""A task queue and its people, as a program sees them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import pytest
 
 import aioqless
 from aioqless import Client, InvalidData, LockLost, WrongState
-from aioqless.contrib.human_tasks import Desk, Fate, Person, Reservation, Terms
+from aioqless.contrib.human_tasks import (
+    Person,
+    Reservation,
+    ReservationPolicy,
+    TaskQueue,
+    TaskStatus,
+)
 from tests.conftest import Until
 
 
@@ -18,27 +24,27 @@ async def put(client: Client, *jids: str, **data: Any) -> None:
         await client.queue("review").put("Review", {"text": jid, **data}, jid=jid)
 
 
-async def have(desk: Desk, person: Person | str, **more: Any) -> Reservation:
-    reservation = await desk.reserve(person, **more)
+async def have(tasks: TaskQueue, person: Person | str, **more: Any) -> Reservation:
+    reservation = await tasks.reserve(person, **more)
     assert reservation is not None
     return reservation
 
 
-async def lapse(desk: Desk, until: Until, person: Person | str) -> None:
+async def lapse(tasks: TaskQueue, until: Until, person: Person | str) -> None:
     """Wait until what this one reserved has run out."""
 
     async def over() -> bool:
-        return await desk.current(person) is None
+        return await tasks.current(person) is None
 
     await until(over)
 
 
 async def test_what_a_person_finished_is_complete_with_the_answer_and_who_gave_it(
-    client: Client, desk: Desk
+    client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a")
     ada = Person("ada", "tab-1")
-    reservation = await have(desk, ada, limit=120)
+    reservation = await have(tasks, ada, limit=120)
     assert (reservation.job.data, reservation.person, round(reservation.left)) == (
         {"text": "a"},
         ada,
@@ -48,25 +54,25 @@ async def test_what_a_person_finished_is_complete_with_the_answer_and_who_gave_i
     assert await client.jobs.result("a") == {"label": "cat"}
     job = await client.jobs.get("a")
     assert job and job.history[0]["worker"] == "ada@tab-1"
-    assert await desk.fate(ada, "a") == Fate("finished", "ada")
+    assert await tasks.status(ada, "a") == TaskStatus("finished", "ada")
 
 
-async def test_an_answer_of_any_json_is_kept(client: Client, desk: Desk) -> None:
+async def test_an_answer_of_any_json_is_kept(client: Client, tasks: TaskQueue) -> None:
     for jid, answer in (("a", False), ("b", None), ("c", [1, "é"])):
         await put(client, jid)
-        await (await have(desk, "ada")).finish(answer)
+        await (await have(tasks, "ada")).finish(answer)
         assert await client.jobs.result(jid) == answer
 
 
 async def test_an_answer_that_is_no_json_is_refused_and_the_job_stays_reserved(
-    client: Client, desk: Desk
+    client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a")
-    reservation = await have(desk, "ada")
+    reservation = await have(tasks, "ada")
     for answer in (float("nan"), object(), "x" * 2_000_000):
         with pytest.raises(InvalidData):
             await reservation.finish(answer)
-    assert await desk.current("ada") is not None
+    assert await tasks.current("ada") is not None
 
 
 async def test_machine_person_machine(client: Client, until: Until) -> None:
@@ -81,30 +87,32 @@ async def test_machine_person_machine(client: Client, until: Until) -> None:
         return None
 
     await client.queue("fetch").put("Review", {"n": 1}, jid="a")
-    desk = Desk(client, "review", Terms(next="publish", answer="label"))
+    tasks = TaskQueue(client, "review", ReservationPolicy(next="publish", answer="label"))
     settings = aioqless.Settings(queues=("fetch", "publish"), poll=0.1)
     async with aioqless.Worker(client, review, settings=settings):
-        reservation: Reservation = await until(lambda: desk.reserve("ada"))
+        reservation: Reservation = await until(lambda: tasks.reserve("ada"))
         assert reservation.job.data == {"n": 1, "text": "fetched"}
         assert await reservation.finish("cat") == "waiting"
         await client.jobs.wait("a", 10)
     assert seen == [{"n": 1, "text": "fetched", "label": "cat"}]
-    assert await desk.fate("ada", "a") == Fate("finished", "ada")
+    assert await tasks.status("ada", "a") == TaskStatus("finished", "ada")
 
 
-async def test_the_next_of_a_flow_sees_what_a_person_answered(client: Client, desk: Desk) -> None:
+async def test_the_next_of_a_flow_sees_what_a_person_answered(
+    client: Client, tasks: TaskQueue
+) -> None:
     await put(client, "a")
     await client.queue("publish").put("Publish", jid="after", depends=["a"])
     assert await client.queue("publish").pop() == []
-    await (await have(desk, "ada")).finish("cat")
+    await (await have(tasks, "ada")).finish("cat")
     (after,) = await client.queue("publish").pop()
     assert after.jid == "after" and await client.jobs.result("a") == "cat"
 
 
 async def test_data_that_have_no_place_for_an_answer_are_kept_as_they_are(client: Client) -> None:
-    desk = Desk(client, "review", Terms(next="publish"))
+    tasks = TaskQueue(client, "review", ReservationPolicy(next="publish"))
     await client.queue("review").put("Review", [1, 2], jid="a")
-    reservation = await have(desk, "ada")
+    reservation = await have(tasks, "ada")
     with pytest.raises(InvalidData, match="no place for an answer"):
         await reservation.finish("cat")
     await reservation.give_back()
@@ -113,11 +121,11 @@ async def test_data_that_have_no_place_for_an_answer_are_kept_as_they_are(client
 
 
 async def test_the_same_job_is_had_by_one_however_many_ask_at_once(
-    client: Client, desk: Desk
+    client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a", "b", "c")
     people = [Person(name, tab) for name in ("ada", "bob", "eve") for tab in ("1", "2")]
-    asked = await asyncio.gather(*(desk.reserve(person) for person in people * 5))
+    asked = await asyncio.gather(*(tasks.reserve(person) for person in people * 5))
     had: dict[str, set[Person]] = {}
     for reservation in asked:
         if reservation:
@@ -126,33 +134,33 @@ async def test_the_same_job_is_had_by_one_however_many_ask_at_once(
 
 
 async def test_a_verb_that_is_repeated_under_one_request_answers_the_same(
-    client: Client, desk: Desk
+    client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a", "b")
-    first = await have(desk, "ada", request="click-1")
+    first = await have(tasks, "ada", request="click-1")
     assert await first.finish("cat", request="click-2") == "complete"
-    claimed = await desk.claimed("ada", "a", first.fence)
+    claimed = await tasks.claim("ada", "a", first.fence)
     assert claimed and await claimed.finish("dog", request="click-2") == "complete"
     assert await client.jobs.result("a") == "cat"
     with pytest.raises(WrongState):
         await claimed.finish("dog", request="click-3")
     assert (
-        await desk.reserve("ada", request="click-1") is None
+        await tasks.reserve("ada", request="click-1") is None
     )  # the first answer, whose job is over
-    assert (await have(desk, "ada", request="click-4")).job.jid == "b"
+    assert (await have(tasks, "ada", request="click-4")).job.jid == "b"
 
 
-async def test_nobody_repeats_what_another_asked_for(client: Client, desk: Desk) -> None:
+async def test_nobody_repeats_what_another_asked_for(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
-    await have(desk, "ada", request="click-1")
-    assert await desk.reserve("bob", request="click-1") is None
+    await have(tasks, "ada", request="click-1")
+    assert await tasks.reserve("bob", request="click-1") is None
 
 
-async def test_nobody_does_anything_with_what_another_has(client: Client, desk: Desk) -> None:
+async def test_nobody_does_anything_with_what_another_has(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
-    mine = await have(desk, Person("ada", "1"))
+    mine = await have(tasks, Person("ada", "1"))
     for thief in (Person("bob", "1"), Person("ada", "2"), Person("ada")):
-        stolen = await desk.claimed(thief, "a", mine.fence)
+        stolen = await tasks.claim(thief, "a", mine.fence)
         assert stolen
         for verb in (
             stolen.extend(),
@@ -164,41 +172,41 @@ async def test_nobody_does_anything_with_what_another_has(client: Client, desk: 
         ):
             with pytest.raises(LockLost):
                 await verb
-        assert await desk.fate(thief, "a") is None
+        assert await tasks.status(thief, "a") is None
     assert await mine.finish("cat") == "complete"
 
 
 async def test_what_ran_out_is_taken_by_the_next_and_the_first_is_told_by_whom(
-    client: Client, desk: Desk, until: Until
+    client: Client, tasks: TaskQueue, until: Until
 ) -> None:
     await put(client, "a")
     ada, bob = Person("ada", "1"), Person("bob", "1")
-    first = await have(desk, ada, limit=0.05)
-    assert await desk.fate(ada, "a") in (Fate("yours"), Fate("over"))
-    await lapse(desk, until, ada)
-    assert await desk.fate(ada, "a") == Fate("over")
-    second = await have(desk, bob)
-    assert await desk.fate(ada, "a") == Fate("taken", "bob")
+    first = await have(tasks, ada, limit=0.05)
+    assert await tasks.status(ada, "a") in (TaskStatus("yours"), TaskStatus("over"))
+    await lapse(tasks, until, ada)
+    assert await tasks.status(ada, "a") == TaskStatus("over")
+    second = await have(tasks, bob)
+    assert await tasks.status(ada, "a") == TaskStatus("taken", "bob")
     with pytest.raises(LockLost):
         await first.finish("late")
     await second.finish("cat")
-    assert await desk.fate(ada, "a") == Fate("finished", "bob")
+    assert await tasks.status(ada, "a") == TaskStatus("finished", "bob")
 
 
 async def test_what_ran_out_and_nobody_took_may_still_be_finished(
-    client: Client, desk: Desk, until: Until
+    client: Client, tasks: TaskQueue, until: Until
 ) -> None:
     await put(client, "a")
-    reservation = await have(desk, "ada", limit=0.05)
-    await lapse(desk, until, "ada")
+    reservation = await have(tasks, "ada", limit=0.05)
+    await lapse(tasks, until, "ada")
     assert await reservation.finish("cat") == "complete"
 
 
 async def test_a_worker_takes_what_a_person_abandoned(
-    client: Client, desk: Desk, until: Until
+    client: Client, tasks: TaskQueue, until: Until
 ) -> None:
     await put(client, "a")
-    await have(desk, "ada", limit=0.3)
+    await have(tasks, "ada", limit=0.3)
     done = asyncio.Event()
 
     @aioqless.job(klass="Review")
@@ -216,14 +224,14 @@ async def test_a_worker_takes_what_a_person_abandoned(
 async def test_an_extended_reservation_lasts_longer_but_no_longer_than_the_desk_allows(
     client: Client,
 ) -> None:
-    desk = Desk(client, "review", Terms(limit=10, longest=60))
+    tasks = TaskQueue(client, "review", ReservationPolicy(limit=10, max_limit=60))
     await put(client, "a")
-    reservation = await have(desk, "ada", limit=1e6)
+    reservation = await have(tasks, "ada", limit=1e6)
     assert round(reservation.left) == 60
     before = reservation.expires
     assert await reservation.extend() < before
     assert await reservation.extend(1e6) >= before
-    assert round((await have(desk, "ada")).left) == 60
+    assert round((await have(tasks, "ada")).left) == 60
 
 
 async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(
@@ -231,9 +239,9 @@ async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(
 ) -> None:
     now = 1000.0
     async with Client(redis_url, namespace=namespace, clock=lambda: now) as client:
-        desk = Desk(client, "review")
+        tasks = TaskQueue(client, "review")
         await put(client, "a")
-        reservation = await have(desk, "ada")
+        reservation = await have(tasks, "ada")
         await reservation.extend(100, request="click-1")
         assert reservation.left == 100
         now += 30
@@ -244,39 +252,43 @@ async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(
         assert reservation.left == 0
 
 
-async def test_what_is_handed_over_waits_for_that_person(client: Client, desk: Desk) -> None:
+async def test_what_is_handed_over_waits_for_that_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
-    reservation = await have(desk, Person("ada", "1"))
+    reservation = await have(tasks, Person("ada", "1"))
     with pytest.raises(ValueError, match="has it already"):
         await reservation.hand_over("ada")
     await reservation.hand_over("bob")
-    assert await desk.reserve("eve") is None
-    assert await desk.fate(Person("ada", "1"), "a") == Fate("taken", "bob")
-    assert (await have(desk, Person("bob", "9"))).job.jid == "a"
+    assert await tasks.reserve("eve") is None
+    assert await tasks.status(Person("ada", "1"), "a") == TaskStatus("taken", "bob")
+    assert (await have(tasks, Person("bob", "9"))).job.jid == "a"
 
 
 async def test_who_has_no_session_is_told_what_became_of_what_was_handed_over(
-    client: Client, desk: Desk
+    client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a")
-    await (await have(desk, "ada")).hand_over("bob")
-    assert await desk.fate("bob", "a") == Fate("yours")
-    await (await have(desk, "bob")).finish("cat")
-    assert await desk.fate("bob", "a") == Fate("finished", "bob")
-    assert await desk.fate("eve", "a") is None
+    await (await have(tasks, "ada")).hand_over("bob")
+    assert await tasks.status("bob", "a") == TaskStatus("yours")
+    await (await have(tasks, "bob")).finish("cat")
+    assert await tasks.status("bob", "a") == TaskStatus("finished", "bob")
+    assert await tasks.status("eve", "a") is None
 
 
-async def test_what_is_skipped_comes_again_only_if_asked_for(client: Client, desk: Desk) -> None:
+async def test_what_is_skipped_comes_again_only_if_asked_for(
+    client: Client, tasks: TaskQueue
+) -> None:
     await put(client, "a")
-    await (await have(desk, "ada")).skip()
-    assert await desk.ask("ada") == (None, 1)
-    assert (await have(desk, "ada", again=True)).job.jid == "a"
+    await (await have(tasks, "ada")).skip()
+    assert await tasks.reserve_counting_skipped("ada") == (None, 1)
+    assert (await have(tasks, "ada", again=True)).job.jid == "a"
 
 
-async def test_what_a_person_rejects_fails_with_the_reason(client: Client, desk: Desk) -> None:
+async def test_what_a_person_rejects_fails_with_the_reason(
+    client: Client, tasks: TaskQueue
+) -> None:
     await put(client, "a", "b")
-    await (await have(desk, Person("ada", "1"))).fail("the picture is black")
-    await (await have(desk, "ada")).fail("no", "duplicates")
+    await (await have(tasks, Person("ada", "1"))).fail("the picture is black")
+    await (await have(tasks, "ada")).fail("no", "duplicates")
     assert await client.jobs.failed() == {"review-rejected": 1, "duplicates": 1}
     job = await client.jobs.get("a")
     assert (
@@ -284,36 +296,38 @@ async def test_what_a_person_rejects_fails_with_the_reason(client: Client, desk:
         and job.failure
         and (job.failure.message, job.failure.worker) == ("the picture is black", "ada@1")
     )
-    assert await desk.fate(Person("ada", "1"), "a") == Fate("failed", "ada")
+    assert await tasks.status(Person("ada", "1"), "a") == TaskStatus("failed", "ada")
 
 
-async def test_a_job_that_is_gone_is_told_so(client: Client, desk: Desk) -> None:
+async def test_a_job_that_is_gone_is_told_so(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
-    reservation = await have(desk, "ada")
+    reservation = await have(tasks, "ada")
     await client.jobs.cancel("a")
-    assert await desk.fate("ada", "a") == Fate("gone")
-    assert await desk.claimed("ada", "a", reservation.fence) is None
+    assert await tasks.status("ada", "a") == TaskStatus("gone")
+    assert await tasks.claim("ada", "a", reservation.fence) is None
     with pytest.raises(aioqless.NoSuchJob):
         await reservation.finish("cat")
 
 
-async def test_a_job_that_an_operator_took_away_is_told_so(client: Client, desk: Desk) -> None:
+async def test_a_job_that_an_operator_took_away_is_told_so(
+    client: Client, tasks: TaskQueue
+) -> None:
     await put(client, "a")
-    reservation = await have(desk, "ada")
+    reservation = await have(tasks, "ada")
     await client.jobs.timeout("a")
-    assert await desk.fate("ada", "a") == Fate("waiting")
+    assert await tasks.status("ada", "a") == TaskStatus("waiting")
     with pytest.raises(WrongState):
         await reservation.finish("cat")
-    again = await have(desk, "ada")
+    again = await have(tasks, "ada")
     await again.job.move("elsewhere")
-    assert await desk.fate("ada", "a") == Fate("gone")
+    assert await tasks.status("ada", "a") == TaskStatus("gone")
 
 
-async def test_what_is_given_back_waits(client: Client, desk: Desk) -> None:
+async def test_what_is_given_back_waits(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
-    await (await have(desk, "ada")).give_back()
-    assert await desk.fate("ada", "a") == Fate("waiting")
-    assert (await desk.counts())["waiting"] == 1
+    await (await have(tasks, "ada")).give_back()
+    assert await tasks.status("ada", "a") == TaskStatus("waiting")
+    assert (await tasks.counts())["waiting"] == 1
 
 
 @pytest.mark.parametrize("name", ["", "a@b", " ada", "a\nb", "x" * 65])
@@ -323,12 +337,14 @@ def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("terms", "named"),
+    ("options", "named"),
     [
-        ({"limit": 0}, "limit"), ({"limit": 10, "longest": 5}, "longest"), ({"longest": 86_401}, "longest"), ({"next": ""}, "next"),
-        ({"answer": ""}, "answer"), ({"keep": 0}, "keep"), ({"keep": 1.5}, "keep"),
+        ({"limit": 0}, "limit"), ({"limit": 10, "max_limit": 5}, "max_limit"), ({"max_limit": 86_401}, "max_limit"), ({"next": ""}, "next"),
+        ({"answer": ""}, "answer"), ({"result_ttl": 0}, "result_ttl"), ({"result_ttl": 1.5}, "result_ttl"),
     ],
 )  # fmt: skip
-def test_terms_that_make_no_sense_are_refused_by_name(terms: dict[str, Any], named: str) -> None:
+def test_an_invalid_policy_is_refused_by_the_name_of_the_option(
+    options: dict[str, Any], named: str
+) -> None:
     with pytest.raises(ValueError, match=named):
-        Terms(**terms)
+        ReservationPolicy(**options)

@@ -1,5 +1,4 @@
-"""What is sent and answered, as types: bodies are checked against them, and the OpenAPI description
-is made of them."""
+"""Types of requests and responses; bodies are validated by them, the OpenAPI document shows them."""
 
 from __future__ import annotations
 
@@ -26,63 +25,60 @@ Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
 class SignIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The user. Where the application knows the user by itself, both may be left out; elsewhere the
-    start-up token is required."""
+    """The user. An application with `identify` needs neither field; others need both."""
 
     name: Name | None = None
     startup_token: Annotated[str, Meta(max_length=512)] | None = None
 
 
-class Ask(msgspec.Struct, forbid_unknown_fields=True):
-    """For how long the next job is wanted, and whether those that were skipped are wanted again."""
+class Reserve(msgspec.Struct, forbid_unknown_fields=True):
+    """The time limit, and whether skipped jobs are offered again."""
 
     limit: Limit | None = None
     again: bool = False
 
 
-class Held(msgspec.Struct, forbid_unknown_fields=True):
-    """Which reservation is meant."""
+class ReservationKey(msgspec.Struct, forbid_unknown_fields=True):
+    """Identifies a reservation."""
 
     jid: Jid
     fence: Fence
 
 
-class Extend(Held):
-    """How much longer it is needed, from now."""
+class Extend(ReservationKey):
+    """The new time limit, from now."""
 
     limit: Limit | None = None
 
 
-class Finish(Held):
+class Finish(ReservationKey):
     """The answer: any JSON."""
 
     answer: Any
 
 
-class Reject(Held):
-    """What is wrong with the job."""
+class Reject(ReservationKey):
+    """Why the job is rejected."""
 
     reason: Reason
 
 
-class HandOver(Held):
-    """To whom, and for how long it waits there."""
+class HandOver(ReservationKey):
+    """The other person, and the time limit for that person to reserve the job."""
 
     to: Name
     limit: Limit | None = None
 
 
-class Who(msgspec.Struct):
-    """The person of this session, and the token that each of its changes carries; null where nobody
-    is signed in."""
+class SessionInfo(msgspec.Struct):
+    """The person of this session and its CSRF token; null if nobody is signed in."""
 
     person: str | None
     token: str | None
 
 
 class Task(msgspec.Struct):
-    """A reserved job. `left` are the seconds that remained when this was said. Data that aren't
-    JSON are given as a text."""
+    """A reserved job, with the seconds left. Data that is not JSON is given as a string."""
 
     jid: str
     fence: int
@@ -93,36 +89,33 @@ class Task(msgspec.Struct):
 
 
 class Offer(msgspec.Struct):
-    """What a session has reserved, and how many jobs it was not offered since the person had
-    skipped them."""
+    """The reserved job, and the number of jobs that were passed over as skipped."""
 
     task: Task | None
     skipped: int
 
 
 class Extended(msgspec.Struct):
-    """How many seconds there are now."""
+    """The seconds left."""
 
     left: float
 
 
-class Done(msgspec.Struct):
-    """What state the job is in now."""
+class JobStatus(msgspec.Struct):
+    """The job's state."""
 
     state: str
 
 
-class Lot(msgspec.Struct):
-    """What became of a job that this session had, and by whom: `over` means that its time is, but
-    that nobody has taken it."""
+class Outcome(msgspec.Struct):
+    """What became of a job, and by whom. over: expired, but nobody has taken it."""
 
     what: What
     by: str | None
 
 
 class Counts(msgspec.Struct):
-    """A desk: how many jobs wait, how many somebody has, and how long reservations last, in
-    seconds."""
+    """Counts of a task queue, and the limits of its reservations in seconds."""
 
     name: str
     waiting: int
@@ -132,9 +125,8 @@ class Counts(msgspec.Struct):
     longest: float
 
 
-class Trouble(msgspec.Struct):
-    """Why something was refused: a word for programs, a sentence for people, and who has the job,
-    where that is known."""
+class Error(msgspec.Struct):
+    """Why a request was refused: a code, a message, and who holds the job if that is known."""
 
     code: str
     message: str
@@ -142,7 +134,7 @@ class Trouble(msgspec.Struct):
 
 
 def task_of(reservation: Reservation) -> Task:
-    """A reservation as it is answered."""
+    """Return the response for a reservation."""
     job = reservation.job
     tags = [validation.readable(tag) for tag in job.tags]
     return Task(
