@@ -6,7 +6,7 @@
     │   ├── LockLost           LOCKLOST   another run holds the job
     │   ├── WrongState         BADSTATE
     │   ├── InvalidArgument    BADARG
-    │   ├── QueueFull          FULL, OOM  put: the queue holds as many jobs as it may, or Redis is at its memory limit
+    │   ├── QueueFull          FULL, OOM  put: the queue has reached its maximum length, or Redis is at its memory limit
     │   ├── AlreadyThere       EXISTS     put: there is a job with this jid or unique key
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
     │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line

@@ -15,8 +15,8 @@ if not ms or #id > 40 then errors.bad_argument('id', id, 'is not the id of an en
 local former = redis.call('HGET', keys.archive_reader(), 'reader')
 if former and former ~= reader and not takeover then
   errors.bad_argument('reader', reader,
-    'is not who keeps this archive: that is ' .. former
-    .. '; two that trim would each miss what the other has')
+    'does not own this archive, which ' .. former
+    .. ' does; with two readers, each would miss what the other trims')
 end
 redis.call('HSET', keys.archive_reader(), 'reader', reader, 'id', id, 'at', json.number(now))
 local after = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1)

@@ -15,7 +15,7 @@
 -- @raises  NOJOB BADSTATE BADARG
 
 local job = record.require(jid)
-if job.state ~= 'depends' then errors.bad_state(job, 'the job does not wait for others') end
+if job.state ~= 'depends' then errors.bad_state(job, 'the job is not held by dependencies') end
 if #jids == 0 then errors.bad_argument('jids', nil, 'name at least one job') end
 if word == 'on' then
   dependency.check_not_itself(jid, jids)

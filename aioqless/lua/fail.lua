@@ -23,7 +23,7 @@ else
       jid = jid, holder = job.worker,
     })
   elseif job.state == 'failed' or job.state == 'complete' then
-    errors.bad_state(job, 'only a job that is still to run can be failed')
+    errors.bad_state(job, 'the job has ended already')
   end
   dependency.unlink_all(jid)
 end

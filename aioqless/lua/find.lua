@@ -7,7 +7,7 @@
 -- @returns json                   {cursor, found: [jid]}; the cursor is "0" at the end
 
 if cursor and not keyspace_scan.is_cursor(cursor) then
-  errors.bad_argument('cursor', cursor, 'is none that a search has given')
+  errors.bad_argument('cursor', cursor, 'is not a cursor of find')
 end
 local found, wanted = {}, string.lower(klass)
 local prefix = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':j:'

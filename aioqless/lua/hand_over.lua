@@ -12,7 +12,7 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 reservations.check_limit(limit)
-if to == worker then errors.bad_argument('to', to, 'has it already') end
+if to == worker then errors.bad_argument('to', to, 'has the reservation already') end
 local job = record.require_held(jid, worker, fence)
 history.append(jid, job, now, 'handed-over', cjson.encode({worker = worker, to = to}))
 if archive.is_on() then archive.append_run(job, now, 'handed-over') end

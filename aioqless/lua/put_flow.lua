@@ -33,7 +33,7 @@ local checked =
   if other then return other end
   if terms and not apart then constraints.require_no_conflict(terms, jid, now) end
   if redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
-    errors.bad_argument('jid', jid, 'has too many dependencies to be put anew')
+    errors.bad_argument('jid', jid, 'has too many dependencies to be put again')
   end
   max_length.check(queue, jid, ahead[queue])
   if not apart then ahead[queue] = (ahead[queue] or 0) + 1 end

@@ -11,7 +11,7 @@
 --                                 paused}, or a list of them by when each queue was first seen
 
 if totals and totals ~= 'today' then
-  errors.bad_argument('totals', totals, 'must be today, or left out')
+  errors.bad_argument('totals', totals, 'must be today, or omitted')
 end
 local day = totals and stats.start_of_day(now)
 if queue then

@@ -21,7 +21,7 @@ if word == 'job' then
   local job = record.require(jid)
   if job.state ~= 'failed' then errors.bad_state(job, 'the job has not failed') end
   if was and was ~= redis.call('HGET', keys.job(jid), 'data') then
-    errors.bad_state(job, 'its data were changed meanwhile, by somebody else')
+    errors.bad_state(job, 'its data has changed meanwhile')
   end
   if job.queue == '' then errors.bad_state(job, 'the job has no queue; move it to one') end
   failures.leave_group(job)
@@ -30,13 +30,13 @@ if word == 'job' then
   queue_sets.register_queue(job.queue, now)
   return '1'
 end
-local revived, astray = 0, {}
+local revived, without_queue = 0, {}
 for _ = 1, math.min(count or 25, constants.MAX_BATCH) do
   local next_jid = redis.call('RPOP', keys.group(group))
   if not next_jid then break end
   local job = record.read(next_jid)
   if job and job.state == 'failed' and job.queue == '' then
-    astray[#astray + 1] = next_jid
+    without_queue[#without_queue + 1] = next_jid
   elseif job and job.state == 'failed' then
     failures.stop_counting(job)
     failures.put_back(job, job.queue, now)
@@ -44,6 +44,6 @@ for _ = 1, math.min(count or 25, constants.MAX_BATCH) do
     revived = revived + 1
   end
 end
-for i = #astray, 1, -1 do redis.call('RPUSH', keys.group(group), astray[i]) end
+for i = #without_queue, 1, -1 do redis.call('RPUSH', keys.group(group), without_queue[i]) end
 failures.drop_empty_group(group)
 return tostring(revived)

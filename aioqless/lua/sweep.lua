@@ -12,7 +12,7 @@
 
 local PORTION = 200
 if from and not string.find(from, '^%d+$') then
-  errors.bad_argument('from', from, 'is none that a sweep has given')
+  errors.bad_argument('from', from, 'is not a cursor of sweep')
 end
 if not archive.is_on() then return '{"found":0,"missing":[],"next":null}' end
 local jids, next_from = {}, nil

@@ -29,7 +29,7 @@ if word == 'add' or word == 'login' then
     about, 'outcome', outcome)
 end
 if before and not string.find(before, '^%d+%-%d+$') then
-  errors.bad_argument('before', before, 'is no place in the trail')
+  errors.bad_argument('before', before, 'is not the id of an entry')
 end
 local acts = {}
 for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-',

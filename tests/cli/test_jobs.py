@@ -190,7 +190,7 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
     )
     monkeypatch.setenv("VISUAL", f"{sys.executable} {tmp_path / 'editor.py'}")
     ended = await here("edit", "a")
-    assert ended.code == 1 and "its data were changed meanwhile, by somebody else" in ended.err
+    assert ended.code == 1 and "its data has changed meanwhile" in ended.err
     job = await client.jobs.get("a")
     assert job and (job.state, job.data) == ("failed", {})
 

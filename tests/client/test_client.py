@@ -407,7 +407,7 @@ async def test_a_recurring_job_can_be_changed_all_or_nothing(client: Client) -> 
     with pytest.raises(InvalidArgument):
         await every.update(priority=9, interval=0)
     with pytest.raises(
-        InvalidArgument, match="is not something of a recurring job that can be changed"
+        InvalidArgument, match="is not an option of a recurring job that can be changed"
     ):
         await every.update(priority=9, colour="red")
     with pytest.raises(InvalidData):

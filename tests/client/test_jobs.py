@@ -267,7 +267,7 @@ async def test_a_job_that_others_depend_on_is_cancelled_with_them_or_not_at_all(
     first = await put(client)
     await put(client, "b", depends=["a"])
     with pytest.raises(
-        HasDependents, match="a job that depends on it is not among those to cancel"
+        HasDependents, match="a job depends on it and is not among the jobs to cancel"
     ) as held:
         await first.cancel()
     assert held.value.detail["dependent"] == "b"
@@ -342,7 +342,7 @@ async def test_what_it_waits_for_can_be_changed_while_it_waits(client: Client) -
     )
     await job.undepend()
     assert (await job.refresh()).state == "waiting"
-    with pytest.raises(WrongState, match="the job does not wait for others"):
+    with pytest.raises(WrongState, match="the job is not held by dependencies"):
         await job.depend("c")
 
 

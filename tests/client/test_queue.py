@@ -277,7 +277,7 @@ async def test_one_that_a_script_refuses_is_told_and_the_others_are_put(client: 
     assert [type(each) for each in refused.value.exceptions] == [InvalidArgument, InvalidArgument]
     assert [str(each) for each in refused.value.exceptions] == [
         "put_many: priority '1000000000000.0' is not between -1000000000 and 1000000000",
-        "put_many: depends 'd' is the job itself, which would never run",
+        "put_many: depends 'd' is the job itself, which could never run",
     ]
     assert await client.queue("mail").jobs("waiting") == ["a", "c"]
 

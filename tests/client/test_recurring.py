@@ -117,7 +117,7 @@ async def test_a_cron_expression_can_be_changed_and_so_its_next_time(client: Cli
     with pytest.raises(ValueError, match="never comes"):
         await recurring.update(cron="0 0 31 2 *")
     with pytest.raises(
-        InvalidArgument, match="is not something of a recurring job that can be changed"
+        InvalidArgument, match="is not an option of a recurring job that can be changed"
     ):
         await recurring.update(interval=60)
     assert (await recurring.refresh()).cron == "15 6 * * *"
@@ -136,7 +136,7 @@ async def test_an_interval_is_changed_by_the_name_that_it_was_given_by(client: C
             await recurring.update(retries=3, **wrong)
     daily = await client.queue("mail").recur("Digest", cron="0 9 * * *")
     with pytest.raises(
-        InvalidArgument, match="is not something of a recurring job that can be changed"
+        InvalidArgument, match="is not an option of a recurring job that can be changed"
     ):
         await daily.update(every=10)
     assert (await recurring.refresh()).retries == 2
@@ -161,7 +161,7 @@ async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client:
     hourly = await queue.recur("Digest", every=3600, offset=3600, jid="digest")
     assert await hourly.run_now() == "digest-1"
     with pytest.raises(
-        InvalidArgument, match="is not something of a recurring job that can be changed"
+        InvalidArgument, match="is not an option of a recurring job that can be changed"
     ):
         await hourly.update(cron="0 9 * * *")
     daily = await queue.recur("Digest", cron="0 9 * * *", jid="digest")

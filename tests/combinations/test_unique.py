@@ -117,7 +117,7 @@ async def test_a_job_of_an_outbox_whose_key_is_taken_is_left_out_or_refused_as_i
     assert await states(client, "left-out", "refused", "put") == [None, None, "waiting"]
     async with engine.connect() as connection:
         (row,) = await connection.execute(outbox.table.select())
-    assert "there is such a job already" in row.refused
+    assert "such a job exists already" in row.refused
     await engine.dispose()
 
 

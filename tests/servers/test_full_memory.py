@@ -188,7 +188,7 @@ async def test_a_put_that_waited_in_vain_is_refused_and_nothing_was_put(client: 
     await client.config.set("mail-max-length", 1)
     await mail.put("Greet")
     with pytest.raises(
-        QueueFull, match=r"put: the queue holds as many jobs as it may \(.*queue 'mail'"
+        QueueFull, match=r"put: the queue has reached its maximum length \(.*queue 'mail'"
     ) as refused:
         await mail.put("Greet", jid="late", wait=0.1)
     assert refused.value.detail["limit"] == 1

@@ -49,3 +49,8 @@ def test_lua_files_are_short(file: Path) -> None:
     lines = file.read_text("utf-8").splitlines()
     code = [line for line in lines if line.strip() and not line.strip().startswith("--")]
     assert len(code) <= (LUA_LIBRARY if "lib" in file.parts else LUA_COMMAND)
+
+
+@pytest.mark.parametrize("file", LUA, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_lua_lines_have_at_most_100_characters(file: Path) -> None:
+    assert [line for line in file.read_text("utf-8").splitlines() if len(line) > 100] == []

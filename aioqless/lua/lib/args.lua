@@ -115,14 +115,14 @@ function args.data(name, value)
   if not valid then valid, parsed = pcall(cjson.decode, json.drop_surrogates(value)) end
   if not valid then errors.bad_argument(name, value, 'is not JSON') end
   if parsed == false then
-    errors.bad_argument(name, value, 'is false, which peers take for missing')
+    errors.bad_argument(name, value, 'is false, which peers treat as missing')
   end
   return value
 end
 
 -- An object that is stored in a job's history, which others parse and nest in their own JSON: its
--- depth is checked, too, since cjson accepts 1,000 levels and Python somewhat less. (Nearly all have
--- fewer brackets than levels are allowed, and need no second parsing.)
+-- depth is checked, too, since cjson accepts 1,000 levels and Python somewhat less. Nearly all
+-- objects have fewer brackets than that, and need no second parsing.
 function args.object(name, value)
   local valid = pcall(cjson.decode, args.string(name, value))
   if not valid or not string.find(value, '^%s*{') then
@@ -148,7 +148,7 @@ function args.list(name, value, check)
   listed = listed + #parsed
   if listed > LONGEST_LISTS then
     errors.bad_argument(name, nil,
-      'has too much with the lists before it in this call; call again for this one')
+      'exceeds the maximum size of all lists of a call; call again for this one')
   end
   local seen, list = {}, {}
   for i = 1, #parsed do
@@ -173,7 +173,7 @@ function args.jids(name, value) return args.list(name, value, args.string) end
 function args.request(name, value)
   local id, number = string.match(value, '^(%C+):(%d+)$')
   if not id or #value > constants.MAX_NAME_LENGTH then
-    errors.bad_argument(name, value, 'is not of the form line:number')
+    errors.bad_argument(name, value, 'must have the form line:number')
   end
   return {id = id, number = tonumber(number)}
 end

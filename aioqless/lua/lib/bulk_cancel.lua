@@ -18,7 +18,7 @@ function bulk_cancel.parse_states(state, states, group)
     set[each] = true
   end
   if not set[state] then
-    errors.bad_argument('state', state, 'must be one of the states that are cleared')
+    errors.bad_argument('state', state, 'must be one of the states to clear')
   end
   if state == 'failed' then args.string('group', group) end
   set.stalled = set.waiting

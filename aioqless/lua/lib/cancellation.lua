@@ -5,15 +5,15 @@ local MOST_DEPENDENTS = 10000
 -- Return the jids that were canceled.
 function cancellation.cancel(jids)
   cancellation.check(jids)
-  local gone = {}
+  local canceled = {}
   for _, jid in ipairs(jids) do
     local job = record.read(jid)
     if job and job.state ~= 'complete' then
       cancellation.delete(job)
-      gone[#gone + 1] = jid
+      canceled[#canceled + 1] = jid
     end
   end
-  return gone
+  return canceled
 end
 
 -- Refuse if a dependent of one of the jobs is not among them.
@@ -31,7 +31,7 @@ function cancellation.check(jids)
       or redis.call('SRANDMEMBER', keys.dependents(jid), #jids + 1)
     for _, dependent in ipairs(dependents) do
       if not named[dependent] and redis.call('EXISTS', keys.job(dependent)) == 1 then
-        errors.raise('HELD', 'a job that depends on it is not among those to cancel', {
+        errors.raise('HELD', 'a job depends on it and is not among the jobs to cancel', {
           jid = jid, dependent = dependent,
         })
       end

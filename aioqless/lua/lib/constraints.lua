@@ -31,7 +31,7 @@ function constraints.parse(text)
   if own.limit ~= nil then constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENT) end
   if own.rate ~= nil then
     if type(own.rate) ~= 'table' or #own.rate ~= 2 then
-      errors.bad_argument('rate', nil, 'must be how many, and seconds')
+      errors.bad_argument('rate', nil, 'must be [maximum number, seconds]')
     end
     constraints.check_whole('rate', own.rate[1], constants.MAX_RATE_STARTS)
     args.interval('rate', own.rate[2])
@@ -56,7 +56,7 @@ function constraints.find_conflict(own, job, now)
   local other = own.exists and job and job.jid
     or own.unique and uniqueness.find_holder(own.unique, now)
   if other and own.exists == 'raise' then
-    errors.raise('EXISTS', 'there is such a job already', {jid = other})
+    errors.raise('EXISTS', 'such a job exists already', {jid = other})
   end
   return other
 end
@@ -68,7 +68,7 @@ function constraints.require_no_conflict(text, jid, now)
   local own = constraints.parse(text)
   local other = own.exists and redis.call('EXISTS', keys.job(jid)) == 1 and jid
     or own.unique and (claimed[own.unique] or uniqueness.find_holder(own.unique, now))
-  if other then errors.raise('EXISTS', 'there is such a job already', {jid = other}) end
+  if other then errors.raise('EXISTS', 'such a job exists already', {jid = other}) end
   if own.unique then claimed[own.unique] = jid end
 end
 

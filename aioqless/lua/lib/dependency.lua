@@ -27,7 +27,7 @@ function dependency.is_blocked(jid) return redis.call('EXISTS', keys.dependencie
 function dependency.check_not_itself(jid, jids)
   for _, other in ipairs(jids) do
     if other == jid then
-      errors.bad_argument('depends', other, 'is the job itself, which would never run')
+      errors.bad_argument('depends', other, 'is the job itself, which could never run')
     end
   end
 end

@@ -10,7 +10,8 @@ function enqueue.put(put)
   dependency.check_not_itself(put.jid, depends)
   if job and #depends > 0
     and redis.call('SCARD', keys.dependencies(put.jid)) > constants.MAX_BATCH then
-    errors.bad_argument('depends', nil, 'would replace too many dependencies; take them off first')
+    errors.bad_argument('depends', nil,
+      'would replace more than 1,000 dependencies; remove them first')
   end
   local tags = put.tags or (job and json.parse_texts(job.tags)) or {}
   local retries = put.retries or (job and job.retries) or constants.DEFAULT_RETRIES

@@ -5,34 +5,40 @@ local MOST_BYTES = 262144
 local DEAD_AFTER = 360
 local NEXT = {right = {-1, 'RPOP'}, left = {0, 'LPOP'}}
 
-local function answer(came)
-  return '{"taken":' .. came.taken .. ',"passed":' .. came.passed .. ',"refused":'
-    .. json.list(came.refused)
-    .. ',"more":' .. tostring(came.more) .. '}'
+local function encode_result(result)
+  return '{"taken":' .. result.taken .. ',"passed":' .. result.passed .. ',"refused":'
+    .. json.list(result.refused)
+    .. ',"more":' .. tostring(result.more) .. '}'
 end
 
-local function count(came, entry, refused)
-  if refused then came.refused[#came.refused + 1] = refused else came.taken = came.taken + 1 end
-  came.bytes = came.bytes + #entry
+local function add_entry(result, entry, refused)
+  if refused then
+    result.refused[#result.refused + 1] = refused
+  else
+    result.taken = result.taken + 1
+  end
+  result.bytes = result.bytes + #entry
 end
 
-local function full(came, most)
-  return came.taken + came.passed + #came.refused >= math.min(most, MOST)
-    or came.bytes >= MOST_BYTES
+local function is_full(result, most)
+  return result.taken + result.passed + #result.refused >= math.min(most, MOST)
+    or result.bytes >= MOST_BYTES
 end
 
-local function nothing() return {taken = 0, passed = 0, refused = {}, bytes = 0, more = true} end
+local function create_result()
+  return {taken = 0, passed = 0, refused = {}, bytes = 0, more = true}
+end
 
--- Take entries from one end of a list until `came` is full. `source`: {prefix, into, now,
+-- Take entries from one end of a list until `result` is full. `source`: {prefix, into, now,
 -- first_retry}. Return whether the list is empty.
-local function empty(source, key, queue, side, came, most)
+local function drain_list(source, key, queue, side, result, most)
   local ours, index, pop = source.into .. queue, unpack(NEXT[side])
   local at = {key = key, queue = function() return ours end, first_retry = source.first_retry}
-  while not full(came, most) do
+  while not is_full(result, most) do
     local entry = redis.call('LINDEX', key, index)
     if not entry then return true end
-    at.now = source.now + came.taken * 0.000001  -- popped in this order
-    count(came, entry, foreign_format.put(entry, at))
+    at.now = source.now + result.taken * 0.000001  -- popped in this order
+    add_entry(result, entry, foreign_format.put(entry, at))
     redis.call(pop, key)
   end
   return false
@@ -41,9 +47,10 @@ end
 function foreign_import.take_from_list(source, queue, side, most)
   if not NEXT[side] then errors.bad_argument('side', side, 'must be left or right') end
   args.name('into', source.into .. queue)
-  local came = nothing()
-  came.more = not empty(source, keys.foreign_queue(source.prefix, queue), queue, side, came, most)
-  return answer(came)
+  local result = create_result()
+  result.more = not drain_list(source, keys.foreign_queue(source.prefix, queue), queue, side,
+    result, most)
+  return encode_result(result)
 end
 
 -- Whether a node of exq is dead by exq's defaults: six heartbeats of a minute each are missing. A
@@ -65,40 +72,42 @@ end
 
 -- Take what a dead node had taken from some queues and not finished.
 function foreign_import.take_from_backups(source, node, queues, most)
-  local came = nothing()
-  came.more = false
+  local result = create_result()
+  result.more = false
   for _, queue in ipairs(foreign_import.is_dead(source, node) and queues or {}) do
     args.name('into', source.into .. queue)
-    came.more = not empty(source, keys.foreign_backup(source.prefix, node, queue), queue, 'right',
-      came, most)
-    if came.more then break end
+    result.more = not drain_list(source, keys.foreign_backup(source.prefix, node, queue), queue,
+      'right',
+      result, most)
+    if result.more then break end
   end
-  return answer(came)
+  return encode_result(result)
 end
 
 function foreign_import.take_from_sorted_set(source, name, offset, most, queues)
   local key, into, now, wanted = keys.foreign_sorted(source.prefix, name), source.into, source.now,
     {}
   for _, queue in ipairs(queues) do wanted[queue] = true end
-  local came = nothing()
+  local result = create_result()
   local at = {
     key = key, queue = function(job) return job.queue and type(job.queue) == 'string' and into
       .. job.queue end, first_retry = source.first_retry,
   }
-  while not full(came, most) do
+  while not is_full(result, most) do
     local entry, score =
-      unpack(redis.call('ZRANGE', key, offset + came.passed, offset + came.passed, 'WITHSCORES'))
+      unpack(redis.call('ZRANGE', key, offset + result.passed, offset + result.passed,
+        'WITHSCORES'))
     if not entry then
-      came.more = false
+      result.more = false
       break
     end
     if #queues > 0 and not wanted[foreign_format.read_queue(entry)] then
-      came.passed = came.passed + 1
+      result.passed = result.passed + 1
     else
-      at.score, at.due, at.now = score, tonumber(score), now + came.taken * 0.000001
-      count(came, entry, foreign_format.put(entry, at))
+      at.score, at.due, at.now = score, tonumber(score), now + result.taken * 0.000001
+      add_entry(result, entry, foreign_format.put(entry, at))
       redis.call('ZREM', key, entry)
     end
   end
-  return answer(came)
+  return encode_result(result)
 end

@@ -41,7 +41,7 @@ function layout.batch(first, width)
       'is more than ' .. constants.MAX_BATCH .. '; call again for the others')
   end
   if #ARGV < first + count * width then
-    errors.bad_argument('count', ARGV[first], 'promises more than was sent')
+    errors.bad_argument('count', ARGV[first], 'exceeds the number of arguments')
   end
   return first + 1 + count * width
 end
@@ -60,7 +60,7 @@ end
 function layout.options(known, first)
   local options = {}
   if first <= #ARGV and (#ARGV - first) % 2 == 0 then
-    errors.bad_argument('options', ARGV[#ARGV], 'come in pairs of a name and a value')
+    errors.bad_argument('options', ARGV[#ARGV], 'must be pairs of a name and a value')
   end
   for i = first, #ARGV, 2 do
     if not known[ARGV[i]] then
@@ -73,6 +73,6 @@ end
 
 function layout.no_more(first)
   if #ARGV >= first then
-    errors.bad_argument('arguments', ARGV[first], 'is one argument too many')
+    errors.bad_argument('arguments', ARGV[first], 'is an unexpected argument')
   end
 end

@@ -13,7 +13,7 @@ function max_length.check(queue, jid, ahead)
   local length = redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue))
     + redis.call('ZCARD', keys.scheduled(queue)) + redis.call('ZCARD', keys.depends(queue))
   if length + (ahead or 0) >= most_of[queue] then
-    errors.raise('FULL', 'the queue holds as many jobs as it may', {
+    errors.raise('FULL', 'the queue has reached its maximum length', {
       queue = queue, length = length, limit = most_of[queue],
     })
   end

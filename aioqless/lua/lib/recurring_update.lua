@@ -41,12 +41,12 @@ function recurring_update.parse(template, changes)
     local name, value = changes[i], changes[i + 1]
     local check = CHECKS[name] or TIMES[template.is_cron][name]
     if not check then
-      errors.bad_argument(name, value, 'is not something of a recurring job that can be changed')
+      errors.bad_argument(name, value, 'is not an option of a recurring job that can be changed')
     end
     values[name] = check(name, value)
   end
   if (values.cron or values.timezone) and not values.next then
-    errors.bad_argument('next', nil, 'must be told with another cron or timezone')
+    errors.bad_argument('next', nil, 'is required with another cron or timezone')
   end
   return values
 end
@@ -68,7 +68,7 @@ function recurring_update.change_tags(jid, tags, on)
   end
   if on and #list > MOST_TAGS then
     errors.bad_argument('tags', list[#list],
-      'would be one tag too many: a recurring job has at most ' .. MOST_TAGS)
+      'exceeds the maximum number of tags of a recurring job: ' .. MOST_TAGS)
   end
   redis.call('HSET', key, 'tags', json.texts(list))
   return list
@@ -87,7 +87,7 @@ end
 function recurring_update.resume(jid, now, next)
   local template = recurring_jobs.require(jid)
   if template.is_cron and not next then
-    errors.bad_argument('next', nil, 'must be told of a recurring job with a cron expression')
+    errors.bad_argument('next', nil, 'is required for a recurring job with a cron expression')
   end
   redis.call('HDEL', template.key, 'x-paused')
   redis.call('ZREM', keys.paused_recurring(), jid)
@@ -106,7 +106,7 @@ function recurring_update.run_now(jid, now)
   if not f[1] then errors.raise('BADSTATE', 'the recurring job has no klass', {jid = jid}) end
   local instance = recurring_spawn.create_instance(template.key, jid, template.queue, f, now, now)
   if not instance then
-    errors.raise('BADSTATE', 'too many of its former instances are still there; call again', {
+    errors.raise('BADSTATE', 'too many jids of former instances are in use; call again', {
       jid = jid,
     })
   end

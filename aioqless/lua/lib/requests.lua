@@ -10,7 +10,7 @@ function requests.find_answer(request)
   local number, answer = cmsgpack.unpack(text)
   if number == request.number then return true, answer end
   if number > request.number then
-    errors.raise('REPEATED', 'a later request of the same line was carried out already', {
+    errors.raise('REPEATED', 'a later request of the same line was already carried out', {
       request = request.id,
     })
   end

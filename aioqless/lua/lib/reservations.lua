@@ -55,35 +55,35 @@ end
 -- Lock the next job for a person, except those that the person skipped. Return its jid, and how
 -- many were passed over.
 function reservations.take_next(queue, person, worker, limit, now, again)
-  local aside = again and {} or reservations.hide_skipped(queue, person, now)
+  local hidden = again and {} or reservations.hide_skipped(queue, person, now)
   local jid = pop.take(queue, worker, 1, now)[1]
-  for _, entry in ipairs(aside) do redis.call('ZADD', unpack(entry)) end
+  for _, entry in ipairs(hidden) do redis.call('ZADD', unpack(entry)) end
   if jid then
     redis.call('ZREM', keys.skipped(person), jid)
     reservations.assign(jid, queue, worker, redis.call('HGET', keys.job(jid), 'x-fence'),
       now + limit, now)
   end
-  return jid, #aside
+  return jid, #hidden
 end
 
 -- Remove skipped jobs from the queue for the length of this call, and forget those that have ended.
 function reservations.hide_skipped(queue, person, now)
-  local aside = {}
+  local hidden = {}
   for _, jid in ipairs(redis.call('ZRANGE', keys.skipped(person), 0, MOST_SKIPPED)) do
     local place, ends = redis.call('ZSCORE', keys.waiting(queue), jid),
       redis.call('ZSCORE', keys.locks(queue), jid)
     if place then
-      aside[#aside + 1] = {keys.waiting(queue), place, jid}
+      hidden[#hidden + 1] = {keys.waiting(queue), place, jid}
       redis.call('ZREM', keys.waiting(queue), jid)
     elseif ends and tonumber(ends) <= now then
-      aside[#aside + 1] = {keys.locks(queue), ends, jid}
+      hidden[#hidden + 1] = {keys.locks(queue), ends, jid}
       redis.call('ZREM', keys.locks(queue), jid)
     elseif not ends then
       local state = redis.call('HGET', keys.job(jid), 'state')
       if not state or state == 'complete' then redis.call('ZREM', keys.skipped(person), jid) end
     end
   end
-  return aside
+  return hidden
 end
 
 function reservations.remember_skipped(person, jid, now)

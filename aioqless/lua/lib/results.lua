@@ -4,7 +4,7 @@
 function results.parse(text)
   local seconds, value = string.match(text, '^(%d+) (.+)$')
   if not value or #seconds > 10 or tonumber(seconds) == 0 then
-    errors.bad_argument('result', text, 'is not of the form seconds json')
+    errors.bad_argument('result', text, 'must have the form `seconds json`')
   end
   if not pcall(cjson.decode, json.drop_surrogates(value)) then
     errors.bad_argument('result', value, 'is not JSON')
@@ -25,9 +25,9 @@ function results.read(jid)
   local fence, text = string.match(redis.call('GET', keys.result(jid)) or '', '^(%d+) (.*)$')
   if not fence then
     return nil,
-      job[1] and 'no result is kept of it, or no longer'
-      or 'there is neither the job nor a result of it'
+      job[1] and 'the job keeps no result, or it has expired'
+      or 'neither the job nor a result of it exists'
   end
-  if job[2] and job[2] ~= fence then return nil, 'no result is kept of its latest run' end
+  if job[2] and job[2] ~= fence then return nil, 'its latest run has no stored result' end
   return text
 end

@@ -33,7 +33,7 @@ function tagging.add(job, list, now)
   if #new > 0 then
     if #has > MOST then
       errors.bad_argument('tags', new[#new],
-        'would be one tag too many: a job has at most ' .. MOST)
+        'exceeds the maximum number of tags of a job: ' .. MOST)
     end
     record.set_fields(job.jid, 'tags', json.texts(has))
     tagging.attach(job.jid, new, now)

@@ -255,7 +255,7 @@ async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(
 async def test_what_is_handed_over_waits_for_that_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     reservation = await have(tasks, Person("ada", "1"))
-    with pytest.raises(ValueError, match="has it already"):
+    with pytest.raises(ValueError, match="has the reservation already"):
         await reservation.hand_over("ada")
     await reservation.hand_over("bob")
     assert await tasks.reserve("eve") is None

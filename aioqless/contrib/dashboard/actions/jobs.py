@@ -31,9 +31,7 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
     job = await request.job()
     data = _edited_data(request, job.text)
     if request.form.get("was", current := data_digest(job.raw_data)) != current:
-        raise ValueError(
-            "its data were changed meanwhile, by somebody else: load the page again to see them"
-        )
+        raise ValueError("its data has changed meanwhile: load the page again to see them")
     if request.form.get("how") == "new":
         copy = NewJob(
             job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries

@@ -47,7 +47,7 @@ function keyspace_scan.parse_cursor(text)
       and string.sub(key[1], 1, #ns + 1) == ns .. ':'
       and keyspace_scan.is_cursor(key[2])
   end
-  if not valid then errors.bad_argument('cursor', text, 'is none that a check has given') end
+  if not valid then errors.bad_argument('cursor', text, 'is not a cursor of check') end
   return cursor[1] ~= 'end' and cursor[1] or nil, cursor[2]
 end
 
