@@ -54,17 +54,19 @@ class Process:
         name = (
             f"{self.name}-{self.number}" if self.name and self.number else self.name
         )  # each process' locks are its own
-        worker = Worker(client, *handlers, settings=self.settings, name=name)
+        shutdown = Shutdown(
+            self.settings.grace + self.settings.executors.kill_after + MARGIN,
+            lambda: worker.waits_for_redis,
+        )
+        worker = Worker(
+            client, *handlers, settings=self.settings, name=name, on_stopping=shutdown.begin
+        )
         if self.sandbox:
             from aioqless.contrib.supervisor import working_dir
 
             log.info("worker.sandboxed", directory=str(working_dir.enter(self.sandbox)))
         if self.paused:
             worker.pause()
-        shutdown = Shutdown(
-            self.settings.grace + self.settings.kill_after + MARGIN, lambda: worker.waits_for_redis
-        )
-        worker.notify_stopping = shutdown.begin
         obeyed_by_worker(worker, shutdown, supervised=self.line is not None)
         async with AsyncExitStack() as stack:
             if self.line is not None:
@@ -84,8 +86,8 @@ class Process:
             finally:
                 shutdown.begin()
         shutdown.code = WORN if worker.recycling and self.line is not None else 0
-        if worker.left_running:
-            await worker.release_left()
+        if worker.abandoned:
+            await worker.release_abandoned()
             shutdown.end()
         if shutdown.code:
             raise typer.Exit(shutdown.code)

@@ -1,15 +1,16 @@
-"""What modules declare for workers: handlers, and what surrounds them.
+"""What modules declare for workers: handlers, and the middleware, hooks and resources around them.
 
-options.py      JobOptions     what @job can be told
-takes.py        Takes, Inject   what a function takes of a job's data, and of the worker's resources
-handler.py      Handler        a function and all that is said about it
-recurs.py       Recurs         when a job comes by itself
-declare.py      job            makes a handler of a function; stores nothing
-resources.py    resource       what a worker opens and hands to handlers
-surround.py     around, on     what wraps each run, and who is told how it ended
-lag.py          on_lag         who is told when a queue is late
-collect.py      declared       reads all these from modules when a worker starts
-table.py        Handlers       the table from klass to handler
+options.py           JobOptions             the options of @job
+signature.py         Takes, Inject          what a function takes: data, and injected resources
+handler.py           Handler                a function and its options
+schedule.py          Recurs                 the schedule of a recurring job
+retry_policy.py      RetryPolicy            which errors are retried, and after how long
+decorator.py         job                    makes a handler of a function; stores nothing
+resources.py         resource, lifespan     what a worker opens and injects, and background tasks
+middleware_stack.py  middleware, on_finish  what wraps each run, and hooks for its end
+lag_alerts.py        on_lag                 hooks for queues that lag behind
+discovery.py         declared               collects all these from modules when a worker starts
+registry.py          Handlers               the table from klass to handler
 
 A klass is looked up in that table alone: nothing is ever imported because Redis named it.
 """
@@ -29,7 +30,7 @@ from aioqless.handlers.middleware_stack import (
 )
 from aioqless.handlers.options import JobOptions
 from aioqless.handlers.registry import Handlers
-from aioqless.handlers.resources import Resource, Resources, resource
+from aioqless.handlers.resources import Resource, Resources, lifespan, resource
 from aioqless.handlers.signature import Inject
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Source",
     "declared",
     "job",
+    "lifespan",
     "middleware",
     "on_finish",
     "on_lag",

@@ -21,12 +21,14 @@ P = ParamSpec("P")
 
 
 class _Untyped:
-    """What a `Job[Any]` alone matches, and so a `Job` of which nothing is said: any data, or none.
-    A `Job[T]` of a T of yours doesn't."""
+    """Marks the overload for `Job[Any]`, and so for a plain `Job`: any data, or none.
+
+    A `Job[T]` of the application's T does not match it.
+    """
 
 
 class Declare(Protocol):
-    """What `@job(...)` with options is."""
+    """The type of `@job(...)` with options."""
 
     @overload
     def __call__(self, fn: Callable[[Job[_Untyped]], Any], /) -> Handler[...]: ...
@@ -53,8 +55,17 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
 
     The function takes the job, `async def resize(job: Job)`, with typed data `job: Job[Resize]`, or
     parameters filled from the data by name: `async def resize(job: Job, path: str, width: int =
-    100)`. What else can be said is in `JobOptions`. Raises TypeError for a function that takes no
-    job, TypeError, ValueError and InvalidData for wrong options."""
+    100)`.
+
+    Args:
+        fn: The function.
+        **options: See `JobOptions`.
+
+    Raises:
+        TypeError: The function takes no job, or an option is unknown or of the wrong type.
+        ValueError: An option is out of range.
+        InvalidData: The data of a recurring job does not fit.
+    """
     checked(options)
 
     def declare(fn: Callable[..., Any]) -> Handler[...]:

@@ -1,4 +1,4 @@
-"""What modules declare, by kind."""
+"""Collect what modules declare, by kind."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Kind = TypeVar("Kind", bound=Declared)
 
 
 def declared(kind: type[Kind], sources: Iterable[Source]) -> list[Kind]:
-    """Collect what is of a kind, each once, in the order of the sources.
+    """Collect the declarations of a kind, each once, in the order of the sources.
 
     Args:
         kind: Handler, Resource, Middleware or Hook.
-        sources: Modules or their dotted names, whose attributes count; what `@job`, `@resource`, `@middleware`, `@on_finish` and `@on_lag` make;
-            and lists of these.
+        sources: Modules or their dotted names, whose attributes count; what `@job`, `@resource`,
+            `@middleware`, `@on_finish` and `@on_lag` make; and lists of these.
 
     Raises:
         TypeError: A source is something else.

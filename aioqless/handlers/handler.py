@@ -1,4 +1,4 @@
-"""Handler: a function that performs the jobs of a klass, and what is said about it."""
+"""Handler: a function that performs the jobs of a klass, and its options."""
 
 from __future__ import annotations
 
@@ -19,49 +19,78 @@ from aioqless.handlers.signature import Takes
 
 METHODS = ("process", "perform")
 
-P = ParamSpec("P", default=...)  # what the function takes behind the job
+P = ParamSpec("P", default=...)  # what the function takes after the job
 
 
 @dataclass(frozen=True)
 class Handler(Generic[P]):
     """A function, or a class of the older qless libraries, that performs the jobs of a klass.
-    Calling it calls the function."""
+
+    Calling it calls the function. Args are those of `@job`.
+    """
 
     fn: Callable[..., Any]
     klass: str
     aliases: tuple[str, ...] = ()
     retries: int | None = None
     retry: RetryPolicy | None = None  # None: the worker's
-    timeout: float | None = None  # seconds that a run may take
-    executor: Literal["process"] | None = None  # None: by its nature, the loop or a thread
-    recurs: Recurs | None = None  # None: it comes only when it is put
+    timeout: float | None = None  # maximum duration of a run, in seconds
+    executor: Literal["process"] | None = None  # None: the loop or a thread
+    recurs: Recurs | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
     terms: Terms | None = None  # on which its jobs are put
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
         return self.fn(*args, **kwargs)
 
     def data(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
-        """A new job for this handler, given what its function takes behind the job:
-        `queue.put(resize.data(path="a.png"), delay=60)`.
+        """Return a new job for this handler: `queue.put(resize.data(path="a.png"), delay=60)`.
 
-        Type checkers know the parameters. A function that takes `Job[T]` alone is given a T.
+        Type checkers know the parameters.
+
+        Args:
+            *args: What its function takes after the job; a T if it takes `Job[T]` alone.
+            **kwargs: The same by name.
+
+        Raises:
+            TypeError: The function does not take these.
         """
         return NewJob(self, self.takes.data(args, kwargs))
 
     def check(self, text: bytes) -> None:
-        """Whether the function takes these data. Raises InvalidData."""
+        """Check that the function takes this data.
+
+        Args:
+            text: The data as JSON.
+
+        Raises:
+            InvalidData: It does not.
+        """
         self.takes.arguments(self.klass, text)
 
     def values(self, text: bytes) -> dict[str, Any]:
-        """The data by the names of their fields, with the function's defaults for those that are
-        missing. Raises InvalidData."""
+        """Return the data by field, with the function's defaults for those that are missing.
+
+        Args:
+            text: The data as JSON.
+
+        Raises:
+            InvalidData: The function does not take it.
+        """
         return self.takes.values(self.klass, text)
 
-    def bound(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """What to call with the job, and the arguments filled from its data. Raises InvalidData,
-        UnknownKlass for a class without a method for the queue."""
+    def bind(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return what to call with the job, and the arguments from its data.
+
+        Args:
+            job: The job.
+
+        Raises:
+            InvalidData: The function does not take its data.
+            UnknownKlass: The class has no method for its queue.
+        """
         arguments = self.takes.arguments(
             self.klass, job.text.encode("utf-8", "surrogateescape"), job
         )

@@ -1,4 +1,4 @@
-"""Hooks that are told when a queue is late."""
+"""Hooks that are called when a queue lags behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redis import exceptions
 from aioqless import validation
 from aioqless.client import Client
 from aioqless.handlers.resources import Resource
-from aioqless.handlers.signature import given
+from aioqless.handlers.signature import injected_parameters
 from aioqless.log import log
 from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import cancel_and_wait
@@ -22,70 +22,75 @@ from aioqless.waiting import cancel_and_wait
 def on_lag(
     seconds: float, *queues: str, every: float = 15.0
 ) -> Callable[[Callable[..., Any]], Resource]:
-    """Make a hook of `def late(queue: str, seconds: float)`, async or not: a worker calls it when
-    the next job of a queue has been waiting for more than `seconds`, and again only when it has not
-    been so meanwhile. It looks `every` so many seconds, at these queues or at all.
+    """Make a hook for lagging queues: `def alert(queue: str, seconds: float)`, async or not.
 
-    It may take resources, as handlers do; what it raises is logged. Each worker that has it calls
-    it."""
+    A worker calls it when the next job of a queue has been waiting for more than `seconds`, and
+    again only after the queue has caught up. It may take resources, as handlers do; what it raises
+    is logged. Each worker that has it calls it.
+
+    Args:
+        seconds: The lag from which on the hook is called.
+        queues: The queues to check; without any, all.
+        every: Seconds between checks.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
     validation.checked_number("seconds", seconds, least=0)
     validation.checked_number("every", every, least=0.01)
     for queue in queues:
         validation.checked("queue", queue)
 
     def hook(fn: Callable[..., Any]) -> Resource:
-        async def watched(client: Client, **resources: Any) -> AsyncIterator[Any]:
-            watch = asyncio.create_task(
-                _Watch(client, queues, seconds).run(every, fn, resources), name="aioqless lag"
-            )
+        async def monitor(client: Client, **resources: Any) -> AsyncIterator[None]:
+            checks = _LagMonitor(client, queues, seconds).run(every, fn, resources)
+            task = asyncio.create_task(checks, name="aioqless lag")
             try:
-                yield watch
+                yield
             finally:
-                await cancel_and_wait(watch)
+                await cancel_and_wait(task)
 
-        return Resource(
-            watched, type(f"lag of {fn.__qualname__}", (), {}), {"client": Client, **given(fn)}
-        )
+        return Resource(monitor, monitor, {"client": Client, **injected_parameters(fn)})
 
     return hook
 
 
-class _Watch:
-    """Owns which queues were told of as late."""
+class _LagMonitor:
+    """Owns which queues are known to lag."""
 
     def __init__(self, client: Client, queues: tuple[str, ...], seconds: float) -> None:
         self._client = client
         self._queues = queues
         self._seconds = seconds
-        self._late: set[str] = set()
+        self._lagging: set[str] = set()
 
     async def run(self, every: float, fn: Callable[..., Any], resources: dict[str, Any]) -> None:
+        """Check until canceled."""
         while True:
-            with contextlib.suppress(
-                *UNAVAILABLE, exceptions.NoPermissionError
-            ):  # the worker tells of the outage
-                for queue, lag in await self._newly_late():
-                    await _tell(fn, queue, lag, resources)
+            # The worker logs the outage.
+            with contextlib.suppress(*UNAVAILABLE, exceptions.NoPermissionError):
+                for queue, lag in await self._newly_lagging():
+                    await _alert(fn, queue, lag, resources)
             await asyncio.sleep(every)
 
-    async def _newly_late(self) -> list[tuple[str, float]]:
+    async def _newly_lagging(self) -> list[tuple[str, float]]:
         queues = self._queues or tuple(counts["name"] for counts in await self._client.queues())
         lags = await self._client.store.lag(queues=queues) if queues else []
-        late = {
+        lagging = {
             queue: float(lag)
             for queue, lag in zip(queues, lags, strict=True)
             if lag > self._seconds
         }
-        before, self._late = self._late, set(late)
-        return [(queue, lag) for queue, lag in late.items() if queue not in before]
+        before, self._lagging = self._lagging, set(lagging)
+        return [(queue, lag) for queue, lag in lagging.items() if queue not in before]
 
 
-async def _tell(fn: Callable[..., Any], queue: str, lag: float, resources: dict[str, Any]) -> None:
+async def _alert(fn: Callable[..., Any], queue: str, lag: float, resources: dict[str, Any]) -> None:
     log.warning("queue.lag_exceeded", queue=queue, seconds=round(lag, 3))
     try:
-        told = fn(queue, lag, **resources)
-        if inspect.isawaitable(told):
-            await told
+        result = fn(queue, lag, **resources)
+        if inspect.isawaitable(result):
+            await result
     except Exception as error:
         log.error(
             "hook.failed",

@@ -1,5 +1,4 @@
-"""What surrounds every run of a worker: callables around the handler, and hooks that are told how
-it ended."""
+"""Middleware around every run of a worker, and hooks that are called when it ends."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from typing import Any, TypeAlias
 from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.handlers.resources import Resources
-from aioqless.handlers.signature import given
+from aioqless.handlers.signature import injected_parameters
 from aioqless.log import log
 
 Call: TypeAlias = Callable[[], Awaitable[Any]]
 
-# As they are logged, with the same fields.
+# How a run may end: the events that are logged then, with the same fields.
 ENDS = (
     "job.completed",
     "job.advanced",
@@ -32,25 +31,34 @@ ENDS = (
 
 @dataclass(frozen=True)
 class Middleware:
-    """Wraps each run."""
+    """A function that wraps each run."""
 
     fn: Callable[..., Awaitable[Any]]
     needs: Mapping[str, Any]
 
 
 def middleware(fn: Callable[..., Awaitable[Any]]) -> Middleware:
-    """Make a middleware of `async def timed(job: Job, call: Call) -> Any`, which returns or raises
-    what `await call()` does, or something else: it counts as the handler's. Of several, the first
-    one collected is the outermost. It runs on the loop, whatever the handler runs in, and the
-    handler sees the context variables that it sets. It may take resources, as handlers do."""
+    """Make a middleware: `async def timed(job: Job, call: Call) -> Any`.
+
+    It returns or raises what `await call()` does, or something else, which then counts as the
+    handler's. Of several, the first one collected is the outermost. It runs on the loop, wherever
+    the handler runs, and the handler sees the context variables that it sets. It may take
+    resources, as handlers do.
+
+    Args:
+        fn: The function.
+
+    Raises:
+        TypeError: It is not an `async def`.
+    """
     if not inspect.iscoroutinefunction(fn):
         raise TypeError(f"{fn!r} must be an `async def` that takes the job and a callable")
-    return Middleware(fn, given(fn))
+    return Middleware(fn, injected_parameters(fn))
 
 
 @dataclass(frozen=True)
 class Hook:
-    """Is told of ends."""
+    """A function that is called when a run ends."""
 
     fn: Callable[..., Any]
     needs: Mapping[str, Any]
@@ -58,48 +66,60 @@ class Hook:
 
 
 def on_finish(*ends: str) -> Callable[[Callable[..., Any]], Hook]:
-    """Make a hook of `def tell(job: Job, end: str, **fields)`, async or not: it is called on the
-    loop when Redis knows how a run ended, with the name and the fields of the line that is logged
-    then. The slot is free when it has returned; what it raises is logged. It may take resources, as
-    handlers do."""
+    """Make a hook: `def notify(job: Job, end: str, **fields)`, async or not.
+
+    It is called on the loop when the outcome of a run is stored, with the name and the fields of
+    the line that is logged then. The job's slot is free when it has returned. What it raises is
+    logged. It may take resources, as handlers do.
+
+    Args:
+        ends: The events to call it for, such as "job.failed".
+
+    Raises:
+        ValueError: There is none, or there is no such event.
+    """
     if not ends or not set(ends) <= set(ENDS):
         raise ValueError(
-            f"a hook is told of {', '.join(ENDS)}; say of which, not {', '.join(map(repr, ends)) or 'of none'}"
+            f"on_finish takes events of {', '.join(ENDS)}, "
+            f"not {', '.join(map(repr, ends)) or 'none'}"
         )
-    return lambda fn: Hook(fn, given(fn), frozenset(ends))
+    return lambda fn: Hook(fn, injected_parameters(fn), frozenset(ends))
 
 
 class MiddlewareStack:
-    """What surrounds the runs of one worker: the middleware and hooks of some modules, and
-    resources that are open while it works."""
+    """The middleware and hooks of one worker, and the resources that they and its handlers take.
+
+    Raises:
+        AioqlessError: One of them takes a resource that there is not.
+    """
 
     def __init__(
         self,
-        arounds: Iterable[Middleware] = (),
+        middleware: Iterable[Middleware] = (),
         hooks: Iterable[Hook] = (),
         resources: Resources | None = None,
     ) -> None:
         self.resources = resources or Resources()
-        self._arounds = tuple(arounds)[::-1]
+        self._middleware = tuple(middleware)[::-1]
         self._hooks = {end: [hook for hook in hooks if end in hook.ends] for end in ENDS}
-        for each in self._arounds:
+        for each in self._middleware:
             self.resources.check(each.fn, each.needs)
         for hook in hooks:
             self.resources.check(hook.fn, hook.needs)
 
-    def around(self, job: Job, call: Call) -> Awaitable[Any]:
-        """Make a call within all that is around it."""
-        for each in self._arounds:
-            call = partial(each.fn, job, call, **self.resources.filled(each.needs))
+    def wrap(self, job: Job, call: Call) -> Awaitable[Any]:
+        """Make a call within all middleware."""
+        for each in self._middleware:
+            call = partial(each.fn, job, call, **self.resources.values(each.needs))
         return call()
 
-    async def tell(self, job: Job, end: str, fields: Mapping[str, Any]) -> None:
-        """Call the hooks of an end."""
+    async def call_hooks(self, job: Job, end: str, fields: Mapping[str, Any]) -> None:
+        """Call the hooks for an end; log what they raise."""
         for hook in self._hooks[end]:
             try:
-                told = hook.fn(job, end, **fields, **self.resources.filled(hook.needs))
-                if inspect.isawaitable(told):
-                    await told
+                result = hook.fn(job, end, **fields, **self.resources.values(hook.needs))
+                if inspect.isawaitable(result):
+                    await result
             except Exception as error:
                 log.error(
                     "hook.failed",

@@ -1,4 +1,4 @@
-"""What `@job` can be told about a handler."""
+"""The options of `@job`."""
 
 from __future__ import annotations
 
@@ -12,42 +12,43 @@ from aioqless.handlers.signature import Takes
 
 
 class JobOptions(TermOptions, total=False):
-    """The options of `@job`, beside those of TermOptions; all may be left out. Times are in
-    seconds."""
+    """The options of `@job`, besides those of TermOptions; all are optional.
 
-    klass: str  # the name its jobs have in Redis; by default `module.function`
-    aliases: Iterable[
-        str
-        # former klasses: to rename a handler, keep its old name here until no job of that name is
-        # left
-    ]
-    retries: int  # what its jobs are put with
-    retry_on: (
-        type[Exception] | tuple[type[Exception], ...]
-    )  # exceptions that are transient; without it, the worker's policy holds
-    backoff: Backoff  # how long to wait before such a retry, by default a growing time
-    # for how many seconds what it returns is kept, as JSON, for who waits for it and for the jobs
-    # that depend on it
+    Times are in seconds.
+    """
+
+    klass: str  # the class name of its jobs in Redis; default: `module.function`
+    # Former klasses: to rename a handler, keep its old name here until no job of that name is left.
+    aliases: Iterable[str]
+    retries: int  # its jobs' number of retries
+    # Exceptions that are transient; default: those of the worker's retry policy.
+    retry_on: type[Exception] | tuple[type[Exception], ...]
+    backoff: Backoff  # how long to wait before a retry; default: exponential
+    # How long its result is kept, as JSON, for waiting callers and for dependent jobs.
     result_ttl: float
-    timeout: float  # a run that takes longer is cancelled and fails in `<queue>-timeout`
-    executor: Literal[
-        "process"
-    ]  # run it in a process of its own; else coroutines run on the loop, plain functions in threads
-    every: float  # it comes by itself, whenever so many seconds have passed
-    cron: str  # or at the times of this cron expression
-    timezone: str  # where these are the times of day; by default UTC
-    data: Any  # of the jobs that come so
-    queue: str  # which they come into; by default the first that the worker serves
-    # how many that nobody was there for are made up for, 0: all; without it, they count once
+    timeout: float  # a run that takes longer is canceled and fails in `<queue>-timeout`
+    # Run it in a process; default: coroutines run on the loop, plain functions in threads.
+    executor: Literal["process"]
+    every: float  # recurring: put a job at this interval
+    cron: str  # recurring: put a job at the times of this cron expression
+    timezone: str  # of the cron expression; default: UTC
+    data: Any  # of recurring jobs
+    queue: str  # of recurring jobs; default: the first that the worker serves
+    # How many missed recurring jobs are replayed (0: all); default: they are coalesced into one.
     backlog: int
 
 
 def checked(options: JobOptions) -> JobOptions:
-    """The options, if there can be such a handler. Raises TypeError and ValueError, naming what is
-    wrong."""
+    """Return the options.
+
+    Raises:
+        TypeError: One is unknown or of the wrong type.
+        ValueError: One is out of range, or needs another.
+    """
     if unknown := options.keys() - JobOptions.__annotations__.keys():
         raise TypeError(
-            f"@job has no option {', '.join(sorted(unknown))}; it has {', '.join(JobOptions.__annotations__)}"
+            f"@job has no option {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(JobOptions.__annotations__)}"
         )
     if "klass" in options:
         validation.checked("klass", options["klass"])
@@ -60,7 +61,8 @@ def checked(options: JobOptions) -> JobOptions:
         raise ValueError("timeout must be more than 0 seconds")
     if options.get("executor", "process") != "process":
         raise ValueError(
-            f"executor is 'process' or left out, not {options['executor']!r}: coroutines run on the loop, others in threads"
+            f"executor is 'process' or left out, not {options['executor']!r}: "
+            "coroutines run on the loop, others in threads"
         )
     if (
         "result_ttl" in options
@@ -71,13 +73,13 @@ def checked(options: JobOptions) -> JobOptions:
         )
     if "backoff" in options and "retry_on" not in options:
         raise ValueError(
-            "backoff says how long to wait before a retry: say retry_on which exceptions, too"
+            "backoff is how long to wait before a retry: pass retry_on, too, for which exceptions"
         )
     return options
 
 
 def policy_of(options: JobOptions) -> RetryPolicy | None:
-    """The retry policy that the options say; None for the worker's."""
+    """Return the retry policy in the options; None for the worker's."""
     return (
         RetryPolicy(options["retry_on"], options.get("backoff") or exponential())
         if "retry_on" in options
@@ -86,8 +88,12 @@ def policy_of(options: JobOptions) -> RetryPolicy | None:
 
 
 def terms_of(options: JobOptions, takes: Takes) -> Terms | None:
-    """The terms that the options say. Raises TypeError and ValueError, also for a key drawn from
-    what the function doesn't take."""
+    """Return the uniqueness and limits in the options.
+
+    Raises:
+        TypeError: One is of the wrong type.
+        ValueError: One is out of range, or a key is drawn from a field that the function lacks.
+    """
     terms = Terms.of(options)
     if terms is None:
         return None
@@ -95,6 +101,7 @@ def terms_of(options: JobOptions, takes: Takes) -> Terms | None:
     known = takes.parameters.__struct_fields__ if takes.parameters else None
     if known is not None and (wrong := terms.fields - set(known)):
         raise ValueError(
-            f"a key is drawn from {', '.join(sorted(wrong))}, but the function takes {', '.join(known)}"
+            f"a key is drawn from {', '.join(sorted(wrong))}, "
+            f"but the function takes {', '.join(known)}"
         )
     return terms

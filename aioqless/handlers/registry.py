@@ -1,4 +1,4 @@
-"""The handlers of a worker."""
+"""The handlers of a worker, by klass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from aioqless.handlers.handler import Handler
 
 
 class Handlers:
-    """The handlers of a worker, by klass and alias."""
+    """The handlers of a worker, by klass and alias.
+
+    Raises:
+        DuplicateKlass: Two handlers claim a klass.
+    """
 
     def __init__(self, handlers: Iterable[Handler] = ()) -> None:
         self._by_klass: dict[str, Handler] = {}
@@ -19,7 +23,8 @@ class Handlers:
             for klass in (handler.klass, *handler.aliases):
                 if self._by_klass.setdefault(klass, handler) is not handler:
                     raise DuplicateKlass(
-                        f"{klass} is claimed by both {_place(self._by_klass[klass])} and {_place(handler)}"
+                        f"{klass} is claimed by both {_location(self._by_klass[klass])} and "
+                        f"{_location(handler)}"
                     )
 
     @classmethod
@@ -37,16 +42,16 @@ class Handlers:
         handlers = declared(Handler, sources)
         if not handlers:
             raise ValueError(
-                f"there is no handler in {_listed(sources)}: functions are made handlers by @aioqless.job"
+                f"there is no handler in {_listed(sources)}: decorate functions with @aioqless.job"
             )
         return cls(handlers)
 
     def get(self, klass: str) -> Handler | None:
-        """The handler of a klass; None when there is none."""
+        """Return the handler of a klass; None when there is none."""
         return self._by_klass.get(klass)
 
     def find(self, klass: str) -> Handler:
-        """The handler of a klass. Raises UnknownKlass."""
+        """Return the handler of a klass; raise UnknownKlass when there is none."""
         handler = self._by_klass.get(klass)
         if handler is None:
             known = ", ".join(sorted(self._by_klass)) or "none"
@@ -67,5 +72,5 @@ def _listed(sources: Iterable[Source]) -> str:
     )
 
 
-def _place(handler: Handler) -> str:
+def _location(handler: Handler) -> str:
     return f"{handler.fn.__module__}.{handler.fn.__qualname__}"

@@ -1,5 +1,4 @@
-"""Resources: what a worker opens before its first job, hands to handlers, and closes after its
-last."""
+"""Dependency injection: resources that a worker opens before its first job, and closes."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from aioqless.errors import AioqlessError
-from aioqless.handlers.signature import given, hints
+from aioqless.handlers.signature import injected_parameters, type_hints
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Opens a T for the life of a worker, from resources of other types that its function takes."""
+    """A function that opens a value of some type for the life of a worker."""
 
     fn: Callable[..., AsyncIterator[Any]]
     type: Any
@@ -25,37 +24,71 @@ class Resource:
 
 
 def resource(fn: Callable[..., AsyncIterator[Any]]) -> Resource:
-    """Make a resource of an async generator that yields once: `async def pool() ->
-    AsyncIterator[Pool]`.
+    """Make a resource: `async def pool() -> AsyncIterator[Pool]`, which yields once.
 
-    What it yields is handed to each handler of the worker, and to each other resource, that has a
-    parameter of this type with the default Inject: `async def charge(job: Job, invoice: int, pool:
-    Pool = Inject)`. Types are compared as they are written; for two of one kind, use a `NewType`.
-    Raises TypeError for a function that isn't one, or doesn't say what it yields."""
+    What it yields is injected into each handler of the worker, and into each other resource, that
+    has a parameter of this type with the default `Inject`: `async def charge(job: Job, invoice:
+    int, pool: Pool = Inject)`. Types are compared as they are written; for two of one type, use a
+    `NewType`.
+
+    Args:
+        fn: The async generator.
+
+    Raises:
+        TypeError: It is not an async generator, or its return type is missing.
+    """
     if not inspect.isasyncgenfunction(fn):
         raise TypeError(
-            f"{fn.__qualname__} must be an async generator that yields once, `async def ... -> AsyncIterator[T]`"
+            f"{fn.__qualname__} must be an async generator that yields once, "
+            "`async def ... -> AsyncIterator[T]`"
         )
-    yields = get_args(hints(fn).get("return"))
+    yields = get_args(type_hints(fn).get("return"))
     if not yields:
         raise TypeError(f"{fn.__qualname__} must say what it yields, as `-> AsyncIterator[Pool]`")
-    return Resource(fn, yields[0], given(fn))
+    return Resource(fn, yields[0], injected_parameters(fn))
+
+
+def lifespan(fn: Callable[..., AsyncIterator[None]]) -> Resource:
+    """Make a lifespan: an async generator that yields once, and runs while the worker does.
+
+    What is before the `yield` runs before the worker's first job, the rest after its last. Nothing
+    is injected into handlers; it may take resources itself.
+
+    Args:
+        fn: The async generator.
+
+    Raises:
+        TypeError: It is not an async generator.
+    """
+    if not inspect.isasyncgenfunction(fn):
+        raise TypeError(f"{fn.__qualname__} must be an async generator that yields once")
+    return Resource(fn, fn, injected_parameters(fn))  # its type is its own: nothing takes it
 
 
 class Resources:
-    """Owns the resources of one worker, and what they yielded while they are open."""
+    """The resources of one worker, and what they yielded while they are open.
+
+    Args:
+        resources: The resources.
+        available: Values by type that need not be opened.
+
+    Raises:
+        AioqlessError: Two are of one type, one takes a type that there is not, or they form a
+            cycle.
+    """
 
     def __init__(
-        self, resources: Iterable[Resource] = (), there: Mapping[Any, Any] = MappingProxyType({})
+        self,
+        resources: Iterable[Resource] = (),
+        available: Mapping[Any, Any] = MappingProxyType({}),
     ) -> None:
-        """`there` is what needn't be opened. Raises AioqlessError for two of one type, and for
-        needs that nobody can fill."""
         self._by_type: dict[Any, Resource] = {}
-        self._open = dict(there)
+        self._open = dict(available)
         for each in resources:
-            if each.type in there or self._by_type.setdefault(each.type, each) is not each:
+            if each.type in available or self._by_type.setdefault(each.type, each) is not each:
                 raise AioqlessError(
-                    f"two resources are a {_name(each.type)}: give one of them a type of its own, by NewType"
+                    f"two resources are a {_name(each.type)}: give one of them a type of its own, "
+                    "by NewType"
                 )
         for each in self._by_type.values():
             self.check(each.fn, each.needs)
@@ -65,28 +98,32 @@ class Resources:
             ).static_order()
             self._order = [self._by_type[type_] for type_ in order if type_ in self._by_type]
         except graphlib.CycleError as circle:
-            raise AioqlessError(
-                f"these resources need each other: {', '.join(_name(type_) for type_ in circle.args[1])}"
-            ) from None
+            names = ", ".join(_name(type_) for type_ in circle.args[1])
+            raise AioqlessError(f"these resources need each other: {names}") from None
 
     def check(self, fn: Callable[..., Any], needs: Mapping[str, Any]) -> None:
-        """Whether what a function needs is here. Raises AioqlessError."""
+        """Check that each type that a function takes is there.
+
+        Raises:
+            AioqlessError: One is not.
+        """
         for name, type_ in needs.items():
             if type_ not in self._by_type and type_ not in self._open:
                 raise AioqlessError(
-                    f"{fn.__module__}.{fn.__qualname__} takes a {_name(type_)} as {name}, and no @resource of this worker opens one"
+                    f"{fn.__module__}.{fn.__qualname__} takes a {_name(type_)} as {name}, and no "
+                    "@resource of this worker opens one"
                 )
 
-    def filled(self, needs: Mapping[str, Any]) -> dict[str, Any]:
-        """What is open, by the names of these needs."""
+    def values(self, needs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the open values for parameters of these types, by parameter."""
         return {name: self._open[type_] for name, type_ in needs.items()}
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Open all, each after those it needs; they are closed in the other order."""
+        """Open all, each after those it takes; they are closed in the reverse order."""
         async with contextlib.AsyncExitStack() as stack:
             for each in self._order:
-                opening = contextlib.asynccontextmanager(each.fn)(**self.filled(each.needs))
+                opening = contextlib.asynccontextmanager(each.fn)(**self.values(each.needs))
                 self._open[each.type] = await stack.enter_async_context(opening)
             yield
 

@@ -1,4 +1,4 @@
-"""When a job that raised runs again by itself, and after how long.
+"""Retry policies: which errors are retried, and after how long.
 
 A backoff is a callable: it takes how many of its retries the job has used, and returns seconds.
 """
@@ -16,16 +16,25 @@ Backoff: TypeAlias = Callable[[int], float]
 
 
 def fixed(seconds: float) -> Backoff:
-    """Always the same."""
+    """Return a backoff of the same delay each time."""
     validation.checked_number("seconds", seconds, least=0)
-    return lambda used: seconds
+    return lambda _used: seconds
 
 
 def exponential(
     first: float = 5.0, most: float = 3600.0, *, factor: float = 2.0, jitter: float = 0.25
 ) -> Backoff:
-    """`first` seconds, then `factor` times as long each time, up to `most`. A random part of up to
-    `jitter` is added, so that jobs that failed together don't come back together."""
+    """Return a backoff that grows exponentially.
+
+    Args:
+        first: Seconds before the first retry.
+        most: Maximum delay, without the jitter.
+        factor: Each delay is this many times the one before.
+        jitter: Random share to add, so that jobs which failed together are not retried together.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
     validation.checked_number("first", first, least=0)
     validation.checked_number("most", most, least=first)
     validation.checked_number("factor", factor, least=1)
@@ -40,13 +49,12 @@ def exponential(
 
 
 def sidekiq(used: int) -> float:
-    """Sidekiq's shape: the fourth power and a quarter of a minute, spread over ten seconds a
-    retry."""
+    """Return Sidekiq's delay: the fourth power and 15 s, spread over 10 s a retry."""
     return float(used**4 + 15 + random.randrange(10) * (used + 1))
 
 
 def exq(used: int) -> float:
-    """Exq's shape: as sidekiq's, spread over thirty seconds a retry."""
+    """Return exq's delay: as Sidekiq's, spread over 30 s a retry."""
     return float(used**4 + 15 + random.randrange(30) * (used + 1))
 
 
@@ -55,8 +63,17 @@ GROWING = exponential()
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exceptions of these classes are transient: the job runs again after `backoff`, at the cost of
-    a retry. When none is left, it fails in its group with the last traceback."""
+    """Which exceptions are transient, and how long to wait before a retry.
+
+    When a job has no retries left, it fails in its group with the last traceback.
+
+    Args:
+        on: Classes of exceptions that are retried.
+        backoff: From the number of retries used to seconds.
+
+    Raises:
+        TypeError: A value is of the wrong type.
+    """
 
     on: type[Exception] | tuple[type[Exception], ...] = ()
     backoff: Backoff = GROWING
@@ -69,11 +86,12 @@ class RetryPolicy:
                 )
         if not callable(self.backoff):
             raise TypeError(
-                f"backoff takes a callable from the number of retries used to seconds, not {self.backoff!r}"
+                "backoff takes a callable from the number of retries used to seconds, "
+                f"not {self.backoff!r}"
             )
 
     def delay(self, error: BaseException, used: int) -> float | None:
-        """Seconds until the next attempt; None when this error isn't transient."""
+        """Return the seconds until the next attempt; None if the error is not transient."""
         return max(0.0, self.backoff(used)) if isinstance(error, self.on) else None
 
 

@@ -1,4 +1,4 @@
-"""What `@job` says of a job that comes by itself."""
+"""The schedule of a recurring job, declared by `@job`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from aioqless import validation
 from aioqless.client.recurring.schedules import Schedule, checked_backlog, schedule_of
 from aioqless.handlers.signature import Takes
 
-BESIDE = ("timezone", "data", "queue", "backlog")
+SCHEDULE_OPTIONS = ("timezone", "data", "queue", "backlog")
 
 
 @dataclass(frozen=True)
 class Recurs:
-    """When instances come, of what data, and into which queue; None: the first that the worker
-    serves."""
+    """When instances are put, with what data, and into which queue.
+
+    Without a queue, into the first that the worker serves.
+    """
 
     schedule: Schedule
     data: Any = None
@@ -25,11 +27,15 @@ class Recurs:
 
 
 def recurs_of(options: Mapping[str, Any], takes: Takes) -> Recurs | None:
-    """What the options say; None where they say no schedule. Raises TypeError and ValueError,
-    naming what is wrong."""
+    """Return the schedule in the options; None when there is none.
+
+    Raises:
+        TypeError: An option needs a schedule, or the function needs data.
+        ValueError: An option is out of range.
+    """
     if "every" not in options and "cron" not in options:
-        if astray := [name for name in BESIDE if name in options]:
-            raise TypeError(f"{astray[0]} is about a recurring job: say every= or cron=, too")
+        if astray := [name for name in SCHEDULE_OPTIONS if name in options]:
+            raise TypeError(f"{astray[0]} is for a recurring job: pass every= or cron=, too")
         return None
     schedule = schedule_of(options)
     queue = validation.checked("queue", options["queue"]) if "queue" in options else None

@@ -1,4 +1,4 @@
-"""What a function takes of a job's data."""
+"""What a handler's function takes of a job's data, and which resources are injected."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from aioqless.errors import InvalidData
 
 
 class _Inject:
-    """The default of a parameter that doesn't come from a job's data: the resource of its type is
-    handed to it."""
+    """Default of a parameter that is injected: a resource of its type, not a part of the data."""
 
     def __repr__(self) -> str:
         return "Inject"
@@ -25,26 +24,31 @@ class _Inject:
 
 Inject: Any = _Inject()
 
-DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # what no job is
+DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # types that no job has
 
 
 @dataclass(frozen=True)
 class Takes:
-    """All of the data as the type T of `Job[T]`, or parameters by name behind the job."""
+    """What a function takes: the data as the T of `Job[T]`, or parameters by name after the job."""
 
     whole: Any = None
     parameters: type[msgspec.Struct] | None = None
     signature: inspect.Signature | None = None  # of these parameters
-    given: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # the types of the resources it takes, by the names of their parameters
+    injected: Mapping[str, Any] = field(default_factory=dict)  # types of resources, by parameter
 
     def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
-        """The parameters' values; the job, if given, gets its typed data. Keys that no parameter
-        takes are left alone; no data leave all parameters to their defaults; a list, which is what
-        sidekiq's clients push, fills them in their order.
+        """Return the values of the parameters.
 
-        Raises InvalidData.
+        Keys that no parameter takes are ignored. Without data all parameters have their defaults. A
+        list, which is what Sidekiq's clients push, fills them in their order.
+
+        Args:
+            klass: The klass, for the message of an error.
+            text: The data as JSON.
+            job: The job, which gets its typed data.
+
+        Raises:
+            InvalidData: The data don't fit.
         """
         type_ = self.whole or self.parameters
         if type_ is None:
@@ -64,17 +68,15 @@ class Takes:
         return {name: getattr(value, name) for name in value.__struct_fields__}
 
     def values(self, klass: str, text: bytes) -> dict[str, Any]:
-        """The data by the names of their fields, parameters with their defaults included. Raises
-        InvalidData."""
+        """Return the data by field, parameters with their defaults included; raise InvalidData."""
         data = msgspec.json.decode(text)
         return (data if isinstance(data, dict) else {}) | self.arguments(klass, text)
 
     def _named(self, text: bytes) -> bytes:
-        """A list of values as an object, by the names of the parameters in whose places they are.
-        Raises msgspec's ValidationError."""
+        """Return a list of values as an object, by the names of the parameters in their order."""
         values = msgspec.json.decode(text, type=list[msgspec.Raw])
-        places = self.signature.parameters.values() if self.signature else ()
-        names = [each.name for each in places if each.kind is each.POSITIONAL_OR_KEYWORD]
+        parameters = self.signature.parameters.values() if self.signature else ()
+        names = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         if len(values) > len(names):
             raise msgspec.ValidationError(
                 f"{len(values)} values for {len(names)} parameters ({', '.join(names)})"
@@ -82,7 +84,7 @@ class Takes:
         return msgspec.json.encode(dict(zip(names, values, strict=False)))
 
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The data of which `arguments` would make these. Raises TypeError."""
+        """Return the data from which `arguments` makes these; raise TypeError if there is none."""
         if self.signature is not None:
             return dict(self.signature.bind(*args, **kwargs).arguments)
         if kwargs or len(args) > 1:
@@ -91,18 +93,23 @@ class Takes:
 
 
 def takes(fn: Callable[..., Any]) -> Takes:
-    """What a function takes. Raises TypeError for one that takes no job, or what has no name."""
+    """Inspect a function.
+
+    Raises:
+        TypeError: It takes no job, or variable arguments.
+    """
     parameters = list(inspect.signature(fn).parameters.values())
     if not parameters or parameters[0].kind not in (
         parameters[0].POSITIONAL_ONLY,
         parameters[0].POSITIONAL_OR_KEYWORD,
     ):
         raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
-    types, resources = hints(fn), given(fn)
+    types, resources = type_hints(fn), injected_parameters(fn)
     first, *others = parameters
-    if (said := get_origin(types.get(first.name)) or types.get(first.name)) in DATA:
+    if (hint := get_origin(types.get(first.name)) or types.get(first.name)) in DATA:
         raise TypeError(
-            f"{fn.__qualname__} must take the job as its first parameter, data behind it; {first.name} is a {said.__name__}"
+            f"{fn.__qualname__} must take the job as its first parameter, data after it; "
+            f"{first.name} is a {hint.__name__}"
         )
     whole = get_args(types.get(first.name)) if get_origin(types.get(first.name)) is Job else ()
     if nameless := [
@@ -110,7 +117,8 @@ def takes(fn: Callable[..., Any]) -> Takes:
     ]:
         what = nameless[0].replace(annotation=inspect.Parameter.empty)
         raise TypeError(
-            f"{fn.__qualname__} takes {what}, which nothing fills: data come by name, and all of them in job.data"
+            f"{fn.__qualname__} takes {what}, which nothing fills: data is passed by name, and all "
+            "of it is in job.data"
         )
     others = [each for each in others if each.name not in resources]
     if others:
@@ -121,27 +129,27 @@ def takes(fn: Callable[..., Any]) -> Takes:
             for each in others
         ]
         struct = msgspec.defstruct(fn.__name__, fields, kw_only=True)
-        return Takes(parameters=struct, signature=inspect.Signature(others), given=resources)
-    return Takes(whole=whole[0] if whole and whole[0] is not Any else None, given=resources)
+        return Takes(parameters=struct, signature=inspect.Signature(others), injected=resources)
+    return Takes(whole=whole[0] if whole and whole[0] is not Any else None, injected=resources)
 
 
-def given(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The parameters of a function that resources are handed to, and of which types. Raises
-    TypeError where that isn't said."""
+def injected_parameters(fn: Callable[..., Any]) -> dict[str, Any]:
+    """Return the parameters of a function that resources are injected into, with their types.
+
+    Raises:
+        TypeError: One has no type.
+    """
     names = [
         each.name for each in inspect.signature(fn).parameters.values() if each.default is Inject
     ]
-    types = hints(fn) if names else {}
+    types = type_hints(fn) if names else {}
     if missing := [name for name in names if name not in types]:
-        raise TypeError(
-            f"{fn.__qualname__} must say of which type {missing[0]} is, for a resource to be given"
-        )
+        raise TypeError(f"{fn.__qualname__} must annotate {missing[0]} with the type of a resource")
     return {name: types[name] for name in names}
 
 
-def hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a function's parameters, without those that are imported for the type checker
-    alone."""
+def type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of a function's parameters, but those imported for type checkers alone."""
     found: dict[str, Any] = {}
     for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         with contextlib.suppress(NameError):

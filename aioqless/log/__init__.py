@@ -40,7 +40,7 @@ a job's data are never logged.
     job.failed           warning  seconds group message exhausted
     job.released         info     seconds delay why
     job.settled          info     seconds error
-    job.left_running     warning  jid klass queue seconds stack
+    job.abandoned        warning  jid klass queue seconds stack
     job.lock_lost        warning  seconds why
     job.refused          error    seconds why
     job.outcome_dropped  error    outcome why

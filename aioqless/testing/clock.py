@@ -8,8 +8,14 @@ from aioqless import validation
 
 
 class Clock:
-    """The time that a client's scripts are told: `Client(url, clock=Clock())`. Seconds since 1970,
-    from `start` or now on."""
+    """A clock for a client's scripts: `Client(url, clock=Clock())`.
+
+    Args:
+        start: Its time, in seconds since 1970; default: now.
+
+    Raises:
+        ValueError: `start` is out of range.
+    """
 
     def __init__(self, start: float | None = None) -> None:
         self.now = (
@@ -17,9 +23,16 @@ class Clock:
         )
 
     def __call__(self) -> float:
+        """Return its time."""
         return self.now
 
     def move(self, seconds: float) -> None:
-        """Let so many seconds pass: what is delayed until then is due, and a lock that isn't
-        renewed has lapsed."""
+        """Move it forward: delayed jobs are due, and locks that are not renewed have expired.
+
+        Args:
+            seconds: By how much.
+
+        Raises:
+            ValueError: It is negative.
+        """
         self.now += validation.checked_number("seconds", seconds, least=0)

@@ -1,4 +1,4 @@
-"""Work off what is ready."""
+"""Run all jobs that are ready."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from aioqless.worker import Settings, Worker
 
 
 async def drain(
-    client: Client, *jobs: Source, queues: tuple[str, ...] = ("default",), at_once: int = 1
+    client: Client, *jobs: Source, queues: tuple[str, ...] = ("default",), concurrency: int = 1
 ) -> None:
-    """Perform all jobs of these queues that are ready, and those that they make ready, until none
-    is left: one after the other, in the order in which a pop hands them out, unless more are to run
-    `at_once`.
+    """Run the ready jobs of some queues, and those that they make ready, until none is left.
 
-    The handlers (and resources, middleware, hooks) are those of the modules, as for a worker. What
-    is scheduled for later stays, until a `Clock` has moved."""
-    settings = Settings(queues=queues, concurrency=at_once, burst=True, grace=0)
+    What is scheduled for later stays, until a `Clock` has moved.
+
+    Args:
+        client: A client of the namespace.
+        jobs: Modules, handlers, resources, middleware and hooks, as for a worker.
+        queues: The queues.
+        concurrency: Maximum number of jobs at once; with 1 they run in the order of pops.
+
+    Raises:
+        TypeError: One of `jobs` is something else.
+        ValueError: There is no handler.
+    """
+    settings = Settings(queues=queues, concurrency=concurrency, burst=True, grace=0)
     await Worker(client, *jobs, settings=settings).run()

@@ -1,4 +1,4 @@
-"""Perform a handler with no Redis."""
+"""Run a handler without Redis."""
 
 from __future__ import annotations
 
@@ -20,31 +20,40 @@ from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import constant
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T
-from aioqless.worker.outcome import Outcome, outcome_of, returned
-from aioqless.worker.perform import perform as performed
+from aioqless.worker.executors.thread_pool import ThreadPool
+from aioqless.worker.outcome import Outcome, outcome_of, record_result
 from aioqless.worker.run import Run
+from aioqless.worker.runner import perform as call_handler
 
 LOCK = 60.0
 
 
 @dataclass(frozen=True)
 class Performed:
-    """What came of a run. `outcome` is what a worker would have stored (Complete, Again, Failed: of
-    aioqless.worker.outcome), None if the handler itself completed, failed, retried or released the
-    job. `said` are the commands that it gave, with their arguments."""
+    """How a run ended.
+
+    Attributes:
+        outcome: What a worker would have stored (Completed, Retried, Failed, Released: of
+            aioqless.worker.outcome); None if the handler itself completed, failed, retried or
+            released the job.
+        result: What the handler returned.
+        error: What it raised.
+        job: The job, with the data as it left it.
+        commands: The commands that it sent, with their arguments.
+    """
 
     outcome: Outcome | None
     result: Any
     error: BaseException | None
     job: Job
-    said: list[tuple[str, dict[str, Any]]]
+    commands: list[tuple[str, dict[str, Any]]]
 
 
 class _LockOnlyStore(OfflineStore):
     """Answers what a handler's job may ask of its lock; refuses whatever else would need Redis."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.commands: list[tuple[str, dict[str, Any]]] = []
 
     async def send(self, call: Call[T]) -> T:
         """Note a command of the holder of a lock."""
@@ -62,12 +71,13 @@ class _LockOnlyStore(OfflineStore):
                 "test this with a client of aioqless_client"
             )
         given = {name: value for name, value in call.arguments.items() if value is not None}
-        self.said.append((call.command, given))
+        self.commands.append((call.command, given))
         return cast(T, answers[call.command])
 
     def report(self, job: ReportedJob, share: float, message: str) -> None:
-        """Note progress."""
-        self.said.append(("progress", {"share": share, "message": message}))
+        """Record progress."""
+        del job  # there is one
+        self.commands.append(("progress", {"share": share, "message": message}))
 
 
 async def perform(
@@ -78,39 +88,57 @@ async def perform(
     retry: RetryPolicy = NEVER,
     **fields: Any,
 ) -> Performed:
-    """Run a new job, `await perform(resize.data(path="a.png"), resources={Pool: fake})`, as a
-    worker would that has these resources by type, this middleware, and this retry policy for
-    handlers without one. `fields` are what the job has beside: queue, jid, remaining, tags, ...
+    """Run one job without Redis, given as `resize.data(path="a.png")`.
 
-    What the handler raises is not raised, but in `error` and decides the outcome. Raises
-    InvalidData for data that it can't take."""
+    What the handler raises is not raised, but is in `error` and decides the outcome.
+
+    Args:
+        new: The job, for a handler.
+        resources: Values by type, which are injected.
+        middleware: Middleware around the handler, the outermost first.
+        retry: Retry policy for handlers without one of their own.
+        **fields: Fields of the job: queue, jid, remaining, tags, ...
+
+    Raises:
+        TypeError: The job is not for a handler.
+        InvalidData: The handler does not take the data.
+        AioqlessError: A resource is missing.
+    """
     if not isinstance(new.klass, Handler):
         raise TypeError(
-            f"perform takes a job for a handler, which @job makes of a function, not for the klass {new.klass!r}"
+            "perform takes a job for a handler, which @job makes of a function, "
+            f"not for the klass {new.klass!r}"
         )
     arguments = new.arguments(LIMIT)
     retries = constant("DEFAULT_RETRIES") if arguments["retries"] is None else arguments["retries"]
     record: dict[str, Any] = {
-        "jid": arguments["jid"], "klass": arguments["klass"], "queue": "default", "state": "running", "worker": "test",
-        "priority": arguments["priority"] or 0, "tags": arguments["tags"] or [], "retries": retries, "remaining": retries,
-        "expires": time.time() + LOCK, "tracked": False, "failure": {}, "spawned_from_jid": None, "fence": 1,
-        "data": arguments["data"].decode(), "context": new.context, **fields,
-    }  # fmt: skip
+        "jid": arguments["jid"],
+        "klass": arguments["klass"],
+        "queue": "default",
+        "state": "running",
+        "worker": "test",
+        "priority": arguments["priority"] or 0,
+        "tags": arguments["tags"] or [],
+        "retries": retries,
+        "remaining": retries,
+        "expires": time.time() + LOCK,
+        "tracked": False,
+        "failure": {},
+        "spawned_from_jid": None,
+        "fence": 1,
+        "data": arguments["data"].decode(),
+        "context": new.context,
+        **fields,
+    }
     store = _LockOnlyStore()
     now = time.monotonic()
-    run = Run(
-        Job(Services(store, PlainCodec(), progress_reporter=store), record),
-        started=now,
-        lock=LOCK,
-        deadline=now + LOCK,
-        handler=new.klass,
-    )
-    given = Resources(there=resources)
-    given.check(new.klass.fn, new.klass.takes.given)
+    job: Job[Any] = Job(Services(store, PlainCodec(), progress_reporter=store), record)
+    run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
+    available = Resources(available=resources)
+    available.check(new.klass.fn, new.klass.takes.injected)
+    stack = MiddlewareStack(middleware, (), available)
     try:
-        returned(
-            run, await performed(run, Handlers([new.klass]), MiddlewareStack(middleware, (), given))
-        )
+        record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
     except Exception as error:
         run.error = error
-    return Performed(outcome_of(run, retry), run.result, run.error, run.job, store.said)
+    return Performed(outcome_of(run, retry), run.result, run.error, run.job, store.commands)

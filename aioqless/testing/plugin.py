@@ -1,5 +1,7 @@
-"""Fixtures for pytest, there wherever aioqless is installed. They need no plugin for asyncio and go
-with any."""
+"""Fixtures for pytest, available wherever aioqless is installed.
+
+They need no plugin for asyncio, and work with any.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def aioqless_url() -> Iterator[str]:
-    """The url of a Redis that is started when the first test asks, and ends with the last."""
+    """The URL of a Redis that is started for the first test that needs it."""
     from aioqless.testing import server
 
     with server() as url:
@@ -25,8 +27,7 @@ def aioqless_url() -> Iterator[str]:
 
 @pytest.fixture
 def aioqless_clock() -> Clock:
-    """A clock that stands still until it is moved; the test's client goes by it if the test asks
-    for both."""
+    """A clock that stands still until it is moved; `aioqless_client` uses it, too."""
     from aioqless.testing import Clock
 
     return Clock()
@@ -34,7 +35,7 @@ def aioqless_clock() -> Clock:
 
 @pytest.fixture
 def aioqless_client(aioqless_url: str, request: pytest.FixtureRequest) -> Client:
-    """A client of a namespace that no other test has: `async with aioqless_client as client`."""
+    """A client of a namespace of its own: `async with aioqless_client as client`."""
     from aioqless import Client
 
     clock = (

@@ -18,11 +18,14 @@ from aioqless.contrib.private_redis import find_server_binary
 
 @contextlib.contextmanager
 def server() -> Iterator[str]:
-    """The url of a server of its own, on a socket in a directory that goes with it. It writes
-    nothing to disk.
+    """Start a server on a socket in a directory of its own, and yield its URL.
 
-    It is the one of `aioqless[private-redis]`, else a redis-server on PATH. Raises
-    aioqless.errors.ServerUnavailable."""
+    It is the one of `aioqless[private-redis]`, else a redis-server on PATH; it writes nothing to
+    disk.
+
+    Raises:
+        ServerUnavailable: There is none.
+    """
     with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
         socket = Path(folder) / "redis.sock"
         options = [

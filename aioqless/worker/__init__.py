@@ -1,47 +1,55 @@
-"""The worker: parts, each with what it alone may change.
+"""The worker: its parts, each with the state that it alone changes.
 
-worker.py        Worker         the parts' life: starts them, and stops them in order
+worker.py        Worker         builds the parts, runs them, and stops them in order
 settings.py      Settings       how one worker behaves
+lifecycle.py     Lifecycle      whether it is stopping
 
 from Redis:
-poller.py        Poller         asks Redis for as many jobs as there are free slots; owns when it asks next
+poller.py        Poller         decides when to pop, and how many jobs
 subscriptions.py Subscriptions  which queues, with which limits, in which order
-late.py                         jobs whose locks may have run out on their way here
-share.py         Share          how much it does before it makes room for a fresh one
-eviction.py                     whether Redis may delete jobs to make room
-outage.py        Outage         whether Redis is away, and when it is tried again
+recycling.py     Recycling      the limits after which it makes room for a fresh worker
+redis_checks.py  Outage         whether Redis can be reached; eviction and archive checks
 
 through a handler:
-runner.py        Runner         owns the table of running jobs; starts, stops and sees each through
-run.py           Run            one attempt of one job
-perform.py                      calls a handler
-executors/       Executors      where it runs, when that isn't the loop: threads and processes
-outcome.py                      what a run came to: `outcome_of` decides, without any I/O
+runner.py        Runner         starts each job, calls its handler, sees it through
+run.py           Run, RunTable  one attempt of one job; all of them
+executors/       ThreadPool, ProcessPool   where code runs that does not run on the loop
+outcome.py                      `outcome_of` decides what to store, without any I/O
 
 and back:
-finisher.py      Finisher       stores outcomes until Redis has them; owns those that are pending
+finisher.py      Finisher       stores outcomes until Redis has them
 
 while it runs:
-heart.py         Heart          renews every running job's lock, on a loop and a connection of its own
-heartbeater.py   Heartbeater    keeps the heart beating in a thread of its own; stops the runs whose locks it finds lost
-pulse.py         Pulse          whether the worker's loop answers, and whose code keeps it from that
-stacks.py                       the lines that a run has come to
+lock_renewer.py  LockRenewer    renews locks, from a thread with its own loop and connection
+watchdog.py      LoopWatchdog   logs what blocks the event loop; stack dumps
 
-what it hears:
-listener.py      Listener       hears of ready work and of jobs taken away; owns the subscription
-orders.py        Orders         carries out what is told from outside
-unread.py        Unread         looks whether anybody takes away what the archive keeps
+messages:
+listener.py      Listener       owns the subscription to ready work, lost locks and commands
+remote_control.py RemoteControl carries out commands of `client.workers`
 
-where that is asked for:
-scheduler.py     Scheduler      makes recurring jobs whose cron expression says now; owns its timer
-declarations.py  Declarations   the recurring jobs that handlers declare
-intake.py        Intake         takes over what clients of other systems push; owns when it looks next
-incarnation.py   Incarnation    the claim to a stable name, and what a former life of it left
+where they are needed:
+scheduler.py     Scheduler      recurring jobs: declares them, puts those that cron says are due
+importer.py      ImportLoop     polls other systems for their clients' jobs
+name_lease.py    NameLease      a stable name, and the jobs of a former process of that name
 """
 
+from aioqless.worker.importer import Imported, Importer, ImportSource
 from aioqless.worker.outcome import Fail, Next, Retry
-from aioqless.worker.settings import Settings
+from aioqless.worker.settings import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import Worker
 
-__all__ = ["Fail", "Next", "Retry", "Settings", "Subscription", "Worker"]
+__all__ = [
+    "ExecutorLimits",
+    "Fail",
+    "ImportSource",
+    "Imported",
+    "Importer",
+    "Next",
+    "ReconnectDelays",
+    "RecycleLimits",
+    "Retry",
+    "Settings",
+    "Subscription",
+    "Worker",
+]

@@ -1,79 +1,126 @@
-"""Take over jobs that clients of other systems push."""
+"""Import jobs that clients of other systems push."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
-from aioqless.contrib.foreign_queues import Arrivals, Came, Source
+from aioqless.client import Client
 from aioqless.errors import QueueFull
 from aioqless.log import log
-from aioqless.store import ScriptStore
 from aioqless.waiting import happens
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.redis_checks import NOT_NOW, Outage
 
 PAUSE_WHEN_FULL = 5.0
 
 
-class Intake:
-    """Owns when it looks next. Any number may look at the same source: each entry leaves it in one
-    step with becoming a job."""
+@dataclass(frozen=True)
+class Imported:
+    """What one batch brought.
+
+    Args:
+        jobs: How many entries became jobs.
+        refused: The entries that were set aside, each with `source`, `jid` and `why`.
+    """
+
+    jobs: int = 0
+    refused: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Importer(Protocol):
+    """Takes the entries of one source. Each entry leaves it in one step with becoming a job."""
+
+    async def check(self) -> None:
+        """Check that this Redis allows it.
+
+        Raises:
+            AioqlessError: It does not.
+        """
+
+    async def import_batch(self) -> list[Imported]:
+        """Import a batch of what is there; return an empty list when there is nothing for now.
+
+        Raises:
+            QueueFull: A queue here takes no more jobs.
+        """
+
+
+@runtime_checkable
+class ImportSource(Protocol):
+    """Another system's queues, as `Settings.importers` takes them."""
+
+    def importer(self, client: Client) -> Importer:
+        """Return an importer that uses this client."""
+
+
+class ImportLoop:
+    """Polls one source. Any number may poll the same one."""
 
     def __init__(
-        self, store: ScriptStore, source: Source, outage: Outage, poll: float = 1.0
+        self, client: Client, source: ImportSource, outage: Outage, poll: float = 1.0
     ) -> None:
-        self._arrivals = Arrivals(store, source)
+        self.caught_up = False  # what was there at the start is imported, or can't be now
+        self._importer = source.importer(client)
         self._source = source
         self._outage = outage
         self._poll = poll
-        self.looked = False  # whether what was there at the start is taken, or can't be now
         self._checked = False
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """`run` returns when the call under way has its answer."""
+        """Let `run` return after the call under way."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Take what comes until told to stop. Raises AioqlessError in a Cluster."""
+        """Import until stopped.
+
+        Raises:
+            AioqlessError: This Redis does not allow it, as a Cluster does not.
+        """
         while not self._stopping.is_set():
-            pause = await self._look()
+            pause = await self._import_batch()
             await happens(self._stopping, pause)
 
-    async def once(self) -> int:
-        """Take all that is there; returns how many jobs came. Raises QueueFull, and redis-py's
-        errors when Redis can't be reached."""
-        await self._arrivals.check()
-        taken = 0
-        while came := await self._arrivals.look():
-            self._tell(came)
-            taken += sum(each.taken for each in came)
-        return taken
+    async def run_once(self) -> int:
+        """Import all that is there; return how many jobs there are of it.
 
-    async def _look(self) -> float:
-        """Take a portion; returns the seconds until the next look."""
+        Raises:
+            QueueFull: A queue here takes no more jobs.
+            redis.exceptions.RedisError: Redis can't be reached.
+        """
+        await self._importer.check()
+        jobs = 0
+        while batch := await self._importer.import_batch():
+            self._log(batch)
+            jobs += sum(each.jobs for each in batch)
+        return jobs
+
+    async def _import_batch(self) -> float:
+        """Import one batch; return the seconds until the next."""
         asked = time.monotonic()
         try:
             if not self._checked:
-                await self._arrivals.check()
+                await self._importer.check()
                 self._checked = True
-            came = await self._arrivals.look()
-        except NOT_NOW as away:
-            return self._outage.lost(away, asked)
+            batch = await self._importer.import_batch()
+        except NOT_NOW as error:
+            return self._outage.record_failure(error, asked)
         except QueueFull as full:
             log.warning("intake.blocked", source=str(self._source), error=str(full))
-            self.looked = True
+            self.caught_up = True
             return PAUSE_WHEN_FULL
         self._outage.permitted = True
-        self._outage.found()
-        self._tell(came)
-        self.looked = self.looked or not came
-        return 0 if came else self._poll
+        self._outage.record_success()
+        self._log(batch)
+        self.caught_up = self.caught_up or not batch
+        return 0 if batch else self._poll
 
-    def _tell(self, came: list[Came]) -> None:
-        if taken := sum(each.taken for each in came):
-            log.info("intake.taken", source=str(self._source), jobs=taken)
-        for each in came:
+    def _log(self, batch: list[Imported]) -> None:
+        if jobs := sum(each.jobs for each in batch):
+            log.info("intake.taken", source=str(self._source), jobs=jobs)
+        for each in batch:
             for refused in each.refused:
                 log.error(
                     "intake.refused", key=refused["source"], jid=refused["jid"], why=refused["why"]

@@ -1,5 +1,4 @@
-"""Hear what concerns this worker: a job that was taken away, work that is ready, a tick that comes
-earlier, what it is told to do."""
+"""Listen for messages to this worker: lost locks, ready work, earlier ticks, remote commands."""
 
 from __future__ import annotations
 
@@ -12,24 +11,24 @@ from aioqless.client import Client
 from aioqless.log import log
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import read_event, subscribe
+from aioqless.worker.lock_renewer import RenewerThread
 from aioqless.worker.poller import Poller
-from aioqless.worker.remote_control import Orders
-from aioqless.worker.renewer_thread import Heartbeater
+from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.scheduler import Scheduler
 
 PAUSE = 1.0
 
 
 class Listener:
-    """Owns the subscription. What is lost while it is broken, heartbeats, polls and ticks find."""
+    """Owns the subscription. Messages lost while it is broken are made up for by polling."""
 
     def __init__(
         self,
         client: Client,
         worker: str,
-        heartbeater: Heartbeater,
+        renewer: RenewerThread,
         poller: Poller,
-        orders: Orders,
+        remote_control: RemoteControl,
         scheduler: Scheduler | None = None,
     ) -> None:
         namespace = client.namespace
@@ -38,26 +37,27 @@ class Listener:
         self._ready = f"{namespace}:x:ready"
         self._retimed = f"{namespace}:x:retimed"
         self._log = f"{namespace}:log"
-        self._heartbeater = heartbeater
+        self._renewer = renewer
         self._poller = poller
-        self._orders = orders
+        self._remote_control = remote_control
         self._scheduler = scheduler
 
     async def run(self) -> None:
-        """Listen until cancelled."""
+        """Listen until canceled."""
         async with asyncio.TaskGroup() as both:
             both.create_task(self._listen_always())
             both.create_task(self._listen_while_idle())
 
     async def _listen_always(self) -> None:
+        channels = [self._own, self._ready, *([self._retimed] if self._scheduler else [])]
         while True:
-            await self._listen(
-                self._own, self._ready, *([self._retimed] if self._scheduler else [])
-            )
+            await self._listen(*channels)
 
     async def _listen_while_idle(self) -> None:
-        """Other qless clients tell of their puts only among everything else that happens: followed
-        while there is nothing to do."""
+        """Follow the log channel while there is nothing to do.
+
+        Other qless clients announce their puts only there, among everything else that happens.
+        """
         while True:
             await self._poller.idle.wait()
             await self._listen(self._log)
@@ -65,14 +65,14 @@ class Listener:
     async def _listen(self, *channels: str) -> None:
         try:
             async with subscribe(self._redis, *channels) as messages:
-                self._poller.wake()  # for what was put before the subscription stood
+                self._poller.wake()  # for what was put before the subscription existed
                 if self._own in channels:
-                    self._heartbeater.doubt_all()
+                    self._renewer.check_all()
                     if self._scheduler:
                         self._scheduler.wake()
                 await self._follow(messages)
-        except exceptions.RedisError as away:
-            log.debug("listener.failed", error=str(away))
+        except exceptions.RedisError as error:
+            log.debug("listener.failed", error=str(error))
             await asyncio.sleep(PAUSE)
 
     async def _follow(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
@@ -82,24 +82,23 @@ class Listener:
             elif channel == self._retimed and self._scheduler:
                 self._scheduler.wake()
             elif channel == self._log:
-                self._hear_of_put(payload)
+                self._wake_for_put(payload)
                 if not self._poller.idle.is_set():
                     return
             else:
-                await self._told(payload)
+                await self._handle(payload)
 
-    def _hear_of_put(self, payload: bytes) -> None:
+    def _wake_for_put(self, payload: bytes) -> None:
         if b'"put"' in payload or b'"advanced"' in payload:
             event = read_event(payload)
             queue = event.get("to") or event.get("queue")
             self._poller.wake(queue if isinstance(queue, str) else None)
 
-    async def _told(self, payload: bytes) -> None:
-        match told := read_event(payload):
-            case {
-                "event": "canceled" | "lock_lost",
-                "jid": str(jid),
-            }:  # perhaps only lapsed: within the grace period it can be had back
-                self._heartbeater.doubt(jid)
+    async def _handle(self, payload: bytes) -> None:
+        """Handle a message to this worker alone."""
+        match message := read_event(payload):
+            # The lock may only have expired: within the grace period it can still be renewed.
+            case {"event": "canceled" | "lock_lost", "jid": str(jid)}:
+                self._renewer.check(jid)
             case {"event": "order"}:
-                await self._orders.obey(told)
+                await self._remote_control.handle(message)

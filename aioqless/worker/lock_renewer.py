@@ -1,197 +1,193 @@
-"""Renew the locks of all that runs, on a loop and a connection that nobody else can hold up."""
+"""Renew job locks from a thread with its own event loop and connection."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from redis import exceptions
 
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.store import ScriptStore
 from aioqless.waiting import happens
-from aioqless.worker.loop_watchdog import LATE, Pulse
-from aioqless.worker.outage import NOT_NOW
-from aioqless.worker.run import Run
+from aioqless.worker.redis_checks import NOT_NOW, Outage
+from aioqless.worker.run import Run, RunTable
+from aioqless.worker.watchdog import LATE, LoopWatchdog
 
-# of a call; a connection that is silent for a third of it is given up while there is time for
-# another
+# Of a call; a connection that is silent for a third of it is replaced while there is still time.
 TIMEOUT = 15.0
 LONGEST_PAUSE = 0.5
 SHORTEST_PAUSE = 0.05
-LONGEST_AWAY = 1.0
+LONGEST_RETRY_PAUSE = 1.0
 MOST_PER_CALL = 500
+STOP_MARGIN = 0.5  # seconds that a run whose lock is lost may take to learn of its own end
+
+Chore: TypeAlias = Callable[[ScriptStore], Awaitable[bool]]  # returns whether it called Redis
 
 
 @dataclass(frozen=True)
-class Told:
-    """Whom the heart tells what it learns; each is called in the heart's own thread."""
+class Callbacks:
+    """What the lock renewer reports; each is called in its own thread."""
 
-    lost: Callable[[Run], object]  # this run's lock was refused
-    away: Callable[
-        [Exception, float], object
-    ]  # Redis can't be reached, or can't do anything now; when it was asked
-    back: Callable[[], object]  # it can again
+    lost: Callable[[Run], object]  # the lock of this run was refused
+    failed: Callable[[Exception, float], object]  # Redis is away; when it was asked
+    answered: Callable[[], object]  # Redis is back
 
 
-class Heart:
-    """Looks at the table of runs twice a second and renews each lock when a third of it has gone.
-    Nobody tells it of runs that end, and of those that begin only where the next look would come
-    late for their lock: jobs that run for milliseconds cost it nothing.
+class LockRenewer:
+    """Checks the running jobs twice a second, and renews each lock when a third of it has gone.
 
-    Owns its time to wake, the runs in doubt, those it knows to be lost, and `lock` and `deadline`
-    of every run. It moves `expires` of a run's job, as the handler may by its own heartbeat: each
-    writes what Redis just said. `beat` runs on the heart's loop; `doubt`, `heed` and `stop` are for
-    other threads."""
+    It is not told of runs that end, and of those that begin only if their lock would be renewed too
+    late otherwise: jobs that run for milliseconds cost it nothing.
+
+    Owns `lock` and `deadline` of every run. It moves `expires` of a run's job, as the handler may
+    by its own heartbeat: each writes what Redis just said. `run` is called on its own loop;
+    `check`, `watch` and `stop` are for other threads.
+    """
 
     def __init__(
         self,
         store: ScriptStore,
         worker: str,
         running: dict[str, Run],
-        pulse: Pulse,
+        watchdog: LoopWatchdog,
         stuck_after: float,
+        chore: Chore | None = None,
     ) -> None:
         self._store = store
         self._worker = worker
         self._running = running
-        self._pulse = pulse
+        self._watchdog = watchdog
         self._stuck_after = stuck_after
+        self._chore = chore  # done after each check, while locks are renewed
         self._stuck = False
-        self._said: deque[str] = deque()  # doubts from other threads that it has yet to look at
-        self._doubted: set[str] = set()
+        self._reported: deque[str] = deque()  # jids from other threads, whose locks may be lost
+        self._doubtful: set[str] = set()
         self._lost: set[Run] = set()
         self._away_since: float | None = None
         self._until = 0.0
-        self._hurry = asyncio.Event()
-        self._beating: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
+        self._woken = asyncio.Event()
+        self._own: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
         self._stopping = False
         self._timer: asyncio.TimerHandle | None = None
-        self.beside: Callable[[ScriptStore], Awaitable[bool]] | None = (
-            None  # done at each look, while locks are kept; whether it asked Redis
-        )
 
-    def doubt(self, jids: Iterable[str]) -> None:
-        """Somebody said that these locks are lost: see at once whether they can still be
-        renewed."""
-        self._said.extend(jids)
-        self._call(self._hurry.set)
+    def check(self, jids: Iterable[str]) -> None:
+        """Check at once whether these locks, which are said to be lost, can still be renewed."""
+        self._reported.extend(jids)
+        self._call(self._woken.set)
 
-    def heed(self, run: Run) -> None:
-        """A run has begun; wake up for it if its lock is short."""
+    def watch(self, run: Run) -> None:
+        """Wake up in time for the lock of a run that begins."""
         if _due(run) < self._until:
-            self._call(self._hurry.set)
+            self._call(self._woken.set)
 
     def stop(self) -> None:
-        """Let `beat` return, whatever it waits for."""
+        """Let `run` return, whatever it waits for."""
         self._stopping = True
-        if (beating := self._beating) and (task := beating[1]):
+        if (own := self._own) and (task := own[1]):
             self._call(task.cancel)
 
-    def _call(self, what: Callable[[], object]) -> None:
-        if (
-            beating := self._beating
-        ):  # else it hasn't begun to look, or has ended; in another thread, so it is read once
-            with contextlib.suppress(RuntimeError):  # it ends just now
-                beating[0].call_soon_threadsafe(what)
+    def _call(self, function: Callable[[], object]) -> None:
+        if own := self._own:  # else it has not begun, or has ended; read once, for it may end now
+            with contextlib.suppress(RuntimeError):
+                own[0].call_soon_threadsafe(function)
 
-    async def beat(self, told: Told) -> None:
-        """Beat until told to stop."""
-        self._beating = asyncio.get_running_loop(), asyncio.current_task()
-        self._tell_time(time.monotonic())
+    async def run(self, callbacks: Callbacks) -> None:
+        """Renew locks until stopped."""
+        self._own = asyncio.get_running_loop(), asyncio.current_task()
+        self._check_punctuality(time.monotonic())
         try:
             while not self._stopping:
-                self._hurry.clear()
-                pause = await self._look(told)
+                self._woken.clear()
+                pause = await self._renew_due(callbacks)
                 now = time.monotonic()
                 self._until = max(
                     now + pause,
                     min([now + LONGEST_PAUSE, *(self._next(run) for run in self._held())]),
                 )
-                await happens(self._hurry, self._until - now)
+                await happens(self._woken, self._until - now)
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
         finally:
-            self._beating = None
+            self._own = None
             if self._timer is not None:
                 self._timer.cancel()
             await self._store.connection.aclose()
 
-    def _tell_time(self, due: float) -> None:
-        """Nothing blocks its loop: where a timer comes late, some code kept the interpreter to
-        itself, whatever the heart waited for."""
+    def _check_punctuality(self, due: float) -> None:
+        """Log a late timer: nothing blocks this loop but code that holds the interpreter lock."""
         now = time.monotonic()
         if (late := now - due) > LATE:
-            log.warning(
-                "worker.heartbeat_delayed", seconds=round(late, 3), **self._pulse.at(self._held())
-            )
+            fields = self._watchdog.culprit(self._held())
+            log.warning("worker.heartbeat_delayed", seconds=round(late, 3), **fields)
         self._timer = asyncio.get_running_loop().call_later(
-            LONGEST_PAUSE, self._tell_time, now + LONGEST_PAUSE
+            LONGEST_PAUSE, self._check_punctuality, now + LONGEST_PAUSE
         )
 
-    async def _look(self, told: Told) -> float:
-        """Renew what is due; returns the seconds to wait at least until the next time."""
-        while self._said:
-            self._doubted.add(self._said.popleft())
-        self._doubted = {jid for jid in self._doubted if jid in self._running}
+    async def _renew_due(self, callbacks: Callbacks) -> float:
+        """Renew what is due; return the least number of seconds until the next time."""
+        while self._reported:
+            self._doubtful.add(self._reported.popleft())
+        self._doubtful = {jid for jid in self._doubtful if jid in self._running}
         held = self._held()
-        if self._given_up(held):
+        if self._gives_up(held):
             return LONGEST_PAUSE
         due = [run for run in held if self._next(run) <= time.monotonic()]
         asked, answered = time.monotonic(), bool(due)
         try:
             for start in range(0, len(due), MOST_PER_CALL):
-                await self._renew(due[start : start + MOST_PER_CALL], told)
-            if self.beside is not None:
-                answered = await self.beside(self._store) or answered
+                await self._renew(due[start : start + MOST_PER_CALL], callbacks)
+            if self._chore is not None:
+                answered = await self._chore(self._store) or answered
         except NOT_NOW as error:
-            told.away(error, asked)
+            callbacks.failed(error, asked)
             self._away_since = self._away_since or time.monotonic()
-            return min(0.1 + (time.monotonic() - self._away_since) / 2, LONGEST_AWAY)
-        if (
-            self._away_since is not None and answered
-        ):  # without a question there is no news of Redis
+            return min(0.1 + (time.monotonic() - self._away_since) / 2, LONGEST_RETRY_PAUSE)
+        if self._away_since is not None and answered:  # without a call there is no news of Redis
             self._away_since = None
-            told.back()
+            callbacks.answered()
         return SHORTEST_PAUSE
 
     def _held(self) -> list[Run]:
-        """The runs whose locks are worth keeping."""
+        """Return the runs whose locks are worth renewing; forget lost ones that have ended."""
         running = set(self._running.copy().values())  # one step for all other threads
         self._lost &= running
         return [
             run for run in running - self._lost if run.stopped_by != "lost" and not run.job.settled
         ]
 
-    def _given_up(self, held: list[Run]) -> bool:
-        """Whether the worker's loop has been blocked for so long that others are to have its
-        jobs."""
-        stuck = self._pulse.feel(held) >= self._stuck_after
+    def _gives_up(self, held: list[Run]) -> bool:
+        """Return whether the loop has been blocked for so long that others are to get its jobs."""
+        stuck = self._watchdog.ping(held) >= self._stuck_after
         if stuck and not self._stuck:
-            log.error(
-                "worker.stuck", jids=sorted(run.job.jid for run in held), **self._pulse.at(held)
-            )
+            jids = sorted(run.job.jid for run in held)
+            log.error("worker.stuck", jids=jids, **self._watchdog.culprit(held))
         self._stuck = stuck
         return stuck
 
     def _next(self, run: Run) -> float:
-        """When a run's lock is to be renewed."""
-        return 0 if run.job.jid in self._doubted else _due(run)
+        """Return when a run's lock is to be renewed."""
+        return 0 if run.job.jid in self._doubtful else _due(run)
 
-    async def _renew(self, due: list[Run], told: Told) -> None:
-        doubted = self._doubted & {run.job.jid for run in due}
+    async def _renew(self, due: list[Run], callbacks: Callbacks) -> None:
+        doubtful = self._doubtful & {run.job.jid for run in due}
         batch = [{"jid": run.job.jid, "fence": run.job.fence} for run in due]
         answers = await self._store.heartbeat_many(worker=self._worker, batch=batch)
         by_redis, here = await self._store.now(), time.monotonic()
-        self._doubted -= doubted
+        self._doubtful -= doubtful
         for run, answer in zip(due, answers, strict=True):
             if isinstance(answer, ScriptError):
                 self._lost.add(run)
-                told.lost(run)
+                callbacks.lost(run)
             else:
                 run.job.expires = float(answer)
                 run.lock = run.job.expires - by_redis
@@ -199,5 +195,101 @@ class Heart:
 
 
 def _due(run: Run) -> float:
-    """When a third of a run's lock has gone."""
+    """Return when a third of a run's lock has gone."""
     return run.deadline - run.lock * 2 / 3
+
+
+class RenewerThread:
+    """Owns the lock renewer's thread, and stops the runs whose locks it finds lost.
+
+    All methods are called on the worker's loop.
+    """
+
+    def __init__(
+        self,
+        own: ScriptStore,
+        shared: ScriptStore,
+        worker: str,
+        runs: RunTable,
+        outage: Outage,
+        *,
+        stuck_after: float,
+        chore: Chore | None = None,
+    ) -> None:
+        self._shared = shared
+        self._runs = runs
+        self._outage = outage
+        self._watchdog = LoopWatchdog()
+        self._renewer = LockRenewer(own, worker, runs.running, self._watchdog, stuck_after, chore)
+        self._refused: list[Run] = []
+        self._news = asyncio.Event()
+
+    def watch(self, run: Run) -> None:
+        """Renew the lock of a run that begins in time."""
+        self._renewer.watch(run)
+
+    def check(self, *jids: str) -> None:
+        """Check at once whether these locks, which are said to be lost, can still be renewed."""
+        if here := self._runs.running.keys() & jids:
+            self._renewer.check(here)
+
+    def check_all(self) -> None:
+        """Check all locks: messages about them may have been missed."""
+        self.check(*self._runs.running)
+
+    async def run(self) -> None:
+        """Renew locks until canceled."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ended.add_done_callback(lambda _: self._news.set())
+        self._watchdog.watch()
+        context = contextvars.copy_context()  # for the worker's fields in log lines
+        thread = threading.Thread(
+            target=context.run, args=(self._work, ended), name="aioqless lock renewer", daemon=True
+        )
+        thread.start()
+        try:
+            while not ended.done():
+                await self._news.wait()
+                self._news.clear()
+                await self._stop_lost()
+        finally:
+            self._renewer.stop()
+            await asyncio.wait([ended])
+            thread.join()
+        ended.result()
+
+    def _work(self, ended: asyncio.Future[None]) -> None:
+        """Run in the thread. Whatever changes a run is passed to the worker's loop."""
+        call = ended.get_loop().call_soon_threadsafe
+        callbacks = Callbacks(
+            lost=lambda run: call(self._note_lost, run),
+            failed=lambda error, asked: call(self._outage.record_failure, error, asked),
+            answered=lambda: call(self._outage.record_success),
+        )
+        with contextlib.suppress(RuntimeError):  # the worker's loop was closed before
+            try:
+                with contextlib.suppress(asyncio.CancelledError):  # stopped just when it ended
+                    asyncio.run(self._renewer.run(callbacks))
+            except Exception as error:
+                call(ended.set_exception, error)
+            else:
+                call(ended.set_result, None)
+
+    def _note_lost(self, run: Run) -> None:
+        self._refused.append(run)
+        self._news.set()
+
+    async def _stop_lost(self) -> None:
+        """Stop runs whose lock was refused.
+
+        The refusal may have overtaken, on the renewer's connection, the reply to a run's own end.
+        It is waited for by a PING on the shared connection, where replies keep their order.
+        """
+        refused, self._refused = self._refused, []
+        if refused:
+            with contextlib.suppress(exceptions.RedisError, TimeoutError):
+                async with asyncio.timeout(STOP_MARGIN):
+                    await self._shared.connection.execute("PING")
+        for run in refused:
+            if not run.job.settled and not run.ended:  # an ended one is refused when it is stored
+                run.stop("lost")

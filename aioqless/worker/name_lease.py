@@ -1,5 +1,7 @@
-"""Whose a stable name is: two workers never have it at once, and one that is restarted takes back
-what its former incarnation held."""
+"""The lease of a stable worker name: two workers never hold it at once.
+
+A worker that is restarted under its name takes back the jobs that its former incarnation held.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -19,37 +21,41 @@ from aioqless.errors import NameTaken
 from aioqless.log import log
 from aioqless.lua import constant
 from aioqless.store import Store
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.lifecycle import Lifecycle
+from aioqless.worker.redis_checks import NOT_NOW, Outage
 
-# as the script has it: silent for longer, it may be replaced by one that can't see whether it lives
-PROMISE = constant("NAME_LEASE_TTL")
+T = TypeVar("T")
+
+LEASE = constant("NAME_LEASE_TTL")  # seconds; after it, another worker may take the name
 RENEW = 20.0
-PATIENCE = 5.0  # for leaving it when Redis is away
+RELEASE_TIMEOUT = 5.0
 
-_here: set[str] = set()  # the incarnations of this process that haven't ended
+_here: set[str] = set()  # the leases of this process that are held
 
 
-class Incarnation:
-    """One life of a worker with a stable name: `async with` claims the name and leaves it. Raises
-    NameTaken.
+class NameLease:
+    """`async with` takes the name and releases it.
 
-    Owns since when the claim holds. `renew` is called by the heart in its thread; the rest on the
-    worker's loop."""
+    `renew` is called by the lock renewer in its thread; the rest on the worker's loop.
+
+    Raises:
+        NameTaken: Another worker has the name.
+    """
 
     def __init__(
         self,
         store: Store,
         worker: str,
         outage: Outage,
-        lost: Callable[[], object],
-        stopping: Callable[[], bool],
+        lifecycle: Lifecycle,
+        on_lost: Callable[[], object],
     ) -> None:
-        self.taken: NameTaken | None = None  # who has the name now, when it was lost
+        self.lost: NameTaken | None = None  # who has the name now
         self._store = store
         self._worker = worker
         self._outage = outage
-        self._lost = lost  # called on the worker's loop
-        self._stopping = stopping
+        self._lifecycle = lifecycle
+        self._on_lost = on_lost  # called on the worker's loop
         self._id = secrets.token_hex(8)
         self._renewed = float("-inf")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -58,61 +64,60 @@ class Incarnation:
         self._loop = asyncio.get_running_loop()
         _here.add(self._id)
         try:
-            took_over = (
-                await self._until_redis_answers(lambda: self._claim(self._store)) == "taken over"
-            )
+            claimed = await self._until_answered(lambda: self._claim(self._store))
         except BaseException:
             _here.discard(self._id)
             raise
-        recovered = 0
-        while took_over and (count := await self._until_redis_answers(self._recover)):
-            recovered += count
-        if took_over:
+        if claimed == "taken over":
+            recovered = 0
+            while count := await self._until_answered(self._recover):
+                recovered += count
             log.info("worker.recovered", jobs=recovered)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         _here.discard(self._id)
         with contextlib.suppress(*NOT_NOW, TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(RELEASE_TIMEOUT):
                 await self._store.incarnation_leave(worker=self._worker, id=self._id)
 
     async def renew(self, store: Store) -> bool:
-        """Claim the name again when it is time, and return whether Redis was asked. If another
-        worker has it by now, stop this one."""
-        if self.taken is not None or time.monotonic() - self._renewed < RENEW:
+        """Renew the lease when it is time; return whether Redis was called.
+
+        If another worker has the name by now, stop this one.
+        """
+        if self.lost is not None or time.monotonic() - self._renewed < RENEW:
             return False
         try:
             await self._claim(store)
         except NameTaken as taken:
-            self.taken = taken
+            self.lost = taken
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._lost)
+                self._loop.call_soon_threadsafe(self._on_lost)
             log.error("worker.name_lost", why=str(taken))
         return True
 
     async def holds(self) -> bool:
-        """Whether it may act under the name: after a silence as long as the promise, it asks before
-        it does."""
-        if self.taken is None and time.monotonic() - self._renewed > PROMISE:
+        """Return whether the worker may act under the name; ask Redis if the lease has expired."""
+        if self.lost is None and time.monotonic() - self._renewed > LEASE:
             asked = time.monotonic()
             try:
                 await self.renew(self._store)
-            except NOT_NOW as away:
-                self._outage.lost(away, asked)
+            except NOT_NOW as error:
+                self._outage.record_failure(error, asked)
                 return False
-        return self.taken is None
+        return self.lost is None
 
-    async def _until_redis_answers(self, call: Callable[[], Any]) -> Any:
-        """Its answer; None when told to stop meanwhile."""
-        while not self._stopping():
+    async def _until_answered(self, call: Callable[[], Awaitable[T]]) -> T | None:
+        """Call until Redis answers; return None when stopped meanwhile."""
+        while not self._lifecycle.stopping:
             asked = time.monotonic()
             try:
                 answer = await call()
-            except NOT_NOW as away:
-                await self._outage.pause(away, asked)
+            except NOT_NOW as error:
+                await self._outage.wait_after_failure(error, asked)
             else:
-                self._outage.found()
+                self._outage.record_success()
                 return answer
         return None
 
@@ -122,7 +127,7 @@ class Incarnation:
         )
         asked = time.monotonic()
         try:
-            answer: str = await store.incarnation_claim(worker=self._worker, told=told, gone=gone)
+            answer = await store.incarnation_claim(worker=self._worker, told=told, gone=gone)
         except NameTaken as taken:
             if gone is None and _is_gone(taken.detail):
                 return await self._claim(store, taken.detail["id"])
@@ -131,15 +136,18 @@ class Incarnation:
         return answer
 
     async def _recover(self) -> int:
-        count: int = await self._store.incarnation_recover(worker=self._worker, id=self._id)
-        return count
+        return await self._store.incarnation_recover(worker=self._worker, id=self._id)
 
 
 def _this_process() -> dict[str, Any]:
-    """Which process this is; its `place` is where process numbers mean the same, empty where nobody
-    can tell."""
+    """Return which process this is.
+
+    Its `place` is the boot and PID namespace in which process ids are comparable, empty where that
+    is unknown.
+    """
     try:
-        place = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        place = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
         started = _started(os.getpid())[1]
     except OSError:
         place, started = "", ""
@@ -147,26 +155,24 @@ def _this_process() -> dict[str, Any]:
 
 
 def _started(pid: int) -> tuple[str, str]:
-    """A process' state and when it began, which no other process of its number has in common."""
-    fields = (
-        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    )  # its name before that may hold anything
+    """Return a process's state and start time, which tells it from others of its id."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    fields = stat.rpartition(")")[2].split()  # the name before that may contain anything
     return fields[0], fields[19]
 
 
 def _is_gone(former: dict[str, Any]) -> bool:
-    """Whether a former incarnation is proven gone: it was a process in sight of this one, and is
-    there no more."""
+    """Return whether a former incarnation is proven gone: its process was visible here."""
     here = _this_process()
     if not here["place"] or former.get("place") != here["place"]:
         return False
     if former["pid"] == here["pid"] and former["started"] == here["started"]:
         return former["id"] not in _here
-    return not _lives(int(former["pid"]), former["started"])
+    return not _is_alive(int(former["pid"]), former["started"])
 
 
-def _lives(pid: int, started: str) -> bool:
-    """One that is stopped lives; one whose parent hasn't looked after its end doesn't."""
+def _is_alive(pid: int, started: str) -> bool:
+    """Return whether a process exists; a stopped one does, a zombie does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -175,6 +181,6 @@ def _lives(pid: int, started: str) -> bool:
         pass
     try:
         state, since = _started(pid)
-    except OSError:  # it is hidden, or has just ended: the next attempt will tell
+    except OSError:  # it is hidden, or has just ended: the next attempt finds out
         return True
     return since == started and state not in "ZX"

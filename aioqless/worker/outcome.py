@@ -1,4 +1,4 @@
-"""What a run came to. `outcome_of` decides it from the run alone; only the finisher stores it."""
+"""The outcome of a run: `outcome_of` decides it without any I/O; the finisher stores it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,16 @@ LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
 
 @dataclass(frozen=True)
 class Next:
-    """Return it from a handler to complete the job and send it on to another queue, after `delay`
-    seconds or the jobs it `depends` on."""
+    """Return it from a handler to complete the job and move it on to another queue.
+
+    Args:
+        queue: The next queue.
+        delay: Seconds before it is ready there.
+        depends: The jids of jobs that must be completed first.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
 
     queue: str
     delay: float | None = None
@@ -35,8 +43,16 @@ class Next:
 
 
 class Retry(Exception):
-    """Raise it in a handler to run the job again, after `delay` seconds, at the cost of a retry;
-    without any left the job fails."""
+    """Raise it in a handler to retry the job; if it has no retries left, it fails.
+
+    Args:
+        delay: Seconds before it runs again.
+        group: The failure group if no retry is left; default: `failed-retries-<queue>`.
+        message: The message of that failure.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
 
     delay: float = 0
     group: str | None = None
@@ -55,7 +71,15 @@ class Retry(Exception):
 
 
 class Fail(Exception):
-    """Raise it in a handler to fail the job in a group of your choice."""
+    """Raise it in a handler to fail the job in a group of your choice.
+
+    Args:
+        group: The failure group.
+        message: What went wrong.
+
+    Raises:
+        ValueError: The group is not a valid name.
+    """
 
     group: str = ""
     message: str = ""
@@ -70,18 +94,17 @@ class Fail(Exception):
 
 
 @dataclass(frozen=True)
-class Complete:
-    """The handler returned; `data` are those to store, where it changed them, `result` what it
-    returned, where that is kept."""
+class Completed:
+    """The handler returned."""
 
     next: Next | None = None
-    data: bytes | None = None
+    data: bytes | None = None  # the job's data, where the handler changed it
     result: bytes | None = None  # for how many seconds to keep what, as the script takes it
 
 
 @dataclass(frozen=True)
-class Again:
-    """It is to run again."""
+class Retried:
+    """The job is to run again."""
 
     delay: float
     group: str | None = None
@@ -90,37 +113,40 @@ class Again:
 
 @dataclass(frozen=True)
 class Failed:
-    """Something is wrong with the job itself."""
+    """The job itself is at fault."""
 
     group: str
     message: str
 
 
 @dataclass(frozen=True)
-class Release:
-    """The job goes back, at no cost of a retry: to its place, or not before `delay` seconds have
-    passed."""
+class Released:
+    """The job goes back to its queue, at once or after `delay` seconds; it uses no retry."""
 
     delay: float = 0
     why: str = "the worker stops"
 
 
-class There(Exception):
-    """The traceback of an error that was raised in another process: the cause of its copy in this
-    one."""
+class RemoteTraceback(Exception):
+    """The traceback of an error raised in another process; the cause of its copy in this one."""
 
 
-Outcome: TypeAlias = Complete | Again | Failed | Release
+Outcome: TypeAlias = Completed | Retried | Failed | Released
 
 
-def outcome_of(
-    run: Run, policy: RetryPolicy = NEVER, hand_back: float | None = None
+def outcome_of(  # noqa: PLR0911 - one return for each outcome
+    run: Run, policy: RetryPolicy = NEVER, release_unknown: float | None = None
 ) -> Outcome | None:
-    """What to store of a run that has ended; None when there is nothing, since the job is not this
-    run's any more.
+    """Decide what to store of a run that has ended.
 
-    `policy` is what holds where the handler has none of its own. A job of an unknown klass is
-    handed back for `hand_back` seconds."""
+    Args:
+        run: The run.
+        policy: Retry policy for handlers without one of their own.
+        release_unknown: Release jobs of an unknown klass for this many seconds; None: they fail.
+
+    Returns:
+        The outcome; None if the job is no longer this run's.
+    """
     if run.job.settled or run.stopped_by == "lost":
         return None
     if run.stopped_by == "timeout":  # decided at that moment, whatever its code still does
@@ -134,29 +160,31 @@ def outcome_of(
         )
     match run.error:
         case None:
-            return Complete(
-                run.result if isinstance(run.result, Next) else None, run.data, run.kept
-            )
-        case Retry() as again:
-            return Again(again.delay, again.group, again.message)
+            following = run.result if isinstance(run.result, Next) else None
+            return Completed(following, run.data, run.kept)
+        case Retry() as retry:
+            return Retried(retry.delay, retry.group, retry.message)
         case Fail(group=str(group)) as failed if group:
             return Failed(group, failed.message)
-        case UnknownKlass() as unknown if hand_back is not None:
-            return Release(hand_back, validation.readable(unknown))
+        case UnknownKlass() as unknown if release_unknown is not None:
+            return Released(release_unknown, validation.readable(unknown))
         case UnknownKlass() | InvalidData() as known:
             return Failed(group_of(run, known), validation.readable(known))
         case _ if run.stopped_by == "shutdown":
-            return Release()
+            return Released()
         case error:
             policy = run.handler.retry if run.handler and run.handler.retry else policy
             delay = policy.delay(error, run.job.retries - run.job.remaining)
-            group, message = group_of(run, error), brief(error)
-            return Failed(group, message) if delay is None else Again(delay, group, message)
+            group, message = group_of(run, error), format_error(error)
+            return Failed(group, message) if delay is None else Retried(delay, group, message)
 
 
-def returned(run: Run, result: Any) -> None:
-    """Take down what the handler returned, and what of it and of the job's data is to be stored.
-    Raises InvalidData."""
+def record_result(run: Run, result: Any) -> None:
+    """Record what the handler returned, and what is to be stored of it and of the job's data.
+
+    Raises:
+        InvalidData: It can't be stored.
+    """
     run.result, run.data = result, run.job.changed_data()
     if run.handler is None or not run.handler.result_ttl or isinstance(result, Next):
         return
@@ -168,22 +196,20 @@ def returned(run: Run, result: Any) -> None:
 
 
 def group_of(run: Run, error: BaseException) -> str:
-    """The group of a kind of error in the run's queue."""
+    """Return the failure group of an error's class in the run's queue."""
     return validation.fitted(f"{run.job.queue}-{type(error).__name__}")
 
 
-def brief(error: BaseException) -> str:
-    """The traceback from the handler on, its end kept when it is too long."""
+def format_error(error: BaseException) -> str:
+    """Format the traceback from the handler on; the end is kept where it is too long."""
     match error:
         case ProcessDied():
             return str(error)
-        case BaseException(__cause__=There(args=(str(text),))):
+        case BaseException(__cause__=RemoteTraceback(args=(str(text),))):
             return text
     first = frame = error.__traceback__
-    while frame is not None:
-        if (
-            _HERE in Path(frame.tb_frame.f_code.co_filename).parents
-        ):  # frames before the handler's are the worker's own business
+    while frame is not None:  # frames before the handler's are the worker's own
+        if _HERE in Path(frame.tb_frame.f_code.co_filename).parents:
             first = frame.tb_next or first
         frame = frame.tb_next
     text = validation.readable("".join(traceback.format_exception(type(error), error, first)))

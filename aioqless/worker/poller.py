@@ -1,4 +1,4 @@
-"""Ask Redis for as many jobs as there are free slots."""
+"""Pop as many jobs as there are free slots."""
 
 from __future__ import annotations
 
@@ -6,269 +6,278 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
+from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job.record import record_of_row
-from aioqless.client.job.services import Services
+from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.store import Store
 from aioqless.waiting import happens
-from aioqless.worker.lock_revalidation import LATE, still_held
-from aioqless.worker.outage import NOT_NOW, Outage
-from aioqless.worker.recycling import Share
-from aioqless.worker.run import Run
-from aioqless.worker.runner import Runner
+from aioqless.worker.lifecycle import Lifecycle
+from aioqless.worker.name_lease import NameLease
+from aioqless.worker.recycling import Recycling
+from aioqless.worker.redis_checks import NOT_NOW, Outage
+from aioqless.worker.run import Run, RunTable
 from aioqless.worker.settings import Settings
 from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
-MOMENT = 0.01  # seconds between pops of a burst that can't know yet whether there is anything to do
-LOOK = 30.0  # seconds between looks for queues that patterns match; what is put wakes it sooner
+BURST_PAUSE = 0.01  # seconds between pops of a burst while importers have not caught up yet
+PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
+LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
+
+StartJob: TypeAlias = Callable[[Job, float], object]  # the job, and the seconds its lock lasts
+Popped: TypeAlias = tuple[list[Any], float, float]  # rows, seconds until more is due, Redis' time
+NOTHING: Popped = ([], 0.0, 0.0)
+
+
+class Feeder(Protocol):
+    """A part of the worker that puts jobs: the scheduler and importers."""
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether it has put what was due at the start."""
 
 
 class Poller:
-    """Owns the subscriptions and the flag that wakes it."""
+    """Decides when to pop and how many. Owns the subscriptions and the pause."""
 
     def __init__(
         self,
-        store: Store,
+        client: Client,
         worker: str,
-        runner: Runner,
+        runs: RunTable,
         outage: Outage,
+        lifecycle: Lifecycle,
         settings: Settings,
-        services: Services,
+        *,
+        lease: NameLease | None = None,
+        feeders: Sequence[Feeder] = (),
     ) -> None:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
-        self.may_pop: Callable[[], Awaitable[bool]] | None = None  # asked before each pop
-        self.all_looked: Callable[[], bool] = lambda: (
-            True
-        )  # whether those who bring jobs have brought what was due at the start
-        self.notify_stopping: Callable[[], object] = lambda: None  # called when it is told to stop
-        self.stopping = False  # whether it was told to pop no more
+        self.paused = False
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
-        self.share = Share(settings)
-        self._store = store
+        self.recycling = Recycling(settings.recycle)
+        self._store = client.store
+        self._services = client.services
         self._worker = worker
-        self._runner = runner
+        self._runs = runs
         self._outage = outage
+        self._lifecycle = lifecycle
         self._settings = settings
-        self._services = services
+        self._lease = lease
+        self._feeders = feeders
         self._woken = asyncio.Event()
-        self._plenty = asyncio.Event()  # set while the last pop brought all it asked for
-        self._asked = 0  # for how many jobs pops are under way
-        self._going = asyncio.Event()  # cleared while it is paused
-        self._going.set()
-        self._rests = (
-            False  # whether a pause has come to be: nothing is under way that may still bring a job
-        )
-        self._look_at = 0.0  # when patterns next ask which queues there are
-        runner.ended = self._make_room
-
-    @property
-    def paused(self) -> bool:
-        return not self._going.is_set()
+        self._resumed = asyncio.Event()
+        self._patterns_due = 0.0  # when patterns are next compared with the queues there are
 
     def wake(self, queue: str | None = None) -> None:
-        """There may be something to pop, in a queue if one is given, else in any, even in one that
-        nobody heard of; bursts count once."""
+        """Pop soon: something may be ready in a queue, or without one in any, even a new one."""
         if queue is None:
-            self._look_at = 0.0
-        if queue is None or self.subscriptions.hear(queue):
+            self._patterns_due = 0.0
+        if queue is None or self.subscriptions.note_ready(queue):
             self._woken.set()
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Serve a queue from now on. Raises ValueError."""
+        """Serve a queue from now on.
+
+        Raises:
+            ValueError: It has a weight where the order is not weighted.
+        """
         self.subscriptions.add(subscription)
-        self._look_at = 0.0
+        self._patterns_due = 0.0
         self._woken.set()
 
     def unsubscribe(self, queue: str) -> None:
-        """Pop no more of it, but what a pop that is under way brings. Raises ValueError."""
+        """Stop popping from a queue; a pop under way may still bring a job.
+
+        Raises:
+            ValueError: It is not subscribed.
+        """
         self.subscriptions.remove(queue)
 
     def pause(self) -> None:
-        """Pop no more until `resume`, but what a pop that is under way brings; when there is none
-        any more, the log says so."""
-        self._going.clear()
-        self._woken.set()
-        self._runner.vacancy.set()
+        """Pop no more until `resume`. It is logged when no pop is under way."""
+        self.paused = True
+        self._resumed.clear()
+        self._leave_waits()
 
     def resume(self) -> None:
         """Pop again."""
-        self._going.set()
+        self.paused = False
+        self._resumed.set()
 
-    def stop(self) -> None:
-        """Let `run` return, after a pop that is under way."""
-        self.stopping = True
-        self.notify_stopping()
-        self._woken.set()
-        self._going.set()
-        self._plenty.set()
-        self._runner.vacancy.set()
+    def stop(self) -> bool:
+        """Let `run` return, after a pop under way; return whether it was not stopping yet."""
+        began = self._lifecycle.stop()
+        self._resumed.set()
+        self._leave_waits()
+        return began
 
-    async def run(self) -> None:
-        """Pop and start jobs until told to stop, or until there is nothing more to do."""
-        async with asyncio.TaskGroup() as both:
-            both.create_task(self._poll_always())
-            both.create_task(self._poll_always(ahead=True))
-
-    async def _poll_always(self, *, ahead: bool = False) -> None:
-        """Poll. `ahead` is the second that does, while there is plenty: Redis works on its pop as
-        the jobs of the other begin."""
-        while not self.stopping:
-            if self.paused:
-                await self._rest()
-            elif self.share.done:
-                self.stop()
-            elif ahead and not self._plenty.is_set():
-                await self._plenty.wait()
-            elif self._free > 0:
-                pause = await self._poll()
-                await self._sleep(0 if ahead else pause)
-            else:
-                self._runner.vacancy.clear()
-                await self._runner.vacancy.wait()
-
-    async def _rest(self) -> None:
-        if not (self._asked or self._rests):
-            self._rests = True
-            log.info("worker.paused", worker=self._worker, running=len(self._runner.running))
-        await self._going.wait()
-        self._rests = False
-
-    @property
-    def _free(self) -> int:
-        """For how many more jobs there is room than are asked for already."""
-        return self._runner.free - self._asked
-
-    @property
-    def _may_overlap(self) -> bool:
-        """Whether a pop can be right before it is known what another brings."""
-        return (
-            not self.subscriptions.has_limits
-            and self._settings.order != "round-robin"
-            and self._settings.max_jobs is None
-        )
-
-    def _make_room(self, run: Run) -> None:
-        """A run has ended; a queue that was full may give another, and it may have been the last of
-        a burst."""
+    def run_ended(self, run: Run) -> None:
+        """Pop soon if the end of a run makes a difference: its queue was full, or a burst ends."""
         if self._settings.burst or run.job.queue in self.subscriptions.full:
             self._woken.set()
 
+    async def run(self, start: StartJob) -> None:
+        """Pop and start jobs until stopped, or until a burst has nothing more to do."""
+        while not self._lifecycle.stopping:
+            if self.paused:
+                log.info("worker.paused", worker=self._worker, running=len(self._runs.running))
+                await self._resumed.wait()
+            elif self.recycling.due:
+                self.stop()
+            elif self._runs.free <= 0:
+                self._runs.slot_freed.clear()
+                await self._runs.slot_freed.wait()
+            else:
+                await self._sleep(await self._poll(start))
+
+    async def _poll(self, start: StartJob) -> float:
+        """Pop once and start the jobs; return the seconds until the next poll."""
+        self._woken.clear()
+        if self._lease is not None and not await self._lease.holds():
+            return self._settings.poll
+        if pause := await self._resolve_patterns():
+            return pause
+        count = self._count()
+        if count <= 0 or self.paused:
+            return 0
+        caught_up = all(feeder.caught_up for feeder in self._feeders)
+        quiet = not self._runs.running  # else a run may put more during the pop
+        rows, due, now = await self._pop(count)
+        if not rows:
+            if self._settings.burst and not caught_up:
+                return BURST_PAUSE
+            if self._settings.burst and quiet:
+                self.stop()
+            return self._idle_pause(due)
+        log.debug("poller.popped", jobs=len(rows), asked=count)
+        self._start(rows, now, start)
+        return 0
+
+    def _count(self) -> int:
+        """Return how many jobs to ask for.
+
+        At most a quarter of the slots: while one quarter runs, two are on their way in and one on
+        its way out, so that neither side waits for the other.
+        """
+        share = max(LEAST_PER_POP, self._settings.concurrency // 4)
+        return self.recycling.cap(min(self._runs.free, share, MOST_PER_POP))
+
+    def _start(self, rows: list[Any], now: float, start: StartJob) -> None:
+        for row in rows:
+            record = record_of_row(row)
+            start(Job(self._services, record), record["expires"] - now)
+        self.recycling.count(len(rows))
+        self.subscriptions.end_turn(record["queue"])
+
+    def _idle_pause(self, due: float) -> float:
+        """Return the seconds to wait after a pop that brought nothing."""
+        pause = self._settings.poll * random.uniform(1.0, 1.2)
+        return min(pause, due + 0.001) if due > 0 else pause
+
     async def _sleep(self, pause: float) -> None:
-        if pause > 0 and not self.stopping:
+        if pause > 0 and not self._lifecycle.stopping:
             self.idle.set()
             await happens(self._woken, pause)
             self.idle.clear()
 
-    async def _poll(self) -> float:
-        """Pop once; returns the seconds to wait until the next time."""
-        self._woken.clear()
-        if self.may_pop is not None and not await self.may_pop():
-            return self._settings.poll
-        if (
-            self.subscriptions.has_patterns
-            and asyncio.get_running_loop().time() >= self._look_at
-            and (away := await self._look())
-        ):
-            return away
-        # A quarter of the slots: while one runs, two are on their way in and one on its way out, so
-        # nobody waits for the other.
-        share = max(LEAST_PER_POP, self._settings.concurrency // 4)
-        asked = self.share.most(min(self._free, share, MOST_PER_POP))
-        if asked <= 0 or self.paused:  # another pop took the room meanwhile
-            return 0
-        looked = self.all_looked()
-        at_rest = (
-            not self._runner.running and not self._asked
-        )  # else what runs may put more while the pop is under way
-        self._asked += asked
-        try:
-            rows, due, now = await self._pop(asked)
-        finally:
-            self._asked -= asked
-        if len(rows) < asked:
-            self._plenty.clear()
-            self._runner.vacancy.set()  # the other may be waiting for room that these didn't take
-        elif self._may_overlap:
-            self._plenty.set()
-        for row in rows:
-            record = record_of_row(row)
-            self._runner.start(Job(self._services, record), record["expires"] - float(now))
-        if not rows:
-            if self._settings.burst and not looked:
-                return MOMENT
-            if at_rest and self._settings.burst:
-                self.stop()
-            wait = self._settings.poll * random.uniform(1.0, 1.2)
-            return min(wait, float(due) + 0.001) if due and float(due) > 0 else wait
-        log.debug("poller.popped", jobs=len(rows), asked=asked)
-        self.share.began(len(rows))
-        self.subscriptions.took(record["queue"])
-        return 0
+    def _leave_waits(self) -> None:
+        self._woken.set()
+        self._runs.slot_freed.set()
 
-    async def _look(self) -> float:
-        """Learn which queues there are; returns the seconds to wait when Redis is away."""
+    async def _resolve_patterns(self) -> float:
+        """List the queues for patterns, if that is due; return the pause when Redis is away."""
+        now = asyncio.get_running_loop().time()
+        if not self.subscriptions.has_patterns or now < self._patterns_due:
+            return 0
         queues: list[str] = []
         asked = time.monotonic()
-        self._look_at = (
-            asyncio.get_running_loop().time() + LOOK
-        )  # what is said meanwhile has it look again
+        self._patterns_due = now + PATTERN_INTERVAL  # a queue announced meanwhile resets it
         try:
             while page := await self._store.queue_names(offset=len(queues), count=NAMES_PER_PAGE):
                 queues += page
                 if len(page) < NAMES_PER_PAGE:
                     break
-        except NOT_NOW as away:
-            self._look_at = 0.0
-            return self._outage.lost(away, asked)
-        self._outage.found()
-        self.subscriptions.meet(queues)
+        except NOT_NOW as error:
+            self._patterns_due = 0.0
+            return self._outage.record_failure(error, asked)
+        self._outage.record_success()
+        self.subscriptions.set_known(queues)
         return 0
 
-    def _batch(self) -> list[dict[str, Any]]:
-        """The queues to ask, with what may still be taken of each."""
-        limited = self.subscriptions.has_limits
-        return self.subscriptions.batch(
-            Counter(run.job.queue for run in self._runner.slots) if limited else {}
-        )
+    async def _pop(self, count: int) -> Popped:
+        """Pop jobs; while Redis is away, try again, until stopped.
 
-    async def _pop(self, asked: int) -> Any:
-        """Jobs' rows, when more become due, and the time by Redis' clock. While Redis is away it is
-        asked again under the same identity, so that jobs which an earlier try locked are handed out
-        by the next that gets through; nothing, when told to stop meanwhile."""
+        All attempts have one request id, so that jobs which an earlier one locked are returned by
+        the next that gets through.
+        """
         with self._store.request() as request:
             tried = False
             while True:
                 self._woken.clear()
-                batch = self._batch()
+                batch = self._next_batch()
                 if not (batch or tried):
-                    return [], "", "0"
+                    return NOTHING
                 tried = True
-                since = time.monotonic()
+                asked = time.monotonic()
                 try:
-                    # Stopping waits for this: a pop that is cut off would leave jobs locked that
-                    # nobody runs.
-                    answer = await self._store.pop_many(
+                    # A stop waits for this: canceling it would leave jobs locked that nobody runs.
+                    rows, due, now = await self._store.pop_many(
                         worker=self._worker,
-                        count=asked,
+                        count=count,
                         order=self.subscriptions.script_order,
                         batch=batch,
                         request=request,
                     )
-                except NOT_NOW as away:
-                    pause = self._outage.lost(away, since)
+                except NOT_NOW as error:
+                    pause = self._outage.record_failure(error, asked)
                 else:
                     self._outage.permitted = True
-                    self._outage.found()
-                    if answer[0] and time.monotonic() - since > LATE:
-                        answer[0] = await still_held(self._store, self._worker, answer[0])
-                    return answer
-                if self.stopping:
-                    return [], "", "0"
+                    self._outage.record_success()
+                    if rows and time.monotonic() - asked > LATE:
+                        rows = await drop_lost(self._store, self._worker, rows)
+                    return rows, float(due or 0), float(now)
+                if self._lifecycle.stopping:
+                    return NOTHING
                 await self._sleep(pause)
+
+    def _next_batch(self) -> list[dict[str, Any]]:
+        """Return the queues to ask, each with how many more of its jobs may run here."""
+        limited = self.subscriptions.has_limits
+        return self.subscriptions.next_batch(
+            Counter(run.job.queue for run in self._runs.slots) if limited else {}
+        )
+
+
+async def drop_lost(store: Store, worker: str, rows: list[Any]) -> list[Any]:
+    """Renew the locks of jobs whose pop reply arrived late; return those still held.
+
+    The connection was slow, or the loop was blocked. A job that another worker has taken over
+    meanwhile would only run twice.
+    """
+    records = [record_of_row(row) for row in rows]
+    batch = [{"jid": record["jid"], "fence": record["fence"]} for record in records]
+    try:
+        answers = await store.heartbeat_many(worker=worker, batch=batch)
+    except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
+        return rows
+    held = []
+    for row, record, answer in zip(rows, records, answers, strict=True):
+        if isinstance(answer, ScriptError):
+            log.warning(
+                "job.stale_pop_dropped",
+                jid=record["jid"],
+                klass=record["klass"],
+                queue=record["queue"],
+                why=str(answer),
+            )
+        else:
+            held.append(row)
+    return held

@@ -1,4 +1,4 @@
-"""How much a worker does before it makes room for a fresh one."""
+"""Limits after which a worker recycles itself: `max_jobs` and `max_memory`."""
 
 from __future__ import annotations
 
@@ -6,41 +6,39 @@ import sys
 from pathlib import Path
 
 from aioqless.log import log
-from aioqless.worker.settings import Settings
+from aioqless.worker.settings import RecycleLimits
 
 STATM = Path("/proc/self/statm")
 
 
-class Share:
-    """Owns the count of the jobs that were begun. Without `max_jobs` and `max_memory` it has no
-    end."""
+class Recycling:
+    """Counts the jobs that have begun, and compares with the limits."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.done = False  # whether nothing more is to be begun
-        self._left = settings.max_jobs
-        self._memory = settings.max_memory
+    def __init__(self, limits: RecycleLimits) -> None:
+        self.due = False  # no more jobs are to begin
+        self._jobs_left = limits.max_jobs
+        self._max_memory = limits.max_memory
 
-    def most(self, asked: int) -> int:
-        """How many of the jobs that could be begun may be."""
-        return asked if self._left is None else min(asked, self._left)
+    def cap(self, jobs: int) -> int:
+        """Return how many of these jobs may begin."""
+        return jobs if self._jobs_left is None else min(jobs, self._jobs_left)
 
-    def began(self, jobs: int) -> None:
-        """Jobs were begun; see whether they were the last."""
+    def count(self, jobs: int) -> None:
+        """Count jobs that begin; recycling is due when a limit is reached."""
         why = None
-        if self._left is not None:
-            self._left -= jobs
-            if self._left <= 0:
-                why = "it has begun as many jobs as it may"
-        if self._memory is not None and (taken := memory()) > self._memory:
-            why = f"it takes {taken >> 20} MiB"
-        if why and not self.done:
-            self.done = True
+        if self._jobs_left is not None:
+            self._jobs_left -= jobs
+            if self._jobs_left <= 0:
+                why = "the maximum number of jobs has begun"
+        if self._max_memory is not None and (used := memory_in_use()) > self._max_memory:
+            why = f"the process uses {used >> 20} MiB"
+        if why and not self.due:
+            self.due = True
             log.info("worker.recycling", why=why)
 
 
-def memory() -> int:
-    """The bytes of memory that this process has in use; where the system doesn't tell, the most
-    that it ever had."""
+def memory_in_use() -> int:
+    """Return the process's memory in bytes; where the system does not tell, its peak."""
     import resource  # not on Windows
 
     if STATM.exists():

@@ -1,4 +1,4 @@
-"""Carry out what a worker is told from outside, and answer."""
+"""Remote control: carry out commands of `client.workers`, and answer them."""
 
 from __future__ import annotations
 
@@ -10,61 +10,67 @@ import msgspec
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.store import Store
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.redis_checks import NOT_NOW
 from aioqless.worker.subscriptions import Subscription
 
 
-class Obedient(Protocol):
-    """What can be ordered."""
+class Controllable(Protocol):
+    """What can be controlled: a worker."""
 
     @property
-    def subscriptions(self) -> tuple[Subscription, ...]: ...
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """What it serves now."""
+
     @property
-    def paused(self) -> bool: ...
-    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None: ...
-    def unsubscribe(self, queue: str) -> None: ...
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
-    def stop(self) -> None: ...
+    def paused(self) -> bool:
+        """Whether it is paused."""
+
+    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
+        """Serve a queue from now on."""
+
+    def unsubscribe(self, queue: str) -> None:
+        """Stop serving a queue."""
+
+    def pause(self) -> None:
+        """Take no new jobs."""
+
+    def resume(self) -> None:
+        """Take jobs again."""
+
+    def stop(self) -> None:
+        """Begin a graceful shutdown."""
 
 
-class Orders:
-    """Owns nothing: hears an order and answers it."""
+class RemoteControl:
+    """Handles remote commands."""
 
-    def __init__(self, store: Store, worker: Obedient) -> None:
+    def __init__(self, store: Store, worker: Controllable) -> None:
         self._store = store
-        self._verbs: dict[str, Callable[[dict[str, Any]], None]] = {
-            "subscribe": lambda told: worker.subscribe(
-                told["queue"], limit=told.get("limit"), weight=told.get("weight", 1)
-            ),
-            "unsubscribe": lambda told: worker.unsubscribe(told["queue"]),
-            "quiet": lambda told: worker.pause(),
-            "resume": lambda told: worker.resume(),
-            "stop": lambda told: worker.stop(),
-            "show": lambda told: None,
-        }
         self._worker = worker
+        self._commands: dict[str, Callable[[dict[str, Any]], None]] = {
+            "subscribe": lambda message: worker.subscribe(
+                message["queue"], limit=message.get("limit"), weight=message.get("weight", 1)
+            ),
+            "unsubscribe": lambda message: worker.unsubscribe(message["queue"]),
+            "quiet": lambda _: worker.pause(),
+            "resume": lambda _: worker.resume(),
+            "stop": lambda _: worker.stop(),
+            "show": lambda _: None,
+        }
 
-    async def obey(self, told: dict[str, Any]) -> None:
-        """Do what a message says. It is refused, with the reason, where the worker's own methods
-        would refuse it."""
+    async def handle(self, message: dict[str, Any]) -> None:
+        """Carry out a command and answer it; what the worker's method refuses is the answer."""
         try:
-            self._verbs[told["order"]](told)
+            self._commands[message["order"]](message)
             answer: dict[str, Any] = {
                 "queues": [str(each) for each in self._worker.subscriptions],
                 "paused": self._worker.paused,
             }
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-        ) as refused:  # a later version's order, too, or anybody's who publishes here
-            answer = {
-                "refused": str(refused)
-                if not isinstance(refused, KeyError)
-                else f"it knows of no {refused}"
-            }
+        except (ValueError, TypeError) as refused:
+            answer = {"refused": str(refused)}
+        except KeyError as missing:  # a later version's command, or a message of unknown origin
+            answer = {"refused": f"it knows of no {missing}"}
         try:
-            await self._store.answer(answer=told["answer"], told=msgspec.json.encode(answer))
+            await self._store.answer(answer=message["answer"], told=msgspec.json.encode(answer))
         except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
-            log.debug("worker.reply_failed", order=told.get("order"), error=repr(error))
+            log.debug("worker.reply_failed", order=message.get("order"), error=repr(error))

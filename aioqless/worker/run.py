@@ -1,4 +1,4 @@
-"""Run: one attempt of one job in this worker."""
+"""Run: one attempt of one job in this worker; and the table of all of them."""
 
 from __future__ import annotations
 
@@ -15,57 +15,55 @@ from aioqless.handlers import Handler
 
 @dataclass(eq=False)
 class Run:
-    """The runner makes it, starts its task and ends it; `stop` may be called by whoever learns a
-    reason.
+    """One attempt. The runner makes it, starts its task and ends it; any part may call `stop`.
 
-    `started` is by the loop's clock. The lock lasted `lock` seconds when it was last renewed, by
-    the heart, and lasts until `deadline` at least, by time.monotonic, which all threads share: of
-    Redis' clock only differences count, for after a fail-over it may be another."""
+    `started` is by the loop's clock. The lock lasted `lock` seconds when the lock renewer last
+    renewed it, and lasts at least until `deadline`, by time.monotonic, which all threads share.
+    Only differences of Redis' clock are used: after a fail-over it may be another clock.
+    """
 
     job: Job
     started: float
     lock: float
     deadline: float
-    task: asyncio.Task[Any] | None = (
-        None  # the one that the handler runs in, while it may be cancelled
-    )
-    ended: bool = False  # the handler has
-    watcher: asyncio.Task[None] | None = None  # the runner's, which ends when the outcome is stored
-    stopped_by: Reason | None = None
     handler: Handler | None = None  # None: no handler here claims the klass
+    task: asyncio.Task[Any] | None = None  # runs the handler, while it may be canceled
+    watcher: asyncio.Task[None] | None = None  # the runner's; ends when the outcome is stored
+    ended: bool = False  # the handler has
+    stopped_by: Reason | None = None
     result: Any = None
-    kept: bytes | None = None  # what is kept of the result
-    data: bytes | None = None
+    kept: bytes | None = None  # the result as it is stored
+    data: bytes | None = None  # the job's data, where the handler changed it
     error: BaseException | None = None
-    left: bool = False  # its code doesn't stop, and the worker ends without it
-    counted: float | None = None  # since when its time is counted, if not since it started
+    abandoned: bool = False  # its code does not stop, and the worker ends without it
+    timed_from: float | None = None  # its timeout counts from here, if not from `started`
 
     @property
     def timeout(self) -> float | None:
-        """How many seconds it may take."""
+        """The maximum duration, in seconds."""
         return self.handler.timeout if self.handler else None
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """The fields of every log line about it."""
+        return {"jid": self.job.jid, "klass": self.job.klass, "queue": self.job.queue}
+
     def time_left(self) -> float | None:
-        """How many seconds it may still take; None: as many as it likes."""
+        """Return the seconds until it times out; None when it has no timeout."""
         if self.timeout is None:
             return None
         now = asyncio.get_running_loop().time()
-        since = self.started if self.counted is None else self.counted
+        since = self.started if self.timed_from is None else self.timed_from
         return self.timeout if since == math.inf else max(0.0, since + self.timeout - now)
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Where it waits for a thread or a process: its time is counted from then on."""
-        self.counted = math.inf
+        """Stop its timeout from counting while it waits for a thread or a process."""
+        self.timed_from = math.inf
         try:
             yield
         finally:
-            self.counted = asyncio.get_running_loop().time()
-
-    @property
-    def who(self) -> dict[str, str]:
-        """What every log line about it says."""
-        return {"jid": self.job.jid, "klass": self.job.klass, "queue": self.job.queue}
+            self.timed_from = asyncio.get_running_loop().time()
 
     def stop(self, reason: Reason) -> None:
         """Record why, then cancel the handler; the first reason counts."""
@@ -73,3 +71,31 @@ class Run:
             self.stopped_by = self.job.stopped = reason
             if self.task is not None:
                 self.task.cancel()
+
+
+class RunTable:
+    """The runs of one worker. Written by the runner alone.
+
+    A run leaves `slots` when its code has stopped, and `running` when Redis has its outcome.
+    """
+
+    def __init__(self, concurrency: int) -> None:
+        self.running: dict[str, Run] = {}  # by jid
+        self.slots: set[Run] = set()
+        self.slot_freed = asyncio.Event()
+        self._concurrency = concurrency
+
+    @property
+    def free(self) -> int:
+        """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
+        return min(self._concurrency - len(self.slots), 2 * self._concurrency - len(self.running))
+
+    def free_slot(self, run: Run) -> None:
+        """Free the slot of a run, if it still has one."""
+        self.slots.discard(run)
+        self.slot_freed.set()
+
+    def remove(self, run: Run) -> None:
+        """Remove a run, unless another run of its job has replaced it."""
+        if self.running.get(run.job.jid) is run:
+            del self.running[run.job.jid]

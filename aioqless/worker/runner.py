@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 from aioqless import validation
@@ -14,153 +16,126 @@ from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.log import bind, log
 from aioqless.waiting import happens
-from aioqless.worker.executors import Executors
+from aioqless.worker.executors.process_pool import ProcessPool
+from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.finisher import Finisher
+from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outcome import (
-    Again,
-    Complete,
+    Completed,
     Failed,
     Outcome,
-    Release,
-    brief,
+    Released,
+    Retried,
+    format_error,
     group_of,
     outcome_of,
-    returned,
+    record_result,
 )
-from aioqless.worker.perform import perform
-from aioqless.worker.run import Run
+from aioqless.worker.run import Run, RunTable
 from aioqless.worker.settings import Settings
-from aioqless.worker.stack_dump import stack_of
+from aioqless.worker.watchdog import stack_of
 
-STRAGGLING = (
-    1.0  # seconds on top of `kill_after`, in which a process that was killed is seen to end
-)
+KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
+
+OnRun = Callable[[Run], object]
 
 
 class Runner:
-    """Owns the table of running jobs, and the slots. A run leaves its slot when its code has
-    stopped, the table only when Redis knows its outcome: until then its lock is kept alive. Leaving
-    the block waits `grace` seconds for what runs, then stops it and hands it back. Code that hasn't
-    stopped `kill_after` seconds later is left running."""
+    """Sees each job through. Only it writes the table of runs.
+
+    A run leaves its slot when its code has stopped, and the table when Redis has its outcome; until
+    then its lock is renewed. Leaving the block waits `grace` seconds for running jobs, then stops
+    and releases them. Code that has not stopped `kill_after` seconds later is abandoned.
+    """
 
     def __init__(
         self,
         handlers: Handlers,
-        surroundings: MiddlewareStack,
+        middleware: MiddlewareStack,
         finisher: Finisher,
         settings: Settings,
+        runs: RunTable,
+        lifecycle: Lifecycle,
+        *,
+        on_begin: OnRun = lambda _run: None,
+        on_end: OnRun = lambda _run: None,
     ) -> None:
-        self.running: dict[str, Run] = {}
-        self.slots: set[Run] = set()  # those whose code hasn't stopped
-        self.vacancy = asyncio.Event()  # set whenever a slot has become free
-        self.begun: Callable[[Run], None] = lambda run: None  # called with each run that begins
-        self.ended: Callable[[Run], None] = lambda run: (
-            None
-        )  # called with each that left its slot, and when it left the table
+        self.abandoned: list[Run] = []
+        self._runs = runs
         self._handlers = handlers
-        self._surroundings = surroundings
+        self._middleware = middleware
         self._finisher = finisher
         self._settings = settings
-        self.left: list[Run] = []  # those whose code didn't stop when the worker did
-        self._handing_back = False
-        self._executors = Executors(handlers, settings)
-
-    @property
-    def free(self) -> int:
-        """How many more may begin. What is to be stored is bounded, too."""
-        most = self._settings.concurrency
-        return min(most - len(self.slots), 2 * most - len(self.running))
+        self._lifecycle = lifecycle
+        self._on_begin = on_begin
+        self._on_end = on_end  # called when a run leaves its slot, and when it leaves the table
+        self._threads = ThreadPool(settings.executors.threads)
+        self._processes = ProcessPool(handlers, settings.executors)
 
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
         now = asyncio.get_running_loop().time()
-        run = Run(
-            job,
-            started=now,
-            lock=lock,
-            deadline=time.monotonic() + lock,
-            handler=self._handlers.get(job.klass),
-        )
-        if self._handing_back:
+        handler = self._handlers.get(job.klass)
+        run = Run(job, started=now, lock=lock, deadline=time.monotonic() + lock, handler=handler)
+        if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
-        former, self.running[job.jid] = self.running.get(job.jid), run
-        self.slots.add(run)
-        run.watcher = asyncio.create_task(
-            self._see_through(run, former), name=f"aioqless {job.jid}"
-        )
-        self.begun(run)
+        former, self._runs.running[job.jid] = self._runs.running.get(job.jid), run
+        self._runs.slots.add(run)
+        name = f"aioqless {job.jid}"
+        run.watcher = asyncio.create_task(self._see_through(run, former), name=name)
+        self._on_begin(run)
 
-    def hand_back(self) -> None:
-        """Stop all that runs, and whatever is started from now on."""
-        self._handing_back = self._finisher.stopping = True
-        for run in list(self.running.values()):
+    def release_all(self) -> None:
+        """Stop and release all runs, and those that start from now on."""
+        self._lifecycle.releasing = True
+        for run in list(self._runs.running.values()):
             run.stop("shutdown")
 
     async def _see_through(self, run: Run, former: Run | None) -> None:
         """Take one job from started to stored."""
-        bind(**run.who)
+        bind(**run.log_fields)
         try:
-            if (
-                former is not None and former.watcher is not None
-            ):  # the lock was lost and came back to this worker
-                if not former.job.settled:
+            if former is not None and former.watcher is not None:
+                if not former.job.settled:  # its lock was lost and came back to this worker
                     former.stop("lost")
                 await asyncio.wait([former.watcher])
             await self._attempt(run)
-            if run.left:
+            if run.abandoned:
                 return
             if run.task is None or run.task.done():
-                self._vacate(run)
-            if outcome := self._outcome(run):
-                await self._store(run, outcome)
-            elif run.job.settled:
-                await self._end(
-                    log.info,
-                    "job.settled",
-                    run,
-                    error=validation.describe(run.error) if run.error else None,
-                )
-            else:
-                await self._end(
-                    log.warning, "job.lock_lost", run, why="it was taken away while it ran"
-                )
+                self._free_slot(run)
+            await self._settle(run)
             if run.task is not None:  # a slot is free when the code has stopped, not before
                 await asyncio.wait([run.task])
         finally:
-            if self.running.get(run.job.jid) is run:
-                del self.running[run.job.jid]
-            self._vacate(run)
+            self._runs.remove(run)
+            self._free_slot(run)
 
-    def _vacate(self, run: Run) -> None:
-        self.slots.discard(run)
-        self.ended(run)
-        self.vacancy.set()
+    def _free_slot(self, run: Run) -> None:
+        self._runs.free_slot(run)
+        self._on_end(run)
 
     async def _attempt(self, run: Run) -> None:
-        """Let the handler run to its end, or to its time-out. A run that was stopped before its
-        handler began counts as cancelled."""
+        """Let the handler run until it ends or times out.
+
+        A run that was stopped before its handler began counts as canceled.
+        """
         if run.stopped_by is not None:
             run.error = asyncio.CancelledError()
             return
         log.info("job.started")
         if run.timeout is None:
-            await self._perform_here(run)
+            run.task = run.watcher
+            await self._perform(run)
+            run.task = None
+            await _absorb_cancellation()
         else:
-            await self._perform_apart(run)
+            await self._perform_with_timeout(run)
 
-    async def _perform_here(self, run: Run) -> None:
-        """In the watcher's own task, since there is nothing to do beside; it may be cancelled for
-        as long as the handler runs."""
-        run.task = run.watcher
-        await self._perform(run)
-        run.task = None
-        await _calm()
-
-    async def _perform_apart(self, run: Run) -> None:
-        """In a task of its own, so that its end needn't be awaited to store that it took too
-        long."""
+    async def _perform_with_timeout(self, run: Run) -> None:
+        """Run the handler in a task of its own: a timeout is stored even if its code goes on."""
         run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
         while not run.task.done() and (left := run.time_left()) != 0:
             await asyncio.wait([run.task], timeout=left)
@@ -172,65 +147,77 @@ class Runner:
             run.error = asyncio.CancelledError()
 
     async def _perform(self, run: Run) -> None:
-        """Call the handler; what it comes to is the run's."""
+        """Call the handler within its middleware, and record how it ended."""
         try:
-            returned(run, await perform(run, self._handlers, self._surroundings, self._executors))
-        except (
-            BaseException
-        ) as error:  # whatever a handler raises becomes an outcome, SystemExit too
+            result = await perform(
+                run, self._handlers, self._middleware, self._threads, self._processes
+            )
+            record_result(run, result)
+        except BaseException as error:  # whatever a handler raises, SystemExit too
             run.error = error
         finally:
             run.ended = True
 
+    async def _settle(self, run: Run) -> None:
+        """Store the outcome, if it is this run's to store, and report the end."""
+        if outcome := self._outcome(run):
+            await self._store(run, outcome)
+        elif run.job.settled:
+            error = validation.describe(run.error) if run.error else None
+            await self._end(log.info, "job.settled", run, error=error)
+        else:
+            why = "it was taken away while it ran"
+            await self._end(log.warning, "job.lock_lost", run, why=why)
+
     def _outcome(self, run: Run) -> Outcome | None:
         try:
             return outcome_of(run, self._settings.retry, self._settings.release_unknown)
-        except Exception as error:  # a backoff is somebody's function too
-            return Failed(group_of(run, error), brief(error))
+        except Exception as error:  # a backoff function is the application's code, too
+            return Failed(group_of(run, error), format_error(error))
 
     async def _store(self, run: Run, outcome: Outcome) -> None:
-        """Store an outcome. One that Redis can't take is a failure of the job: else it would run
-        again and again."""
+        """Store an outcome. One that Redis rejects fails the job: else it would run forever."""
         reply = await self._finisher.store(run, outcome)
         if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
             outcome = Failed(group_of(run, reply), str(reply))
             reply = await self._finisher.store(run, outcome)
         run.job.settled = True
-        await self._tell(run, outcome, reply)
+        await self._report(run, outcome, reply)
 
-    async def _tell(self, run: Run, outcome: Outcome, reply: Any) -> None:
+    async def _report(self, run: Run, outcome: Outcome, reply: Any) -> None:
         match outcome, reply:
             case _, LockLost() | WrongState() | NoSuchJob():
                 await self._end(log.warning, "job.lock_lost", run, why=str(reply))
             case _, None:
-                pass  # too late; the finisher told
+                pass  # too late; the finisher has logged it
             case _, Exception():
                 await self._end(log.error, "job.refused", run, why=str(reply))
-            case Complete(), "complete":
+            case Completed(), "complete":
                 await self._end(log.info, "job.completed", run)
-            case Complete(next), state:
-                await self._end(
-                    log.info, "job.advanced", run, to=next.queue if next else None, state=state
-                )
-            case Again(delay), remaining if remaining >= 0:
+            case Completed(next), state:
+                queue = next.queue if next else None
+                await self._end(log.info, "job.advanced", run, to=queue, state=state)
+            case Retried(delay), remaining if remaining >= 0:
                 await self._end(log.info, "job.retried", run, delay=delay, remaining=remaining)
-            case Again(_, group, message), _:  # it had no retry left
+            case Retried(_, group, message) | Failed(group, message), _:
                 group = group or f"failed-retries-{run.job.queue}"
+                exhausted = isinstance(outcome, Retried)  # it had no retries left
                 await self._end(
-                    log.warning, "job.failed", run, group=group, message=message, exhausted=True
+                    log.warning,
+                    "job.failed",
+                    run,
+                    group=group,
+                    message=message,
+                    exhausted=exhausted,
                 )
-            case Failed(group, message), _:
-                await self._end(
-                    log.warning, "job.failed", run, group=group, message=message, exhausted=False
-                )
-            case Release(delay, why), _:
+            case Released(delay, why), _:
                 await self._end(log.info, "job.released", run, delay=delay, why=why)
 
     async def _end(self, write: Callable[..., Any], end: str, run: Run, **fields: Any) -> None:
-        """Log how a run ended, and tell who asked for it."""
+        """Log how a run ended, and call the hooks for it."""
         fields["seconds"] = round(asyncio.get_running_loop().time() - run.started, 6)
         write(end, **fields)
-        await self._surroundings.tell(run.job, end, fields)
+        await self._middleware.call_hooks(run.job, end, fields)
 
     async def __aenter__(self) -> Self:
         return self
@@ -238,47 +225,81 @@ class Runner:
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
             if failed is None:
-                await self._all_ended(self._settings.grace)
+                await self._wait_for_runs(self._settings.grace)
         finally:
-            self.hand_back()
-            await self._code_stopped(self._settings.kill_after + STRAGGLING)
-            self._leave_behind()
-            await self._all_ended(None)
-            await self._executors.aclose()
+            self.release_all()
+            await self._wait_for_code(self._settings.executors.kill_after + KILL_MARGIN)
+            self._abandon()
+            await self._wait_for_runs(None)
+            await self._processes.aclose()
 
-    async def _code_stopped(self, timeout: float) -> None:
+    async def _wait_for_runs(self, timeout: float | None) -> None:
+        runs = self._runs.running.values()
+        if watchers := [run.watcher for run in runs if run.watcher is not None]:
+            await asyncio.wait(watchers, timeout=timeout)
+
+    async def _wait_for_code(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
-        while self.slots and (seconds := until - loop.time()) > 0:
-            self.vacancy.clear()
-            await happens(self.vacancy, seconds)
+        while self._runs.slots and (seconds := until - loop.time()) > 0:
+            self._runs.slot_freed.clear()
+            await happens(self._runs.slot_freed, seconds)
 
-    def _leave_behind(self) -> None:
-        """End without code that doesn't stop: a thread can't be stopped, and a coroutine may
-        suppress its cancellation. Its job's lock is no longer renewed."""
+    def _abandon(self) -> None:
+        """Leave code behind that does not stop; its job's lock is no longer renewed.
+
+        A thread can't be stopped, and a coroutine may suppress its cancellation.
+        """
         loop = asyncio.get_running_loop()
-        self.left = list(self.slots)
-        for run in self.left:
-            run.left = True
-            self.running.pop(run.job.jid, None)
+        self.abandoned = list(self._runs.slots)
+        for run in self.abandoned:
+            run.abandoned = True
+            self._runs.running.pop(run.job.jid, None)
             for task in (run.watcher, run.task):
                 if task is not None:
                     task.cancel()
             log.warning(
-                "job.left_running",
-                **run.who,
+                "job.abandoned",
+                **run.log_fields,
                 seconds=round(loop.time() - run.started, 3),
                 stack=stack_of(run, loop),
             )
 
-    async def _all_ended(self, timeout: float | None) -> None:
-        if watchers := [run.watcher for run in self.running.values() if run.watcher is not None]:
-            await asyncio.wait(watchers, timeout=timeout)
+
+async def perform(
+    run: Run,
+    handlers: Handlers,
+    middleware: MiddlewareStack,
+    threads: ThreadPool,
+    processes: ProcessPool | None = None,
+) -> Any:
+    """Call the handler of a job within the middleware, and return what they do.
+
+    Coroutines run on the loop, plain functions in a thread, and handlers with `executor="process"`
+    in a process. It returns when the code has stopped.
+
+    Raises:
+        UnknownKlass: There is no handler for it.
+        InvalidData: The handler can't take the job's data.
+        BaseException: Whatever the handler or the middleware raises.
+    """
+
+    async def call() -> Any:
+        handler = handlers.find(run.job.klass)
+        if processes is not None and handler.executor == "process":
+            return await processes.perform(run, handler)
+        function, arguments = handler.bind(run.job)
+        arguments |= middleware.resources.values(handler.takes.injected)
+        if inspect.iscoroutinefunction(function):
+            return await function(run.job, **arguments)
+        result = await threads.perform(run, partial(function, run.job, **arguments))
+        return await result if inspect.isawaitable(result) else result
+
+    return await middleware.wrap(run.job, call)
 
 
-async def _calm() -> None:
-    """What was to cancel the handler, and came when it had ended, is not to cancel who stores its
-    outcome."""
+async def _absorb_cancellation() -> None:
+    """Absorb a cancellation that was meant for the handler but arrived after it ended."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         while task.uncancel():

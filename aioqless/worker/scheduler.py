@@ -1,126 +1,206 @@
-"""Declare the recurring jobs of a worker's handlers, and make the instances of those with a cron
-expression when their time has come."""
+"""Declare the handlers' recurring jobs, and put those whose cron expression is due."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from aioqless.client.codec import Codec
+from aioqless.client.put import NewJob
 from aioqless.client.recurring.cron import Cron
 from aioqless.errors import QueueFull
+from aioqless.handlers import Handler, Handlers
 from aioqless.log import log
 from aioqless.store import Store
 from aioqless.waiting import happens
-from aioqless.worker.outage import NOT_NOW, Outage
-from aioqless.worker.schedule_sync import Declarations
+from aioqless.worker.redis_checks import NOT_NOW, Outage
+from aioqless.worker.subscriptions import Subscription
 
-LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a notification lost
+LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a message lost
 SHORTEST_PAUSE = 0.001
 PAUSE_WHEN_FULL = 5.0
-MOST_PER_CALL = 100
+MOST_PER_TICK = 100
+MOST_JIDS_PER_CALL = 1000
+
+
+class Declarations:
+    """The recurring jobs that the handlers of a worker declare.
+
+    Raises:
+        ValueError: A recurring job has no queue, or its options are out of range.
+        TypeError: An option is of the wrong type.
+        InvalidData: The data of a recurring job can't be stored.
+    """
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        subscriptions: Sequence[Subscription],
+        max_data: int,
+        codec: Codec,
+    ) -> None:
+        queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
+        self._declared = {
+            handler.klass: _arguments(handler, queue, max_data, codec)
+            for handler in handlers
+            if handler.recurs
+        }
+        self._schedules = {
+            handler.klass: handler.recurs.schedule for handler in handlers if handler.recurs
+        }
+        claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
+        self._others = [klass for klass in claimed if klass not in self._declared]
+
+    async def reconcile(self, store: Store) -> str | None:
+        """Create or change in Redis what the handlers declare.
+
+        A recurring job whose handler is here and no longer has a schedule is removed. One that no
+        handler here claims is another program's, or another version's, and stays.
+
+        Returns:
+            The generation, by which `tick` finds out whether Redis has lost what was declared; None
+            when nothing is declared.
+        """
+        generation: str | None = None
+        if self._declared:
+            generation = await store.declare_begin(id=secrets.token_hex(8))
+        now = await store.now()
+        for klass, arguments in self._declared.items():
+            schedule = self._schedules[klass]
+            given = {**arguments, "next": schedule.next(now)}
+            if isinstance(schedule, Cron):
+                done = await store.declare_cron(
+                    expression=schedule.expression, timezone=schedule.timezone, **given
+                )
+            else:
+                done = await store.declare_interval(interval=schedule.seconds, **given)
+            log.info("recurring.declared", recurring=klass, done=done)
+        for start in range(0, len(self._others), MOST_JIDS_PER_CALL):
+            others = self._others[start : start + MOST_JIDS_PER_CALL]
+            for jid in await store.declare_off(jids=others):
+                log.info("recurring.dropped", recurring=jid)
+        return generation
+
+
+def _arguments(handler: Handler, queue: str | None, max_data: int, codec: Codec) -> dict[str, Any]:
+    """Return the script's arguments, except the schedule's; the jid is the klass."""
+    recurs = handler.recurs
+    assert recurs is not None
+    if recurs.queue is None and queue is None:
+        raise ValueError(
+            f"{handler.klass} recurs into no queue: pass queue= with its schedule, since this "
+            "worker serves patterns only"
+        )
+    new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data, codec)
+    given = {name: new[name] for name in ("jid", "klass", "data", "retries", "terms")}
+    return given | {
+        "queue": recurs.queue or queue,
+        "backlog": recurs.backlog,
+        "anywhere": None if recurs.queue else "yes",
+    }
 
 
 class Scheduler:
-    """Owns its timer. Every worker of a namespace has one: all reckon the same ticks, and the
-    script lets one of them be first."""
+    """Owns the timer of recurring jobs with a cron expression.
+
+    Every worker of a namespace has one: all compute the same ticks, and the script lets the first
+    put the job.
+    """
 
     def __init__(self, store: Store, declarations: Declarations, outage: Outage) -> None:
-        self.reconciled = False  # whether what the code declares is in Redis
-        self._generation: str | None = None  # of Redis' contents when it was declared
-        self.looked = False  # whether what was due at the start is made, or can't be now
+        self.reconciled = False  # what the handlers declare is in Redis
+        self.caught_up = False  # what was due at the start is put, or can't be now
+        self._generation: str | None = None  # of Redis' contents at the declaration
         self._store = store
         self._declarations = declarations
         self._outage = outage
         self._woken = asyncio.Event()
-        self._told: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def wake(self) -> None:
-        """A tick may have come earlier than was said."""
+        """Look again: a tick may be due earlier than expected."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Declare what the code has, then tick until cancelled."""
+        """Declare recurring jobs, then tick until canceled."""
         while True:
             self._woken.clear()
-            pause = await self._tried()
+            pause = await self._try_tick()
             await happens(self._woken, pause)
 
-    async def _tried(self) -> float:
-        """The seconds until the next attempt, which grow while Redis is away."""
+    async def _try_tick(self) -> float:
+        """Tick; return the seconds until the next attempt."""
         asked = time.monotonic()
         try:
             if not self.reconciled:
                 self._generation = await self._declarations.reconcile(self._store)
                 self.reconciled = True
             pause = await self._tick()
-        except NOT_NOW as away:
-            return self._outage.lost(away, asked)
+        except NOT_NOW as error:
+            return self._outage.record_failure(error, asked)
         except QueueFull as full:
             log.warning("recurring.blocked", error=str(full))
-            self.looked = True
+            self.caught_up = True
             return PAUSE_WHEN_FULL
-        self._outage.found()
-        self.looked = True
+        self._outage.record_success()
+        self.caught_up = True
         return pause
 
     async def _tick(self) -> float:
-        """Make what is due; returns the seconds until more will be."""
+        """Put what is due; return the seconds until more will be."""
         rows: list[dict[str, Any]] = []
-        unreadable = 0
+        invalid = 0
         while True:
-            answer = await self._store.tick(
-                offset=unreadable, batch=rows, generation=self._generation
-            )
-            for row, jid in zip(rows, answer["made"], strict=True):
-                if jid:
-                    log.info(
-                        "recurring.triggered",
-                        jid=jid,
-                        recurring=row["jid"],
-                        late=round(answer["now"] - row["at"], 3),
-                    )
+            answer = await self._store.tick(offset=invalid, batch=rows, generation=self._generation)
+            self._log_put(rows, answer)
             if answer.get("lost") and self.reconciled:
-                log.warning(
-                    "recurring.lost",
-                    why="Redis was emptied, or restored from an older state: declaring again",
-                )
+                why = "Redis was emptied, or restored from an older state: declaring again"
+                log.warning("recurring.lost", why=why)
                 self.reconciled = False
             if not answer["due"]:
                 break
             rows = []
             for due in answer["due"]:
                 try:
-                    rows += reckoned(due, answer["now"])
-                except (
-                    ValueError
-                ) as wrong:  # for this worker at least: another may know the time zone
-                    unreadable += 1
-                    self._tell(due["jid"], str(wrong))
-            rows = rows[:MOST_PER_CALL]
+                    rows += due_instances(due, answer["now"])
+                except ValueError as wrong:  # here at least: another may know the time zone
+                    invalid += 1
+                    self._log_invalid(due["jid"], str(wrong))
+            rows = rows[:MOST_PER_TICK]
         if not self.reconciled:
             return SHORTEST_PAUSE
-        return (
-            LONGEST_PAUSE
-            if answer["next"] is None
-            else min(max(answer["next"] - answer["now"], SHORTEST_PAUSE), LONGEST_PAUSE)
-        )
+        if answer["next"] is None:
+            return LONGEST_PAUSE
+        return min(max(float(answer["next"] - answer["now"]), SHORTEST_PAUSE), LONGEST_PAUSE)
 
-    def _tell(self, jid: str, why: str) -> None:
-        if (jid, why) not in self._told:
-            self._told.add((jid, why))
+    def _log_put(self, rows: list[dict[str, Any]], answer: dict[str, Any]) -> None:
+        for row, jid in zip(rows, answer["made"], strict=True):
+            if jid:
+                late = round(answer["now"] - row["at"], 3)
+                log.info("recurring.triggered", jid=jid, recurring=row["jid"], late=late)
+
+    def _log_invalid(self, jid: str, why: str) -> None:
+        """Log a schedule that can't be computed, once."""
+        if (jid, why) not in self._logged:
+            self._logged.add((jid, why))
             log.error("recurring.refused", recurring=jid, why=why)
 
 
-def reckoned(due: dict[str, Any], now: float) -> list[dict[str, Any]]:
-    """What the script is to make of a template that is due: instances in order, each with the tick
-    that it follows and the next.
+def due_instances(due: dict[str, Any], now: float) -> list[dict[str, Any]]:
+    """Return the instances that a due template gives, in order, each with its tick and the next.
 
-    What was missed counts once, as of the latest time; with a backlog, so many times, and with one
-    of 0 each time. Raises ValueError."""
+    Missed ticks are coalesced into one, as of the latest time, unless `backlog` caps how many are
+    replayed (0: all).
+
+    Raises:
+        ValueError: The cron expression or the time zone is invalid.
+    """
     cron, first, backlog = Cron(due["cron"], due["timezone"]), due["tick"], due["backlog"]
     ticks = (
-        cron.all(first, now, MOST_PER_CALL)
+        cron.all(first, now, MOST_PER_TICK)
         if backlog == 0
         else cron.latest(first, now, backlog or 1)
     )

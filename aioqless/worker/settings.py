@@ -4,90 +4,154 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aioqless import validation
-from aioqless.contrib.foreign_queues import Source
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
-from aioqless.worker.subscriptions import Order, Subscription, subscriptions
+from aioqless.worker.importer import ImportSource
+from aioqless.worker.subscriptions import Order, Subscription, parse_subscriptions
 
-OPTIONAL = ("max_jobs_per_process", "max_jobs", "max_memory", "release_unknown")  # may be None
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorLimits:
+    """Where code runs that does not run on the loop.
+
+    Args:
+        threads: Maximum number of plain functions at once.
+        processes: Maximum number of handlers with `executor="process"` at once.
+        max_jobs_per_process: Replace a process after this many jobs; None: never.
+        kill_after: Seconds until a process that ignores a stop is killed; added to `grace`.
+
+    Raises:
+        ValueError: A limit is out of range.
+    """
+
+    threads: int = 20
+    processes: int = os.cpu_count() or 1
+    max_jobs_per_process: int | None = None
+    kill_after: float = 2.0
+
+    def __post_init__(self) -> None:
+        _check_count("threads", self.threads)
+        _check_count("processes", self.processes)
+        _check_count("max_jobs_per_process", self.max_jobs_per_process, optional=True)
+        validation.checked_number("kill_after", self.kill_after, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecycleLimits:
+    """When a worker stops to make room for a fresh one.
+
+    Args:
+        max_jobs: Stop after this many jobs have begun, when they have ended.
+        max_memory: Stop when the process uses more than this many bytes.
+
+    Raises:
+        ValueError: A limit is not a whole number of 1 or more.
+    """
+
+    max_jobs: int | None = None
+    max_memory: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_count("max_jobs", self.max_jobs, optional=True)
+        _check_count("max_memory", self.max_memory, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconnectDelays:
+    """How long a worker waits before it tries again while Redis is unreachable.
+
+    Args:
+        first: Seconds before the first attempt; later delays grow.
+        longest: Maximum delay in seconds.
+
+    Raises:
+        ValueError: A delay is out of range.
+    """
+
+    first: float = 0.1
+    longest: float = 5.0
+
+    def __post_init__(self) -> None:
+        validation.checked_number("reconnect.first", self.first, least=0.001)
+        validation.checked_number("reconnect.longest", self.longest, least=self.first)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Checked when made; raises ValueError and TypeError. Times are in seconds."""
+    """How one worker behaves. Times are in seconds.
 
-    queues: Sequence[str | Subscription] | Mapping[str, int | None] = (
-        "default",
-    )  # in order of preference; or each with its limit
-    order: Order = "ordered"  # or round-robin, shuffled, weighted: which queue is asked first
-    concurrency: int = 20  # runs at once; also the most that a pop asks for
-    poll: float = 1.0  # between looks at empty queues; a put wakes an idle worker sooner
-    reconnect: float = (
-        0.1  # when Redis is away, the first pause before it is tried again; later ones grow
-    )
-    reconnect_max: float = 5.0  # up to this one
-    # to finish what runs when told to stop, below the 30 s of Kubernetes; the rest is handed back
+    Args:
+        queues: Names, patterns or subscriptions in order of preference, or each with its limit.
+        order: Which queue is asked first: "ordered", "round-robin", "shuffled" or "weighted".
+        concurrency: Maximum number of jobs at once, and per pop.
+        poll: Time between polls of empty queues; a put wakes an idle worker sooner.
+        grace: Graceful-shutdown timeout: after it, running jobs are released. Below the 30 s of
+            Kubernetes.
+        stuck_after: When the event loop is blocked for this long, locks are no longer renewed, so
+            that other workers take the jobs.
+        burst: Stop when nothing is ready and nothing runs.
+        scheduler: Declare the handlers' recurring jobs, and put those whose cron expression is due.
+        retry: Retry policy of handlers without one of their own.
+        release_unknown: Release jobs of an unknown klass for this long; None: they fail.
+        allow_eviction: Work on a Redis that may delete keys when its memory is full.
+        importers: Other systems whose clients' jobs are imported.
+        executors: Limits of threads and processes.
+        recycle: When to stop and make room for a fresh worker.
+        reconnect: Delays while Redis is unreachable.
+
+    Raises:
+        ValueError: A value is out of range.
+        TypeError: A value is of the wrong type.
+    """
+
+    queues: Sequence[str | Subscription] | Mapping[str, int | None] = ("default",)
+    order: Order = "ordered"
+    concurrency: int = 20
+    poll: float = 1.0
     grace: float = 25.0
-    threads: int = 20  # plain functions at once
-    processes: int = os.cpu_count() or 1  # handlers with executor="process" at once
-    max_jobs_per_process: int | None = None  # then another process takes its place; None: never
-    kill_after: float = (
-        2.0  # a process that was told to stop and hasn't is killed; comes on top of `grace`
-    )
-    # declare the handlers' recurring jobs, and make the instances of those with a cron expression
+    stuck_after: float = 600.0
+    burst: bool = False
     scheduler: bool = True
-    stuck_after: float = (
-        600.0  # the loop being blocked for so long, locks are no longer kept: others get the jobs
-    )
-    intake: Sequence[Source] = ()  # other systems whose clients' jobs are taken over
-    release_unknown: float | None = (
-        # for how long a job goes back whose klass is unknown here, for others to take; None: it
-        # fails
-        None
-    )
-    retry: RetryPolicy = NEVER  # for handlers without one of their own
-    allow_eviction: bool = False  # work on a Redis that may delete jobs when its memory is full
-    burst: bool = False  # stop when nothing is ready and nothing runs here
-    max_jobs: int | None = None  # stop when so many have begun, and what runs has ended
-    max_memory: int | None = None  # bytes; stop when the process takes more
+    retry: RetryPolicy = NEVER
+    release_unknown: float | None = None
+    allow_eviction: bool = False
+    importers: Sequence[ImportSource] = ()
+    executors: ExecutorLimits = field(default_factory=ExecutorLimits)
+    recycle: RecycleLimits = field(default_factory=RecycleLimits)
+    reconnect: ReconnectDelays = field(default_factory=ReconnectDelays)
 
     def __post_init__(self) -> None:
-        subscriptions(self.queues, self.order)
-        for name in (
-            "concurrency",
-            "threads",
-            "processes",
-            "max_jobs_per_process",
-            "max_jobs",
-            "max_memory",
+        parse_subscriptions(self.queues, self.order)
+        _check_count("concurrency", self.concurrency)
+        for name, kind in (
+            ("executors", ExecutorLimits),
+            ("recycle", RecycleLimits),
+            ("reconnect", ReconnectDelays),
         ):
-            value = getattr(self, name)
-            if (value is not None or name not in OPTIONAL) and (
-                isinstance(value, bool) or not isinstance(value, int) or value < 1
-            ):
-                raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be {kind.__name__}, not {getattr(self, name)!r}")
         for name in ("scheduler", "allow_eviction"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be True or False, not {getattr(self, name)!r}")
-        if isinstance(self.intake, Source) or not all(
-            isinstance(each, Source) for each in self.intake
+        if not isinstance(self.importers, list | tuple) or not all(
+            isinstance(each, ImportSource) for each in self.importers
         ):
-            raise TypeError(f"intake must be a list of Source, not {self.intake!r}")
-        for name, least in (
-            ("poll", 0.01),
-            ("reconnect", 0.001),
-            ("reconnect_max", self.reconnect),
-            ("grace", 0),
-            ("stuck_after", 1),
-            ("kill_after", 0),
-            ("release_unknown", 0.1),
-        ):
-            if getattr(self, name) is not None or name not in OPTIONAL:
-                validation.checked_number(name, getattr(self, name), least=least)
+            raise TypeError(f"importers must be a list of sources, not {self.importers!r}")
+        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1)):
+            validation.checked_number(name, getattr(self, name), least=least)
+        if self.release_unknown is not None:
+            validation.checked_number("release_unknown", self.release_unknown, least=0.1)
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """What `queues` asks for."""
-        return subscriptions(self.queues, self.order)
+        """The subscriptions that `queues` asks for."""
+        return parse_subscriptions(self.queues, self.order)
+
+
+def _check_count(name: str, value: int | None, *, optional: bool = False) -> None:
+    if value is None and optional:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")

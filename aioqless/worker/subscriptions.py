@@ -1,4 +1,4 @@
-"""Which queues a worker serves, how many jobs of each at once, and in which order it asks them."""
+"""Which queues a worker serves, with which limits, and in which order it asks them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioqless import validation
 Order: TypeAlias = Literal["ordered", "round-robin", "shuffled", "weighted"]
 ORDERS: tuple[str, ...] = get_args(Order)
 
-MOST_PER_BATCH = 1000  # queues that a pop may ask
+MOST_PER_BATCH = 1000  # queues in one pop
 
 _PATTERN = re.compile(r"[*?[]")
 _WRITTEN = re.compile(r"(?P<queue>[^,=]*)(,(?P<weight>[0-9]+))?(=(?P<limit>[0-9]+))?")
@@ -22,11 +22,17 @@ _WRITTEN = re.compile(r"(?P<queue>[^,=]*)(,(?P<weight>[0-9]+))?(=(?P<limit>[0-9]
 
 @dataclass(frozen=True)
 class Subscription:
-    """A queue, or with `*`, `?` or `[ab]` in its name all queues that match: at most `limit` jobs
-    of each at once in this worker.
+    """A queue that a worker serves, or with `*`, `?` or `[ab]` in its name all that match.
 
-    Where the order is weighted, a queue is the first to be asked `weight` times as often as one of
-    weight 1. Checked when made; raises ValueError and TypeError."""
+    Args:
+        queue: Name or pattern.
+        limit: Maximum number of jobs of each such queue at once in this worker; None: no limit.
+        weight: With the order "weighted", the queue is asked first this many times as often as one
+            of weight 1.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
 
     queue: str
     limit: int | None = None
@@ -34,23 +40,29 @@ class Subscription:
 
     def __post_init__(self) -> None:
         validation.checked("queue", self.queue)
-        for what, value in (
-            ("limit", 1 if self.limit is None else self.limit),
-            ("weight", self.weight),
-        ):
+        limit = 1 if self.limit is None else self.limit
+        for name, value in (("limit", limit), ("weight", self.weight)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(
-                    f"the {what} of queue {self.queue!r} must be a whole number of 1 or more, not {value!r}"
+                    f"the {name} of queue {self.queue!r} must be a whole number of 1 or more, "
+                    f"not {value!r}"
                 )
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From how it is written on a command line: `mail`, `reports=4` (limit), `urgent,5`
-        (weight), `urgent,5=4` (both)."""
+        """Parse the form of the command line.
+
+        Args:
+            text: `mail`, `reports=4` (limit), `urgent,5` (weight) or `urgent,5=4` (both).
+
+        Raises:
+            ValueError: It has none of these forms.
+        """
         written = _WRITTEN.fullmatch(text)
         if not written:
             raise ValueError(
-                f"queue {text!r} must be a name, with `,weight` and `=limit` behind it as whole numbers where they are wanted"
+                f"queue {text!r} must be a name, optionally followed by `,weight` and `=limit` as "
+                "whole numbers"
             )
         weight, limit = written["weight"], written["limit"]
         return cls(
@@ -65,14 +77,19 @@ class Subscription:
 
     @property
     def is_pattern(self) -> bool:
+        """Whether it stands for all queues that match."""
         return bool(_PATTERN.search(self.queue))
 
 
-def subscriptions(
+def parse_subscriptions(
     queues: Sequence[str | Subscription] | Mapping[str, int | None], order: str
 ) -> tuple[Subscription, ...]:
-    """What is asked for as names, subscriptions, or names with their limits. Raises ValueError and
-    TypeError."""
+    """Return subscriptions from names, subscriptions, or names with their limits.
+
+    Raises:
+        ValueError: There is none, one is there twice, or a value is out of range.
+        TypeError: A value is of the wrong type.
+    """
     if order not in ORDERS:
         raise ValueError(f"order {order!r} must be one of {', '.join(ORDERS)}")
     if isinstance(queues, str) or not queues:
@@ -92,27 +109,29 @@ def subscriptions(
 
 
 def check_weight(subscription: Subscription, order: str) -> None:
+    """Refuse a weight where the order ignores it; raise ValueError."""
     if subscription.weight != 1 and order != "weighted":
         raise ValueError(
-            f"queue {subscription.queue!r} has a weight, which counts only where the order is weighted; it is {order}"
+            f"queue {subscription.queue!r} has a weight, which counts only where the order is "
+            f"weighted; it is {order}"
         )
 
 
 class Subscriptions:
-    """Owns what is subscribed, and whose turn it is. Patterns stand for those queues that were
-    met."""
+    """The queues that a worker serves, and whose turn it is.
+
+    Patterns stand for the known queues that match them.
+    """
 
     def __init__(self, given: Iterable[Subscription], order: str) -> None:
-        self.full: frozenset[str] = (
-            frozenset()
-        )  # of which no more may run here now, as far as the last batch knew
+        self.full: frozenset[str] = frozenset()  # at their limits when the last batch was made
         self._given = {each.queue: each for each in given}
         self._order = order
-        self._met: dict[str, None] = {}
+        self._known: dict[str, None] = {}
         self._served: dict[str, Subscription] = {}
-        self._last: str | None = None  # the queue that gave last
-        self._heard: str | None = None  # the queue that was heard of last
-        self._asked = 0
+        self._last: str | None = None  # the queue that the last job came from
+        self._announced: str | None = None  # the queue that last became ready
+        self._offset = 0  # where the next batch begins when there are too many queues
         self._resolve()
 
     def __contains__(self, queue: object) -> bool:
@@ -123,12 +142,12 @@ class Subscriptions:
 
     @property
     def has_patterns(self) -> bool:
-        """Whether the names of queues that come into being matter."""
+        """Whether the names of new queues matter."""
         return any(each.is_pattern for each in self._given.values())
 
     @property
     def has_limits(self) -> bool:
-        """Whether what runs of each queue matters."""
+        """Whether it matters how many jobs of each queue run here."""
         return any(each.limit is not None for each in self._given.values())
 
     @property
@@ -137,13 +156,21 @@ class Subscriptions:
         return "rotation" if self._order == "round-robin" else "ordered"
 
     def add(self, subscription: Subscription) -> None:
-        """Serve a queue from now on, or under other terms. Raises ValueError."""
+        """Serve a queue from now on, or under other terms.
+
+        Raises:
+            ValueError: It has a weight where the order is not weighted.
+        """
         check_weight(subscription, self._order)
         self._given[subscription.queue] = subscription
         self._resolve()
 
     def remove(self, queue: str) -> None:
-        """Serve it no longer. Raises ValueError when it isn't subscribed by this name."""
+        """Stop serving a queue.
+
+        Raises:
+            ValueError: It is not subscribed by this name.
+        """
         if queue not in self._given:
             by = self._served.get(queue)
             raise ValueError(
@@ -153,24 +180,27 @@ class Subscriptions:
         del self._given[queue]
         self._resolve()
 
-    def meet(self, queues: Iterable[str]) -> None:
-        """These are the queues there are."""
-        self._met = dict.fromkeys(queues)
+    def set_known(self, queues: Iterable[str]) -> None:
+        """Set which queues there are."""
+        self._known = dict.fromkeys(queues)
         self._resolve()
 
-    def hear(self, queue: str) -> bool:
-        """Something is ready in a queue; returns whether it is served and may give more."""
-        if self.has_patterns and queue not in self._served and queue not in self._met:
-            self._met[queue] = None
+    def note_ready(self, queue: str) -> bool:
+        """Note that a queue has a ready job; return whether it is served and below its limit."""
+        if self.has_patterns and queue not in self._served and queue not in self._known:
+            self._known[queue] = None
             self._resolve()
         if queue not in self._served or queue in self.full:
             return False
-        self._heard = queue
+        self._announced = queue
         return True
 
-    def batch(self, running: Mapping[str, int]) -> list[dict[str, Any]]:
-        """What the next pop is to ask, given how many jobs of each queue run here. (Without limits
-        nobody need count.)"""
+    def next_batch(self, running: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return what the next pop asks for, and note which queues are full.
+
+        Args:
+            running: How many jobs of each queue run here; needed only where there are limits.
+        """
         rooms = {
             queue: each.limit - running.get(queue, 0)
             for queue, each in self._served.items()
@@ -183,8 +213,8 @@ class Subscriptions:
             if queue not in self.full
         ]
 
-    def took(self, queue: str) -> None:
-        """The turn goes on behind this queue."""
+    def end_turn(self, queue: str) -> None:
+        """Let the rotation go on behind this queue, which a job came from."""
         if queue in self._served:
             self._last = queue
 
@@ -193,8 +223,8 @@ class Subscriptions:
         match self._order:
             case "shuffled":
                 random.shuffle(queues)
-            # the first is each with the probability of its weight, then the second of those that
-            # are left, and so on
+            # The first is each with the probability of its weight, then the second of those that
+            # are left, and so on.
             case "weighted":
                 queues.sort(
                     key=lambda queue: random.random() ** (1 / self._served[queue].weight),
@@ -206,21 +236,21 @@ class Subscriptions:
         return queues
 
     def _portion(self, queues: list[str]) -> list[str]:
-        """Of more queues than a pop may ask, the one that was heard of, and each time others."""
+        """Return as many queues as a pop may ask, others each time, and the announced one."""
         if len(queues) <= MOST_PER_BATCH:
             return queues
-        self._asked = (self._asked + MOST_PER_BATCH - 1) % len(queues)
-        others = (queues[self._asked :] + queues[: self._asked])[:MOST_PER_BATCH]
-        if self._heard in self._served and self._heard not in others:
-            others = [self._heard, *others[:-1]]
-        return others
+        self._offset = (self._offset + MOST_PER_BATCH - 1) % len(queues)
+        portion = (queues[self._offset :] + queues[: self._offset])[:MOST_PER_BATCH]
+        if self._announced in self._served and self._announced not in portion:
+            portion = [self._announced, *portion[:-1]]
+        return portion
 
     def _resolve(self) -> None:
-        """The first subscription that a queue matches counts."""
+        """Map each queue to the first subscription that it matches."""
         self._served = {}
         for each in self._given.values():
             matching = (
-                [queue for queue in self._met if fnmatchcase(queue, each.queue)]
+                [queue for queue in self._known if fnmatchcase(queue, each.queue)]
                 if each.is_pattern
                 else [each.queue]
             )

@@ -1,4 +1,4 @@
-"""Worker: builds the parts, runs them, and stops them in order."""
+"""Worker: builds its parts, runs them, and stops them in order."""
 
 from __future__ import annotations
 
@@ -26,40 +26,46 @@ from aioqless.handlers import (
 )
 from aioqless.log import bound, log
 from aioqless.waiting import cancel_and_wait
-from aioqless.worker.archive_monitor import Unread
 from aioqless.worker.finisher import Finisher
-from aioqless.worker.importer import Intake
+from aioqless.worker.importer import ImportLoop
+from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.listener import Listener
-from aioqless.worker.lock_renewer import TIMEOUT
-from aioqless.worker.name_lease import Incarnation
-from aioqless.worker.outage import Outage
+from aioqless.worker.lock_renewer import TIMEOUT, RenewerThread
+from aioqless.worker.name_lease import NameLease
 from aioqless.worker.poller import Poller
-from aioqless.worker.redis_checks import check_eviction
-from aioqless.worker.remote_control import Orders
-from aioqless.worker.renewer_thread import Heartbeater
+from aioqless.worker.redis_checks import ArchiveMonitor, Outage, check_eviction
+from aioqless.worker.remote_control import RemoteControl
+from aioqless.worker.run import RunTable
 from aioqless.worker.runner import Runner
-from aioqless.worker.schedule_sync import Declarations
-from aioqless.worker.scheduler import Scheduler
+from aioqless.worker.scheduler import Declarations, Scheduler
 from aioqless.worker.settings import Settings
-from aioqless.worker.stack_dump import stack_of
 from aioqless.worker.subscriptions import Subscription
+from aioqless.worker.watchdog import stack_of
 
-CLOSING = 10.0  # seconds for the parts and resources to close before they are canceled again
-RELEASING = (
-    1.0  # seconds for Redis to take back jobs whose code can't be stopped, and the worker's name
-)
+CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
+RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
 
 
 class Worker:
-    """Performs the jobs of some queues with the handlers of some modules, on the running loop.
+    """Runs the jobs of some queues with the handlers of some modules, on the running loop.
 
     `async with Worker(client, app.jobs):` works in the background and drains when the block is
     left. It installs no signal handlers and never cancels its host: if a part of it breaks, the
-    others stop, `healthy` turns false, and leaving the block raises what happened.
+    others stop, `healthy` turns false, and leaving the block raises the error.
 
-    `jobs` are modules or their dotted names, what `@job`, `@resource`, `@middleware` and `@on_finish` make,
-    and lists of these. Making a worker raises TypeError for anything else, ValueError if there is
-    no handler, and AioqlessError for handlers that don't fit together."""
+    Args:
+        client: The client whose namespace it works in.
+        jobs: Modules or their dotted names, what `@job`, `@resource`, `@middleware`, `@on_finish`
+            and `@on_lag` make, and lists of these.
+        settings: How it behaves.
+        name: A stable name, which only one worker may have at a time; default: `host-pid-nonce`.
+        on_stopping: Called once when it begins to stop, for whatever reason.
+
+    Raises:
+        TypeError: One of `jobs` is something else.
+        ValueError: There is no handler.
+        AioqlessError: Handlers and resources don't fit together.
+    """
 
     def __init__(
         self,
@@ -67,101 +73,112 @@ class Worker:
         *jobs: Source,
         settings: Settings | None = None,
         name: str | None = None,
+        on_stopping: Callable[[], object] | None = None,
     ) -> None:
         self.name = worker_name() if name is None else validation.checked("name", name)
-        self.settings = settings or Settings()
+        self.settings = settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
-        self._surroundings = _surroundings(jobs, self.handlers, client)
+        self._middleware = _middleware_stack(jobs, self.handlers, client)
         self._store = store = client.store
-        self._outage = outage = Outage(self.settings.reconnect, self.settings.reconnect_max)
-        self._finisher = Finisher(store, self.name, outage)
-        self._runner = Runner(self.handlers, self._surroundings, self._finisher, self.settings)
-        self._heartbeater = Heartbeater(
-            client.apart("heart", TIMEOUT),
+        self._lifecycle = lifecycle = Lifecycle(on_stopping)
+        self._outage = outage = Outage(settings.reconnect.first, settings.reconnect.longest)
+        self._runs = runs = RunTable(settings.concurrency)
+        self._lease: NameLease | None = None
+        if name is not None:
+            self._lease = NameLease(store, name, outage, lifecycle, on_lost=self.stop_at_once)
+        self._renewer = RenewerThread(
+            client.apart("locks", TIMEOUT),
             store,
             self.name,
-            self._runner,
+            runs,
             outage,
-            self.settings.stuck_after,
+            stuck_after=settings.stuck_after,
+            chore=self._lease.renew if self._lease else None,
         )
-        self._poller = Poller(
-            store, self.name, self._runner, outage, self.settings, client.services
-        )
-        self._scheduler = None
-        if self.settings.scheduler:
+        self._scheduler: Scheduler | None = None
+        if settings.scheduler:
             declarations = Declarations(
-                self.handlers, self.settings.subscriptions, client.max_data, client.codec
+                self.handlers, settings.subscriptions, client.max_data, client.codec
             )
             self._scheduler = Scheduler(store, declarations, outage)
-        self._intakes = [
-            Intake(store, source, outage, self.settings.poll) for source in self.settings.intake
+        self._imports = [
+            ImportLoop(client, source, outage, settings.poll) for source in settings.importers
         ]
-        bring = [part for part in (self._scheduler, *self._intakes) if part is not None]
-        self._poller.all_looked = lambda: all(part.looked for part in bring)
-        self._listener = Listener(
+        self._poller = Poller(
             client,
             self.name,
-            self._heartbeater,
-            self._poller,
-            Orders(store, self),
-            self._scheduler,
+            runs,
+            outage,
+            lifecycle,
+            settings,
+            lease=self._lease,
+            feeders=[each for each in (self._scheduler, *self._imports) if each is not None],
         )
-        self._incarnation = (
-            None
-            if name is None
-            else Incarnation(store, name, outage, self.stop_at_once, lambda: self._poller.stopping)
+        self._finisher = Finisher(store, self.name, outage, lifecycle)
+        self._runner = Runner(
+            self.handlers,
+            self._middleware,
+            self._finisher,
+            settings,
+            runs,
+            lifecycle,
+            on_begin=self._renewer.watch,
+            on_end=self._poller.run_ended,
         )
-        if self._incarnation is not None:
-            self._heartbeater.do_beside(self._incarnation.renew)
-            self._poller.may_pop = self._incarnation.holds
-        self._unread = Unread(store)
-        self.notify_stopping: Callable[[], object] = lambda: (
-            None
-        )  # called when it begins to stop, for whatever reason
-        self._poller.notify_stopping = lambda: self.notify_stopping()
-        self._running: asyncio.Task[None] | None = None
+        remote_control = RemoteControl(store, self)
+        self._listener = Listener(
+            client, self.name, self._renewer, self._poller, remote_control, self._scheduler
+        )
+        self._archive_monitor = ArchiveMonitor(store)
+        self._task: asyncio.Task[None] | None = None
         self._opening = False
 
     @property
     def healthy(self) -> bool:
         """Whether it is working."""
-        return self._running is not None and not self._running.done()
+        return self._task is not None and not self._task.done()
 
     @property
     def ready(self) -> bool:
-        """Whether it takes jobs: it reaches Redis, and was told neither to pause nor to stop."""
-        return self._outage.reached and not (self._poller.paused or self._poller.stopping)
+        """Whether it takes jobs: it reaches Redis, and is neither paused nor stopping."""
+        return self._outage.reached and not (self._poller.paused or self._lifecycle.stopping)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the last poll found nothing, and it waits for the next."""
+        return self._poller.idle.is_set()
 
     @property
     def recycling(self) -> bool:
-        """Whether it has done its share, by `max_jobs` or `max_memory`."""
-        return self._poller.share.done
+        """Whether it has reached `max_jobs` or `max_memory`."""
+        return self._poller.recycling.due
 
     @property
     def running(self) -> list[str]:
-        """The jids of what runs now, and of what has ended and isn't stored yet."""
-        return list(self._runner.running)
+        """The jids of jobs that run, or whose outcome is not stored yet."""
+        return list(self._runs.running)
 
     @property
-    def left_running(self) -> list[str]:
-        """The jids of jobs whose code hadn't stopped when the worker had to end."""
-        return [run.job.jid for run in self._runner.left]
+    def abandoned(self) -> list[str]:
+        """The jids of jobs whose code had not stopped when the worker had to end."""
+        return [run.job.jid for run in self._runner.abandoned]
 
     @property
     def waits_for_redis(self) -> bool:
-        """Whether it keeps outcomes that Redis, which is away, may still take before their locks
-        expire. From any thread."""
-        runs = self._runner.running.copy().values()
+        """Whether outcomes wait for Redis, which is away, while locks last. From any thread."""
+        runs = self._runs.running.copy().values()
         return not self._outage.reached and any(
             run.ended and time.monotonic() < run.deadline for run in runs
         )
 
-    async def release_left(self) -> None:
-        """Release the jobs in `left_running` at no cost of a retry. For a process that ends right
-        after: their code still runs."""
+    async def release_abandoned(self) -> None:
+        """Release the abandoned jobs; they use no retry.
+
+        For a process that exits right after: their code still runs.
+        """
         with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
-            async with asyncio.timeout(RELEASING):
-                for run in self._runner.left:
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                for run in self._runner.abandoned:
                     if not run.job.settled and run.stopped_by == "shutdown":
                         await self._store.release(
                             jid=run.job.jid, worker=self.name, fence=run.job.fence
@@ -174,121 +191,129 @@ class Worker:
 
     @property
     def paused(self) -> bool:
-        """Whether it pops nothing for now."""
+        """Whether it is paused."""
         return self._poller.paused
 
     def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
-        """Serve a queue, or all that match a pattern, from now on; one that is subscribed already,
-        under these terms. Raises ValueError."""
+        """Serve a queue from now on, or under other terms if it is subscribed already.
+
+        Args:
+            queue: Name or pattern.
+            limit: Maximum number of its jobs at once in this worker.
+            weight: How often it is asked first, where the order is weighted.
+
+        Raises:
+            ValueError: A value is out of range, or the order is not weighted.
+        """
         subscription = Subscription(queue, limit, weight)
         self._poller.subscribe(subscription)
         log.info("worker.subscribed", worker=self.name, queue=str(subscription))
 
     def unsubscribe(self, queue: str) -> None:
-        """Serve a queue no longer; what runs of it goes on. Raises ValueError when it isn't
-        subscribed by this name."""
+        """Stop serving a queue; running jobs are not affected.
+
+        Args:
+            queue: Name or pattern, as it was subscribed.
+
+        Raises:
+            ValueError: It is not subscribed by this name.
+        """
         self._poller.unsubscribe(queue)
         log.info("worker.unsubscribed", worker=self.name, queue=queue)
 
     def pause(self) -> None:
-        """Pop no more until `resume`; what runs goes on. A pop that is under way may still bring
-        some: the log says when none is."""
+        """Take no new jobs until `resume`; running jobs are not affected.
+
+        A pop under way may still bring some; `worker.paused` is logged when none is.
+        """
         self._poller.pause()
 
     def resume(self) -> None:
-        """Pop again."""
+        """Take jobs again."""
         if self.paused:
             self._poller.resume()
             log.info("worker.resumed", worker=self.name)
 
     def stop(self) -> None:
-        """Pop no more; `run` returns when what runs has ended or was handed back."""
-        stopping = self._poller.stopping
-        self._poller.stop()
-        if not stopping:
-            log.info(
-                "worker.shutdown_started", worker=self.name, running=len(self._runner.running)
-            )  # in its caller's context
+        """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
+        if self._poller.stop():  # it logs in its caller's context
+            running = len(self._runs.running)
+            log.info("worker.shutdown_started", worker=self.name, running=running)
 
     def stop_at_once(self) -> None:
-        """Hand back what runs without waiting for it."""
+        """Begin a shutdown that releases running jobs without waiting for them."""
         self.stop()
-        self._runner.hand_back()
+        self._runner.release_all()
 
     def dump_stacks(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Log every run with the lines it has come to. From any thread but the loop's, which may be
-        blocked."""
-        runs = list(self._runner.running.values())
+        """Log the stack of every running job.
+
+        Args:
+            loop: The worker's loop. Call this from any other thread: the loop may be blocked.
+        """
+        runs = list(self._runs.running.values())
         with bound(worker=self.name):
             for run in runs:
-                log.info(
-                    "job.stack_dumped",
-                    **run.who,
-                    seconds=round(loop.time() - run.started, 3),
-                    stack=stack_of(run, loop),
-                )
+                seconds = round(loop.time() - run.started, 3)
+                stack = stack_of(run, loop)
+                log.info("job.stack_dumped", **run.log_fields, seconds=seconds, stack=stack)
             log.info("worker.stacks_dumped", running=len(runs))
 
     async def run(self) -> None:
-        """Work until told to stop. Raises NameTaken for a name that another worker has, or takes
-        while this one can't be heard of."""
+        """Work until stopped.
+
+        Raises:
+            NameTaken: Another worker has the name, or took it during an outage.
+        """
         with bound(worker=self.name):
             try:
-                async with self._incarnation or contextlib.nullcontext():
+                async with self._lease or contextlib.nullcontext():
                     await self._work()
-                if self._incarnation and self._incarnation.taken:
-                    raise self._incarnation.taken
+                if self._lease and self._lease.lost:
+                    raise self._lease.lost
             except Exception as error:
-                refused = _refusal_in(error)
-                log.error("worker.crashed", error=repr(refused or error))
-                if refused is not None:
-                    raise refused from None
+                cause = _cause_of(error)
+                log.error("worker.crashed", error=repr(cause or error))
+                if cause is not None:
+                    raise cause from None
                 raise
             log.info("worker.stopped")
 
     async def _work(self) -> None:
-        queues = tuple(str(each) for each in self.subscriptions)
         log.info(
             "worker.started",
-            queues=queues,
+            queues=tuple(str(each) for each in self.subscriptions),
             concurrency=self.settings.concurrency,
             handlers=len(self.handlers),
         )
-        await check_eviction(
-            self._store,
-            self._outage,
-            lambda: self._poller.stopping,
-            allowed=self.settings.allow_eviction,
-        )
+        allowed = self.settings.allow_eviction
+        await check_eviction(self._store, self._outage, self._lifecycle, allowed=allowed)
         self._opening = True
-        async with self._surroundings.resources.opened(), asyncio.TaskGroup() as helpers:
+        async with self._middleware.resources.opened(), asyncio.TaskGroup() as group:
             self._opening = False
             parts = (
                 self._finisher,
-                self._heartbeater,
+                self._renewer,
                 self._listener,
                 self._scheduler,
-                self._unread,
-                *self._intakes,
+                self._archive_monitor,
+                *self._imports,
             )
-            running = [helpers.create_task(part.run()) for part in parts if part is not None]
+            tasks = [group.create_task(part.run()) for part in parts if part is not None]
             async with self._runner:
-                await self._poller.run()
-            await cancel_and_wait(
-                *running, every=CLOSING
-            )  # nothing runs and nothing is pending by now
-        if not (self._incarnation and self._incarnation.taken):
+                await self._poller.run(self._runner.start)
+            await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending now
+        if not (self._lease and self._lease.lost):
             with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-                async with asyncio.timeout(RELEASING):  # workers that stay on the list were killed
+                async with asyncio.timeout(RELEASE_TIMEOUT):  # one that stays listed was killed
                     await self._store.deregister(workers=[self.name])
 
     async def __aenter__(self) -> Self:
-        self._running = asyncio.create_task(
-            self._run_within_host(), name=f"aioqless worker {self.name}"
-        )
+        name = f"aioqless worker {self.name}"
+        self._task = asyncio.create_task(self._run_in_host(), name=name)
         return self
 
-    async def _run_within_host(self) -> None:
+    async def _run_in_host(self) -> None:
         """Work; a resource that calls sys.exit ends the worker, and not the loop of its host."""
         try:
             await self.run()
@@ -299,48 +324,44 @@ class Worker:
             raise error from left
 
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if self._running is None:
+        task = self._task
+        if task is None:
             return
-        if not self._running.done():
+        if not task.done():
             self.stop()
-            if (
-                self._opening
-            ):  # nothing runs yet, and a database that doesn't answer is no reason to stay
-                self._running.cancel()
+            if self._opening:  # nothing runs yet, and an unresponsive database is no reason to wait
+                task.cancel()
         try:
-            if (
-                self._opening
-            ):  # nothing runs yet, and a database that doesn't answer is no reason to stay
-                await cancel_and_wait(self._running, every=CLOSING)
-            await asyncio.wait([self._running])
-        except asyncio.CancelledError:  # the host can't wait: what runs is handed back at once
-            self._running.cancel()
-            # A scope of anyio's would cancel again at each turn of the loop, and nothing would be
-            # handed back.
-            with (
-                anyio.CancelScope(shield=True),
-                contextlib.suppress(Exception, asyncio.CancelledError),
-            ):
-                await self._running
+            if self._opening:
+                await cancel_and_wait(task, every=CLOSE_INTERVAL)
+            await asyncio.wait([task])
+        except asyncio.CancelledError:  # the host can't wait: running jobs are released at once
+            task.cancel()
+            # A cancel scope of the host would cancel again at each iteration of the loop, and
+            # nothing would be released.
+            shield = anyio.CancelScope(shield=True)
+            with shield, contextlib.suppress(Exception, asyncio.CancelledError):
+                await task
             raise
         if (
-            failed is None and not self._running.cancelled()
-        ):  # what the host raises comes before what is logged already
-            self._running.result()
+            failed is None and not task.cancelled()
+        ):  # the host's own error comes before a logged one
+            task.result()
 
 
-def _refusal_in(error: Exception) -> AioqlessError | None:
-    """What a part of the worker refused to work with, when that ended it."""
+def _cause_of(error: Exception) -> AioqlessError | None:
+    """Return the AioqlessError by which a part of the worker refused to work, if one did."""
     match error:
         case ExceptionGroup(exceptions=(Exception() as first, *_)):
-            return first if isinstance(first, AioqlessError) else _refusal_in(first)
+            return first if isinstance(first, AioqlessError) else _cause_of(first)
     return None
 
 
-def _surroundings(sources: Sequence[Source], handlers: Handlers, client: Client) -> MiddlewareStack:
-    """What the modules put around their handlers, if all that these need is there. Raises
-    AioqlessError."""
-    resources = Resources(declared(Resource, sources), there={Client: client})
+def _middleware_stack(
+    sources: Sequence[Source], handlers: Handlers, client: Client
+) -> MiddlewareStack:
+    """Collect middleware, hooks and resources, and check that each has what it takes."""
+    resources = Resources(declared(Resource, sources), available={Client: client})
     for handler in handlers:
-        resources.check(handler.fn, handler.takes.given)
+        resources.check(handler.fn, handler.takes.injected)
     return MiddlewareStack(declared(Middleware, sources), declared(Hook, sources), resources)

@@ -11,7 +11,7 @@ from aioqless import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.sampler import Sampler
-from aioqless.worker.archive_monitor import Unread
+from aioqless.worker.redis_checks import ArchiveMonitor
 
 HOUR = 3600.0
 
@@ -58,11 +58,11 @@ def test_what_waits_for_too_long_or_is_about_to_be_cut_is_trouble() -> None:
 async def test_a_worker_the_check_and_the_dashboard_tell_of_it(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worker, key = Unread(client.store), f"{client.namespace}:x:archive"
-    await worker.look()
+    worker, key = ArchiveMonitor(client.store), f"{client.namespace}:x:archive"
+    await worker.check()
     assert "unread" not in capsys.readouterr().out
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago
-    await worker.look()
+    await worker.check()
     assert "archive.unread" in capsys.readouterr().out
     sample = await Sampler(client).refresh()
     assert any(

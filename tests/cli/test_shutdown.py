@@ -38,7 +38,7 @@ async def test_a_job_whose_code_does_not_stop_is_released_and_the_process_ends(
         await until(lambda: worker.logged("job.started"))
         worker.process.terminate()
         assert await worker.ended() == 0
-    (left,) = worker.logged("job.left_running")
+    (left,) = worker.logged("job.abandoned")
     assert left["jid"] == "a" and "jobs.py" in left["stack"]
     assert worker.logged("process.exit_forced")
     back = await client.jobs.get("a")

@@ -32,6 +32,7 @@ from aioqless.store import Call, ScriptStore, script_store
 from aioqless.store.call import Arguments
 from aioqless.store.composer import compose
 from aioqless.store.header import command_names, read_command
+from aioqless.worker import ReconnectDelays
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.lua.story import Story
@@ -314,7 +315,9 @@ async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
     async with Worker(
         spoiled,
         end,
-        settings=Settings(queues=("mail", "post"), poll=0.1, reconnect=0.01, reconnect_max=0.02),
+        settings=Settings(
+            queues=("mail", "post"), poll=0.1, reconnect=ReconnectDelays(first=0.01, longest=0.02)
+        ),
     ):
         await until(lambda: client.jobs.failed(), 30)
 

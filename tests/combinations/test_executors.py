@@ -27,6 +27,7 @@ from aioqless import (
 )
 from aioqless.handlers import Call
 from aioqless.testing import drain
+from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
 from tests.combinations.conftest import got, states
 from tests.conftest import Until
@@ -55,7 +56,7 @@ async def test_a_drain_waits_for_threads_and_for_what_they_lead_to(client: Clien
 
     await client.queue("default").put(blocking, jid="a")
     await client.queue("default").put(after, jid="b", depends=["a"])
-    await drain(client, blocking, after, at_once=5)
+    await drain(client, blocking, after, concurrency=5)
     assert ran == ["a", "b"]
 
 
@@ -92,7 +93,7 @@ async def test_a_coroutine_in_a_process_leaves_no_scratch_directory_when_it_time
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.unpack, {"folder": str(tmp_path)})
-    async with work(in_processes.unpack, processes=1):
+    async with work(in_processes.unpack, executors=ExecutorLimits(processes=1)):
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
     assert not there(told(tmp_path))
 
@@ -106,7 +107,7 @@ async def test_middleware_runs_in_the_worker_around_what_runs_in_a_process(
         return (await call()).split()[0]
 
     await client.queue("mail").put(in_processes.tell, jid="a")
-    async with work(in_processes.tell, tenant, processes=1):
+    async with work(in_processes.tell, tenant, executors=ExecutorLimits(processes=1)):
         assert await (await got(client, "a")).outcome(timeout=10) == "Ann"
 
 
@@ -217,7 +218,7 @@ async def test_a_thread_whose_worker_stops_ends_as_it_would_by_itself(
 
 
 def _stopped(worker: Worker) -> bool:
-    return any(run.stopped_by == "shutdown" for run in worker._runner.running.values())
+    return any(run.stopped_by == "shutdown" for run in worker._runs.running.values())
 
 
 async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> None:

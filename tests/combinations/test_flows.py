@@ -25,6 +25,7 @@ from aioqless import (
     job,
 )
 from aioqless.testing import Clock, drain
+from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
 from tests.combinations.conftest import got, lapse, states
 from tests.conftest import Until
@@ -68,7 +69,7 @@ async def test_those_behind_a_job_that_timed_out_or_crashed_fail_with_it(
     client: Client, work: Work, handler: Any, kind: str
 ) -> None:
     put = await client.queue("mail").put_flow(chain(handler.data(), total.data()), on_failed="fail")
-    async with work(handler, total, processes=1):
+    async with work(handler, total, executors=ExecutorLimits(processes=1)):
         last = await client.jobs.wait(put.last[0], timeout=10)
         with pytest.raises(JobFailed, match=f"which failed: mail-{kind}"):
             await last.outcome()

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from aioqless import Client, Job, NewJob, Retry, job
 from aioqless.testing import Clock, drain
+from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
 from tests.combinations.conftest import got, lapse, states
 from tests.conftest import Until
@@ -32,7 +33,7 @@ async def test_jobs_of_a_limited_key_run_by_priority_and_then_as_they_were_put(
 
     for jid, priority in (("c", 0), ("e", 5), ("a", -5), ("d", 0), ("b", -5)):
         await client.queue("default").put(visit, jid=jid, priority=priority, **ONE)
-    await drain(client, visit, at_once=10)
+    await drain(client, visit, concurrency=10)
     assert ran == ["a", "b", "c", "d", "e"]
 
 
@@ -106,7 +107,7 @@ async def test_the_next_of_a_key_starts_when_one_in_a_process_has_timed_out(
         await client.queue("mail").put(
             in_processes.hasty, {"folder": str(tmp_path)}, jid=jid, **ONE
         )
-    async with work(in_processes.hasty, kill_after=0.1, processes=1):
+    async with work(in_processes.hasty, executors=ExecutorLimits(kill_after=0.1, processes=1)):
         await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)
     first, second = (line["jid"] for line in lines.of("job.failed"))
     assert (first, second) == ("a", "b")

@@ -128,7 +128,9 @@ async def test_what_an_intake_takes_is_unique_by_its_jid_alone(client: Client) -
             f"{prefix}:queue:mail", f'{{"class": "Sync", "jid": "{jid}", "args": [7]}}'
         )
     await client.redis.sadd(f"{prefix}:queues", "mail")
-    settings = Settings(queues=("mail",), intake=[Source(format="exq", prefix=prefix)], burst=True)
+    settings = Settings(
+        queues=("mail",), importers=[Source(format="exq", prefix=prefix)], burst=True
+    )
     await Worker(client, sync, settings=settings).run()
     assert await states(client, "a", "b") == ["complete", "complete"]
 

@@ -200,7 +200,7 @@ async def test_our_worker_runs_at_once_what_the_peer_puts_and_fails_it_in_its_si
         raise Fail("broken", "on purpose")
 
     async with Worker(ours, breaks, settings=Settings(queues=("mail",), poll=30)) as worker:
-        await until(worker._poller.idle.is_set)
+        await until(lambda: worker.idle)
         began = time.monotonic()
         peer.queues["mail"].put("Break", {}, jid="a")
         await until(lambda: peer.jobs.failed() == {"broken": 1})

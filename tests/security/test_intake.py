@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import Format, Source
-from aioqless.worker.importer import Intake
-from aioqless.worker.outage import Outage
+from aioqless.worker.importer import ImportLoop
+from aioqless.worker.redis_checks import Outage
 from tests.conftest import Until
 from tests.security.nasty import TEXTS
 
@@ -91,9 +91,9 @@ async def _taken(url: str, format: Format, waiting: list[bytes], later: list[byt
                     "fuzz:retry", {entry: number for number, entry in enumerate(later)}
                 )
             pushed = len(waiting) + (await redis.zcard("fuzz:retry"))
-            taken = await Intake(
-                client.store, Source(format=format, prefix="fuzz"), Outage()
-            ).once()
+            taken = await ImportLoop(
+                client, Source(format=format, prefix="fuzz"), Outage()
+            ).run_once()
             aside = await redis.lrange("other:x:refused", 0, -1)
             assert (await redis.exists("fuzz:queue:mail", "fuzz:retry"), taken + len(aside)) == (
                 0,
@@ -135,7 +135,7 @@ async def test_a_worker_lives_through_what_was_pushed_and_works_what_is_behind_i
         f"{prefix}:queue:mail", b'{"class":"Greet","args":["the last"],"jid":"z"}'
     )
     options = Settings(
-        queues=("mail",), poll=0.05, intake=(Source(format="sidekiq", prefix=prefix),)
+        queues=("mail",), poll=0.05, importers=(Source(format="sidekiq", prefix=prefix),)
     )
     async with Worker(client, greet, settings=options) as worker:
         await until(lambda: ["the last"] in ran, 20)

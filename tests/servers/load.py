@@ -14,6 +14,7 @@ from typing import Any
 from redis import exceptions
 
 from aioqless import AioqlessError, Client, Durability, Job, Settings, Worker, job
+from aioqless.worker import ReconnectDelays
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Load:
         async def note(job: Job[Any]) -> None:
             ledger.ran.setdefault(job.jid, []).append(time.monotonic())
 
-        settings = Settings(queues=("mail",), poll=0.1, reconnect_max=0.5)
+        settings = Settings(queues=("mail",), poll=0.1, reconnect=ReconnectDelays(longest=0.5))
         async with (
             Client(self.url, namespace=namespace, durability=self.durability) as client,
             contextlib.AsyncExitStack() as stack,

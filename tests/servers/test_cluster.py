@@ -91,7 +91,7 @@ async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(
     async with Client(cluster.url, namespace="{b}") as client:
         worker = Worker(client, greet, settings=Settings(queues=("mail",), poll=60))
         async with worker, client.events.all() as events:
-            await until(worker._poller.idle.is_set)
+            await until(lambda: worker.idle)
             jid = await client.queue("mail").put("Greet")
             assert (await anext(events)).jid == jid
             await until(lambda: ran)

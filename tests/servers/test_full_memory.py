@@ -20,6 +20,7 @@ from aioqless import (
     Worker,
     job,
 )
+from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.redis_checks import check_eviction
 from tests.conftest import Until
 from tests.server import OwnServer
@@ -152,7 +153,7 @@ async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(
         )
     async with Client(own_server.url.replace("redis://", "redis://ann:secret@")) as client:
         worker = Worker(client, greet)
-        await check_eviction(client.store, worker._outage, lambda: False, allowed=False)
+        await check_eviction(client.store, worker._outage, Lifecycle(), allowed=False)
     assert lines.of("worker.eviction_unknown", level="warning")
 
 

@@ -72,7 +72,7 @@ async def works(client: Client, until: Until) -> None:
         ran.append(job.jid)
 
     async with Worker(client, greet, settings=Settings(queues=("mail",), poll=30)) as worker:
-        await until(worker._poller.idle.is_set)
+        await until(lambda: worker.idle)
         jid = await client.queue("mail").put("Greet")
         await until(lambda: ran)
     assert ran == [jid]

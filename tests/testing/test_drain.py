@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Inject, Job, Retry, Worker, job
-from aioqless.testing import Clock, drain, heard
+from aioqless.testing import Clock, drain, record_events
 
 order: list[str] = []
 
@@ -78,10 +78,10 @@ async def test_a_lock_lapses_by_that_clock(aioqless_client: Client, aioqless_clo
 
 
 async def test_what_happens_is_waited_for(aioqless_client: Client) -> None:
-    async with aioqless_client as client, heard(client) as events, Worker(client, step):
+    async with aioqless_client as client, record_events(client) as events, Worker(client, step):
         jid = await client.queue("default").put(step.data(name="a"))
-        assert (await events.of("completed", jid)).more["queue"] == "default"
+        assert (await events.wait_for("completed", jid)).more["queue"] == "default"
         with pytest.raises(
-            AssertionError, match=f"no failed .* what happened was put {jid}, completed {jid}"
+            AssertionError, match=f"no failed .* the events were: put {jid}, completed {jid}"
         ):
-            await events.of("failed", patience=0.05)
+            await events.wait_for("failed", patience=0.05)

@@ -10,7 +10,7 @@ import pytest
 from aioqless import AioqlessError, Fail, Inject, InvalidData, Job, Next, Retry, job
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.testing import perform
-from aioqless.worker.outcome import Again, Complete, Failed
+from aioqless.worker.outcome import Completed, Failed, Retried
 
 
 class Pool:
@@ -38,14 +38,14 @@ async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> Next | Non
 
 async def test_a_run_comes_to_what_a_worker_would_store() -> None:
     ended = await perform(charge.data(invoice=1), resources={Pool: Pool()})
-    assert ended.outcome == Complete(Next("mail", delay=5), None)
+    assert ended.outcome == Completed(Next("mail", delay=5), None)
     assert ended.job.data == {"invoice": 1, "receipt": "fake"}
-    assert [command for command, _ in ended.said] == ["heartbeat", "log"]
+    assert [command for command, _ in ended.commands] == ["heartbeat", "log"]
 
 
 @pytest.mark.parametrize(
     ("invoice", "outcome"),
-    [(2, Again(30)), (3, Failed("refused", "no money")), (4, None)],
+    [(2, Retried(30)), (3, Failed("refused", "no money")), (4, None)],
 )
 async def test_what_a_handler_decides_is_the_outcome(invoice: int, outcome: object) -> None:
     assert (
@@ -59,7 +59,7 @@ async def test_an_error_fails_the_job_or_is_retried_by_the_policy() -> None:
     assert isinstance(ended.error, ConnectionError)
     policy = RetryPolicy(on=(ConnectionError,), backoff=fixed(7))
     again = (await perform(charge.data(invoice=6), resources={Pool: Pool()}, retry=policy)).outcome
-    assert isinstance(again, Again) and again.delay == 7
+    assert isinstance(again, Retried) and again.delay == 7
 
 
 async def test_a_plain_function_is_performed_too() -> None:
@@ -99,5 +99,5 @@ async def test_what_a_handler_returns_is_kept_where_it_says_so_and_its_progress_
         return len(text)
 
     done = await perform(count.data(text="abc"))
-    assert done.outcome == Complete(result=b"60 3")
-    assert done.said == [("progress", {"share": 0.5, "message": "halfway"})]
+    assert done.outcome == Completed(result=b"60 3")
+    assert done.commands == [("progress", {"share": 0.5, "message": "halfway"})]

@@ -6,9 +6,10 @@ from typing import Any
 
 from aioqless import Job
 from aioqless.client.job.services import Services
-from aioqless.handlers import Handler, Handlers
-from aioqless.worker.perform import perform
+from aioqless.handlers import Handler, Handlers, MiddlewareStack
+from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.run import Run
+from aioqless.worker.runner import perform
 
 
 def record_of(**fields: Any) -> dict[str, Any]:
@@ -26,7 +27,5 @@ def job_of(**fields: Any) -> Job[Any]:
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:
     """What a job with these data comes to."""
-    return await perform(
-        Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60),
-        Handlers([handler]),
-    )
+    run = Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60)
+    return await perform(run, Handlers([handler]), MiddlewareStack(), ThreadPool())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import shlex
 import sys
@@ -23,7 +24,7 @@ from aioqless.client.jobs import Jobs
 from aioqless.client.put import PutOptions
 from aioqless.client.workers import Workers
 from aioqless.handlers.options import JobOptions
-from aioqless.worker import Settings
+from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
 from tests.unit.pages import (
     PAGES,
     ROOT,
@@ -222,7 +223,14 @@ def test_every_option_of_a_handler_and_of_a_put_is_on_the_page_of_jobs(option: s
     assert f"`{option}`" in JOBS
 
 
-@pytest.mark.parametrize("setting", Settings.__dataclass_fields__)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        field.name
+        for group in (Settings, ExecutorLimits, RecycleLimits, ReconnectDelays)
+        for field in dataclasses.fields(group)
+    ],
+)
 def test_every_setting_is_on_a_page_of_workers(setting: str) -> None:
     assert re.search(rf"`{setting}`|\b{setting}=|--{setting.replace('_', '-')}\b", WORKERS)
 

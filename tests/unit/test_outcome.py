@@ -14,11 +14,11 @@ from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.worker.outcome import (
     LONGEST_MESSAGE,
-    Again,
-    Complete,
+    Completed,
     Failed,
-    Release,
-    brief,
+    Released,
+    Retried,
+    format_error,
     outcome_of,
 )
 from aioqless.worker.run import Run
@@ -61,30 +61,30 @@ def raised(function: Callable[[], object]) -> BaseException:
 
 
 def test_a_handler_that_returned_completes_the_job() -> None:
-    assert outcome_of(ended()) == Complete()
+    assert outcome_of(ended()) == Completed()
 
 
 def test_whatever_else_a_handler_returns_is_of_no_interest() -> None:
-    assert outcome_of(ended(result={"billing": 1})) == Complete()
+    assert outcome_of(ended(result={"billing": 1})) == Completed()
 
 
 def test_data_that_changed_are_stored_with_the_completion() -> None:
-    assert outcome_of(ended(data=b"[1]")) == Complete(data=b"[1]")
+    assert outcome_of(ended(data=b"[1]")) == Completed(data=b"[1]")
 
 
 def test_next_sends_the_job_on_with_the_data_that_changed() -> None:
     on = Next("billing", delay=10)
-    assert outcome_of(ended(result=on, data=b"[1]")) == Complete(on, b"[1]")
+    assert outcome_of(ended(result=on, data=b"[1]")) == Completed(on, b"[1]")
 
 
 def test_retry_runs_it_again_and_says_why() -> None:
-    assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Again(
+    assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Retried(
         30, "busy", "come back"
     )
 
 
 def test_a_bare_retry_runs_it_again_at_once() -> None:
-    assert outcome_of(ended(error=Retry())) == Again(0)
+    assert outcome_of(ended(error=Retry())) == Retried(0)
 
 
 def test_fail_fails_it_in_the_group_that_was_named() -> None:
@@ -130,16 +130,16 @@ def test_a_job_that_its_handler_completed_failed_or_released_itself_is_left_as_i
 
 
 def test_a_handler_that_was_stopped_by_the_end_of_the_worker_is_handed_back() -> None:
-    assert outcome_of(ended(stopped_by="shutdown", error=asyncio.CancelledError())) == Release()
+    assert outcome_of(ended(stopped_by="shutdown", error=asyncio.CancelledError())) == Released()
 
 
 def test_what_breaks_in_a_handler_because_the_worker_ends_is_not_held_against_the_job() -> None:
-    assert outcome_of(ended(stopped_by="shutdown", error=ConnectionResetError())) == Release()
+    assert outcome_of(ended(stopped_by="shutdown", error=ConnectionResetError())) == Released()
 
 
 def test_a_handler_that_ends_properly_although_the_worker_stops_is_taken_at_its_word() -> None:
-    assert outcome_of(ended(stopped_by="shutdown")) == Complete()
-    assert outcome_of(ended(stopped_by="shutdown", error=Retry(5))) == Again(5)
+    assert outcome_of(ended(stopped_by="shutdown")) == Completed()
+    assert outcome_of(ended(stopped_by="shutdown", error=Retry(5))) == Retried(5)
     assert outcome_of(ended(stopped_by="shutdown", error=Fail("typo", "x"))) == Failed("typo", "x")
 
 
@@ -172,29 +172,29 @@ def test_an_exception_that_the_policy_names_runs_it_again_and_others_fail_it() -
     policy = RetryPolicy((LookupError,), fixed(7))
     again = outcome_of(ended(error=KeyError("postcode")), policy)
     assert (
-        isinstance(again, Again)
+        isinstance(again, Retried)
         and (again.delay, again.group) == (7, "mail-KeyError")
         and "postcode" in (again.message or "")
     )
     assert isinstance(outcome_of(ended(error=ValueError()), policy), Failed)
-    assert isinstance(outcome_of(ended(error=KeyError(), stopped_by="shutdown"), policy), Release)
+    assert isinstance(outcome_of(ended(error=KeyError(), stopped_by="shutdown"), policy), Released)
 
 
-# brief
+# format_error
 
 
 def test_a_traceback_names_the_line_that_raised() -> None:
     def typo() -> None:
         raise ValueError("no such word")
 
-    assert 'raise ValueError("no such word")' in brief(raised(typo))
+    assert 'raise ValueError("no such word")' in format_error(raised(typo))
 
 
 def test_a_traceback_that_is_too_long_keeps_its_end() -> None:
     def tell() -> None:
         raise ValueError("x" * 2 * LONGEST_MESSAGE + "the end")
 
-    text = brief(raised(tell))
+    text = format_error(raised(tell))
     assert len(text) == LONGEST_MESSAGE + 1
     assert text.startswith("…") and text.endswith("the end\n")
 
@@ -206,12 +206,12 @@ def test_the_cause_of_an_exception_is_told_too() -> None:
         except KeyError as error:
             raise ValueError("no address") from error
 
-    text = brief(raised(wrap))
+    text = format_error(raised(wrap))
     assert "KeyError: 'postcode'" in text and "ValueError: no address" in text
 
 
 def test_an_exception_that_was_never_raised_is_told_without_a_traceback() -> None:
-    assert brief(ValueError("no such word")) == "ValueError: no such word\n"
+    assert format_error(ValueError("no such word")) == "ValueError: no such word\n"
 
 
 def test_an_exception_that_cannot_be_shown_is_told_nevertheless() -> None:
@@ -219,7 +219,7 @@ def test_an_exception_that_cannot_be_shown_is_told_nevertheless() -> None:
         def __str__(self) -> str:
             raise RuntimeError("no")
 
-    assert "Shy" in brief(Shy())
+    assert "Shy" in format_error(Shy())
 
 
 # What a handler raises and returns is checked where it is made

@@ -8,8 +8,14 @@ import threading
 import pytest
 
 from aioqless import Fail, LockLost, Retry
-from aioqless.worker.executors.ipc import LENGTH, Answer, error_of, failure_of, result_of
-from aioqless.worker.outcome import brief
+from aioqless.worker.executors.ipc import (
+    LENGTH,
+    JobReply,
+    error_of,
+    reply_with_error,
+    reply_with_result,
+)
+from aioqless.worker.outcome import format_error
 from tests.unit.records import job_of
 
 
@@ -18,14 +24,14 @@ def sent(error: BaseException) -> BaseException:
     try:
         raise error
     except BaseException as raised:
-        packed = opened(failure_of(raised)).error
+        packed = opened(reply_with_error(raised)).error
     assert packed
     return error_of(packed)
 
 
-def opened(frame: bytes) -> Answer:
+def opened(frame: bytes) -> JobReply:
     assert LENGTH.unpack(frame[: LENGTH.size])[0] == len(frame) - LENGTH.size
-    answer: Answer = pickle.loads(frame[LENGTH.size :])
+    answer: JobReply = pickle.loads(frame[LENGTH.size :])
     return answer
 
 
@@ -71,12 +77,12 @@ def test_an_error_of_a_local_class_arrives_as_one_of_that_name() -> None:
 
 
 def test_an_error_brings_the_traceback_that_it_had_there() -> None:
-    told = brief(sent(KeyError("missing")))
+    told = format_error(sent(KeyError("missing")))
     assert "in sent" in told and told.endswith("KeyError: 'missing'\n")
 
 
 def test_what_cannot_be_sent_back_is_a_failure_that_says_so() -> None:
-    error = opened(result_of(threading.Lock(), None)).error
+    error = opened(reply_with_result(threading.Lock(), None)).error
     assert error and "what it returned can't be sent from its process" in str(error_of(error))
 
 

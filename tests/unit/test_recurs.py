@@ -64,10 +64,10 @@ def test_a_handler_comes_by_itself_when_its_options_say_so() -> None:
         ({"cron": "0 9 * * *", "backlog": 5000}, ValueError, "backlog 5000 is more than 1000"),
         ({"every": 60, "data": {"day": 5}}, InvalidData, "Expected `str`, got `int`"),
         ({"every": 60, "data": False}, InvalidData, "false"),
-        ({"queue": "mail"}, TypeError, "queue is about a recurring job: say every= or cron=, too"),
-        ({"data": 5}, TypeError, "data is about a recurring job"),
-        ({"timezone": "UTC"}, TypeError, "timezone is about a recurring job"),
-        ({"backlog": 1}, TypeError, "backlog is about a recurring job"),
+        ({"queue": "mail"}, TypeError, "queue is for a recurring job: pass every= or cron=, too"),
+        ({"data": 5}, TypeError, "data is for a recurring job"),
+        ({"timezone": "UTC"}, TypeError, "timezone is for a recurring job"),
+        ({"backlog": 1}, TypeError, "backlog is for a recurring job"),
     ],
 )
 def test_a_job_that_can_never_come_so_is_refused_where_it_is_declared(
@@ -92,7 +92,7 @@ async def test_a_worker_that_serves_patterns_only_must_be_told_the_queue(client:
     patterns = Settings(queues=("mail-*",))
     with pytest.raises(
         ValueError,
-        match=r"_digest recurs into no queue: say queue= beside it, since this worker serves patterns only",
+        match=r"_digest recurs into no queue: pass queue= with its schedule, since this worker serves patterns only",
     ):
         Worker(client, _declared(every=60), settings=patterns)
     Worker(client, _declared(every=60, queue="mail"), settings=patterns)

@@ -52,7 +52,7 @@ async def test_a_resource_is_opened_after_those_it_needs_and_closed_before_them(
     happened.clear()
     resources = Resources([repository, pool])
     async with resources.opened():
-        filled = resources.filled({"one": Repository, "other": Pool})
+        filled = resources.values({"one": Repository, "other": Pool})
         assert filled["one"].pool is filled["other"]
         happened.append("work")
     assert happened == [
@@ -68,13 +68,13 @@ async def test_what_is_there_needs_no_opening() -> None:
     there = Pool()
     resources = Resources([repository], {Pool: there})
     async with resources.opened():
-        assert resources.filled({"one": Repository})["one"].pool is there
+        assert resources.values({"one": Repository})["one"].pool is there
 
 
 async def test_two_of_one_kind_are_told_apart_by_a_type_of_their_own() -> None:
     resources = Resources([pool, replica])
     async with resources.opened():
-        filled = resources.filled(store.takes.given)
+        filled = resources.values(store.takes.injected)
         assert set(filled) == {"pool", "replica"} and filled["pool"] is not filled["replica"]
 
 
@@ -138,7 +138,7 @@ def test_a_function_that_does_not_yield_or_say_what_is_refused() -> None:
 
 
 def test_a_given_parameter_without_a_type_is_refused() -> None:
-    with pytest.raises(TypeError, match="untyped must say of which type pool is"):
+    with pytest.raises(TypeError, match="untyped must annotate pool"):
 
         @job
         async def untyped(job: Job[Any], pool=Inject) -> None:  # type: ignore[no-untyped-def]

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from aioqless import Settings, validation
+from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits
 
 
 def test_settings_that_are_not_given_have_defaults() -> None:
     assert Settings() == Settings(
-        queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0, threads=20
+        queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0
     )
 
 
@@ -33,17 +34,9 @@ def test_settings_do_not_change() -> None:
         ({"concurrency": 0}, "concurrency must be a whole number of 1 or more"),
         ({"concurrency": 1.5}, "concurrency must be a whole number"),
         ({"concurrency": True}, "concurrency must be a whole number"),
-        ({"threads": 0}, "threads must be a whole number"),
-        ({"max_jobs": 0}, "max_jobs must be a whole number of 1 or more"),
-        ({"max_memory": 0.5}, "max_memory must be a whole number"),
-        ({"processes": 0}, "processes must be a whole number of 1 or more"),
-        ({"max_jobs_per_process": 0}, "max_jobs_per_process must be a whole number of 1 or more"),
-        ({"kill_after": -1}, "kill_after -1 must be finite"),
         ({"poll": 0}, "poll 0 must be finite and no less than 0.01"),
         ({"poll": math.nan}, "poll nan must be finite"),
         ({"poll": math.inf}, "poll inf must be finite"),
-        ({"reconnect": 0}, "reconnect 0 must be finite and no less than 0.001"),
-        ({"reconnect": 2, "reconnect_max": 1}, "reconnect_max 1 must be finite and no less than 2"),
         ({"grace": -1}, "grace -1 must be finite and no less than 0"),
     ],
 )
@@ -52,6 +45,40 @@ def test_settings_that_cannot_work_are_refused_with_a_reason(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         Settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("group", "wrong", "why"),
+    [
+        (ExecutorLimits, {"threads": 0}, "threads must be a whole number"),
+        (ExecutorLimits, {"processes": 0}, "processes must be a whole number of 1 or more"),
+        (
+            ExecutorLimits,
+            {"max_jobs_per_process": 0},
+            "max_jobs_per_process must be a whole number of 1 or more",
+        ),
+        (ExecutorLimits, {"kill_after": -1}, "kill_after -1 must be finite"),
+        (RecycleLimits, {"max_jobs": 0}, "max_jobs must be a whole number of 1 or more"),
+        (RecycleLimits, {"max_memory": 0.5}, "max_memory must be a whole number"),
+        (ReconnectDelays, {"first": 0}, "reconnect.first 0 must be finite and no less than 0.001"),
+        (
+            ReconnectDelays,
+            {"first": 2, "longest": 1},
+            "reconnect.longest 1 must be finite and no less than 2",
+        ),
+    ],
+)
+def test_groups_of_settings_out_of_range_are_refused_with_a_reason(
+    group: type[Any], wrong: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        group(**wrong)
+
+
+@pytest.mark.parametrize("name", ["executors", "recycle", "reconnect"])
+def test_a_group_of_settings_must_be_of_its_class(name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be "):
+        Settings(**{name: {}})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

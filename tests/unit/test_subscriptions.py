@@ -41,7 +41,7 @@ def test_a_subscription_reads_as_it_is_written(text: str, subscription: Subscrip
 @pytest.mark.parametrize("text", ["a=", "a=x", "a,", "a,x", "a=4,5", "a=-1", "a=1=2", "a=1.5"])
 def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str) -> None:
     with pytest.raises(
-        ValueError, match="must be a name, with `,weight` and `=limit` behind it as whole numbers"
+        ValueError, match="optionally followed by `,weight` and `=limit` as whole numbers"
     ):
         Subscription.read(text)
 
@@ -100,7 +100,7 @@ def test_queues_that_cannot_be_served_so_are_refused(settings: dict[str, Any], w
 
 
 def test_a_queue_is_asked_for_what_its_limit_leaves() -> None:
-    assert served("mail", "reports=4").batch({"reports": 1, "mail": 9}) == [
+    assert served("mail", "reports=4").next_batch({"reports": 1, "mail": 9}) == [
         {"queue": "mail", "limit": None},
         {"queue": "reports", "limit": 3},
     ]
@@ -108,16 +108,16 @@ def test_a_queue_is_asked_for_what_its_limit_leaves() -> None:
 
 def test_a_queue_at_its_limit_is_not_asked_and_not_heard() -> None:
     subscriptions = served("mail", "reports=4")
-    assert names(subscriptions.batch({"reports": 4})) == ["mail"]
-    assert not subscriptions.hear("reports") and subscriptions.hear("mail")
-    assert names(subscriptions.batch({"reports": 3})) == ["mail", "reports"]
-    assert subscriptions.hear("reports")
+    assert names(subscriptions.next_batch({"reports": 4})) == ["mail"]
+    assert not subscriptions.note_ready("reports") and subscriptions.note_ready("mail")
+    assert names(subscriptions.next_batch({"reports": 3})) == ["mail", "reports"]
+    assert subscriptions.note_ready("reports")
 
 
 def test_a_limit_that_was_lowered_below_what_runs_asks_for_nothing() -> None:
     subscriptions = served("reports=4")
     subscriptions.add(Subscription("reports", limit=1))
-    assert subscriptions.batch({"reports": 3}) == []
+    assert subscriptions.next_batch({"reports": 3}) == []
 
 
 # Order
@@ -125,20 +125,23 @@ def test_a_limit_that_was_lowered_below_what_runs_asks_for_nothing() -> None:
 
 def test_in_turn_the_queue_behind_the_last_is_first() -> None:
     subscriptions = served("a", "b", "c", order="round-robin")
-    assert (names(subscriptions.batch({})), subscriptions.script_order) == (
+    assert (names(subscriptions.next_batch({})), subscriptions.script_order) == (
         ["a", "b", "c"],
         "rotation",
     )
-    subscriptions.took("a")
-    assert names(subscriptions.batch({})) == ["b", "c", "a"]
+    subscriptions.end_turn("a")
+    assert names(subscriptions.next_batch({})) == ["b", "c", "a"]
     subscriptions.remove("a")
-    assert names(subscriptions.batch({})) == ["b", "c"]
+    assert names(subscriptions.next_batch({})) == ["b", "c"]
 
 
 def test_in_order_the_first_queue_stays_first() -> None:
     subscriptions = served("a", "b")
-    subscriptions.took("a")
-    assert (names(subscriptions.batch({})), subscriptions.script_order) == (["a", "b"], "ordered")
+    subscriptions.end_turn("a")
+    assert (names(subscriptions.next_batch({})), subscriptions.script_order) == (
+        ["a", "b"],
+        "ordered",
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,9 +157,9 @@ def test_by_chance_each_queue_is_first_as_often_as_its_weight_says(
 ) -> None:
     random.seed(7)
     subscriptions = served(*queues, order=order)
-    first = Counter(names(subscriptions.batch({}))[0] for _ in range(2000))
+    first = Counter(names(subscriptions.next_batch({}))[0] for _ in range(2000))
     assert [first[name] / 2000 for name in "abc"[: len(shares)]] == pytest.approx(shares, abs=0.04)
-    assert sorted(names(subscriptions.batch({}))) == list("abc"[: len(shares)]), (
+    assert sorted(names(subscriptions.next_batch({}))) == list("abc"[: len(shares)]), (
         "the others follow, for when it is empty"
     )
 
@@ -166,9 +169,9 @@ def test_by_chance_each_queue_is_first_as_often_as_its_weight_says(
 
 def test_a_pattern_stands_for_the_queues_that_were_met() -> None:
     subscriptions = served("urgent", "mail-*")
-    assert names(subscriptions.batch({})) == ["urgent"]
-    subscriptions.meet(["mail-b", "post", "mail-a", "urgent"])
-    assert names(subscriptions.batch({})) == ["urgent", "mail-b", "mail-a"]
+    assert names(subscriptions.next_batch({})) == ["urgent"]
+    subscriptions.set_known(["mail-b", "post", "mail-a", "urgent"])
+    assert names(subscriptions.next_batch({})) == ["urgent", "mail-b", "mail-a"]
     assert (
         "mail-a" in subscriptions and "post" not in subscriptions and "mail-*" not in subscriptions
     )
@@ -176,24 +179,26 @@ def test_a_pattern_stands_for_the_queues_that_were_met() -> None:
 
 def test_a_queue_that_is_gone_is_asked_no_more() -> None:
     subscriptions = served("mail-*")
-    subscriptions.meet(["mail-a", "mail-b"])
-    subscriptions.meet(["mail-b"])
-    assert names(subscriptions.batch({})) == ["mail-b"]
+    subscriptions.set_known(["mail-a", "mail-b"])
+    subscriptions.set_known(["mail-b"])
+    assert names(subscriptions.next_batch({})) == ["mail-b"]
 
 
 def test_a_new_queue_that_matches_is_served_from_when_it_is_heard_of() -> None:
     subscriptions = served("mail-?", "x[12]")
-    assert subscriptions.hear("mail-a") and subscriptions.hear("x2")
+    assert subscriptions.note_ready("mail-a") and subscriptions.note_ready("x2")
     assert not (
-        subscriptions.hear("mail-ab") or subscriptions.hear("x3") or subscriptions.hear("MAIL-a")
+        subscriptions.note_ready("mail-ab")
+        or subscriptions.note_ready("x3")
+        or subscriptions.note_ready("MAIL-a")
     )
-    assert names(subscriptions.batch({})) == ["mail-a", "x2"]
+    assert names(subscriptions.next_batch({})) == ["mail-a", "x2"]
 
 
 def test_of_several_that_match_the_first_counts() -> None:
     subscriptions = served("mail-slow=1", "mail-*=5")
-    subscriptions.meet(["mail-slow", "mail-a"])
-    assert subscriptions.batch({"mail-a": 2}) == [
+    subscriptions.set_known(["mail-slow", "mail-a"])
+    assert subscriptions.next_batch({"mail-a": 2}) == [
         {"queue": "mail-slow", "limit": 1},
         {"queue": "mail-a", "limit": 3},
     ]
@@ -201,7 +206,7 @@ def test_of_several_that_match_the_first_counts() -> None:
 
 def test_a_queue_that_is_served_by_a_pattern_is_not_subscribed_by_its_name() -> None:
     subscriptions = served("mail-*")
-    subscriptions.meet(["mail-a"])
+    subscriptions.set_known(["mail-a"])
     with pytest.raises(
         ValueError,
         match=r"queue 'mail-a' is not subscribed by its name, but by the pattern 'mail-\*'",
@@ -210,7 +215,7 @@ def test_a_queue_that_is_served_by_a_pattern_is_not_subscribed_by_its_name() -> 
     with pytest.raises(ValueError, match=r"queue 'post' is not subscribed$"):
         subscriptions.remove("post")
     subscriptions.remove("mail-*")
-    assert subscriptions.batch({}) == []
+    assert subscriptions.next_batch({}) == []
 
 
 def test_of_more_queues_than_a_pop_may_ask_each_gets_its_turn_and_one_that_was_heard_of_at_once() -> (
@@ -218,12 +223,12 @@ def test_of_more_queues_than_a_pop_may_ask_each_gets_its_turn_and_one_that_was_h
 ):
     subscriptions = served("q*")
     everything = {f"q{n}" for n in range(2 * MOST_PER_BATCH + 500)}
-    subscriptions.meet(sorted(everything))
+    subscriptions.set_known(sorted(everything))
     asked: set[str] = set()
     for _ in range(4):
-        asked |= set(names(subscriptions.batch({})))
+        asked |= set(names(subscriptions.next_batch({})))
     assert asked == everything
     for queue in ("q7", "q2400"):
-        assert subscriptions.hear(queue)
-        batch = names(subscriptions.batch({}))
+        assert subscriptions.note_ready(queue)
+        batch = names(subscriptions.next_batch({}))
         assert queue in batch and len(set(batch)) == len(batch) == MOST_PER_BATCH

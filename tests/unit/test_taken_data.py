@@ -170,7 +170,7 @@ def test_a_function_that_takes_what_has_no_name_is_refused_since_nothing_would_f
     for fn, what in ((args, r"\*args"), (kwargs, r"\*\*kwargs"), (place, "path")):
         with pytest.raises(
             TypeError,
-            match=f"{fn.__name__} takes {what}, which nothing fills: data come by name, and all of them",
+            match=f"{fn.__name__} takes {what}, which nothing fills: data is passed by name",
         ):
             job(fn)
 

@@ -56,7 +56,7 @@ def idle(client: Client, until: Until) -> Idle:
 
         await until(listens)
         await client.redis.ping()  # what a subscription makes it do has begun by then
-        await until(worker._poller.idle.is_set)
+        await until(lambda: worker.idle)
 
     return idle
 

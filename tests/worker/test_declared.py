@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless import Client, Handler, Job, RecurringJob, job
+from aioqless.worker import ReconnectDelays
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, Work
@@ -220,7 +221,7 @@ async def test_what_is_declared_is_declared_again_when_redis_was_emptied(
 ) -> None:
     nightly = _handler("nightly", _other, cron="0 2 * * *")
     async with work(_handler(every=3600), nightly) as worker:
-        await until(lambda: worker._scheduler and worker._scheduler.looked)
+        await until(lambda: worker._scheduler and worker._scheduler.caught_up)
         for times in (1, 2):
             await _lost(redis, client.namespace)
             await until(lambda: len(lines.of("recurring.lost", level="warning")) == times)  # noqa: B023
@@ -236,7 +237,9 @@ async def test_each_program_declares_its_own_again_whoever_was_first(
 ) -> None:
     async with work(_handler(every=3600)) as one, work(_handler("other", every=60)) as other:
         await until(
-            lambda: all(worker._scheduler and worker._scheduler.looked for worker in (one, other))
+            lambda: all(
+                worker._scheduler and worker._scheduler.caught_up for worker in (one, other)
+            )
         )
         await _lost(redis, client.namespace)
         await until(lambda: len(lines.of("recurring.lost")) == 2)
@@ -267,7 +270,7 @@ async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     async with work(_handler(every=3600)) as worker:
-        await until(lambda: worker._scheduler and worker._scheduler.looked)
+        await until(lambda: worker._scheduler and worker._scheduler.caught_up)
         await (await _found(client)).cancel()
         before = await _calls(client)
 
@@ -285,9 +288,11 @@ async def test_a_server_that_comes_back_empty_has_what_was_declared_again_at_onc
 ) -> None:
     async with (
         Client(own_server.url) as client,
-        work(_handler(every=3600), using=client, reconnect=0.05, reconnect_max=0.1) as worker,
+        work(
+            _handler(every=3600), using=client, reconnect=ReconnectDelays(first=0.05, longest=0.1)
+        ) as worker,
     ):
-        await until(lambda: worker._scheduler and worker._scheduler.looked)
+        await until(lambda: worker._scheduler and worker._scheduler.caught_up)
         own_server.kill()
         shutil.rmtree(tmp_path / "appendonlydir")
         await asyncio.to_thread(own_server.start)

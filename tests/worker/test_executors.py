@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from aioqless import Client, Handler, Job, NewJob, job, middleware
+from aioqless.worker import ExecutorLimits
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -92,7 +93,7 @@ async def test_one_process_does_many_jobs_in_its_main_thread(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(20))
-    async with work(in_processes.pid, processes=1):
+    async with work(in_processes.pid, executors=ExecutorLimits(processes=1)):
         await until(lambda: len(lines.of("job.completed")) == 20)
     data = [(await found(client, jid)).data for jid in jids]
     assert len({each["pid"] for each in data}) == 1 and all(each["thread"] for each in data)
@@ -103,7 +104,7 @@ async def test_jobs_run_at_once_in_as_many_processes_as_there_may_be(
 ) -> None:
     for jid in "abc":
         await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
-    async with work(in_processes.look, processes=2, grace=0) as worker:
+    async with work(in_processes.look, executors=ExecutorLimits(processes=2), grace=0) as worker:
         pids = {await began("a"), await began("b")}
         await until(lambda: len(worker.running) == 3)
     assert len(pids) == 2 and not files_of(tmp_path, "c")  # it waited, and was handed back unbegun
@@ -223,7 +224,10 @@ async def test_a_process_whose_job_was_taken_away_is_told_then_killed_and_replac
 ) -> None:
     handlers = (in_processes.ignore, in_processes.look, in_processes.awaits, in_processes.pid)
     await client.queue("mail").put(klass, {"folder": str(tmp_path)}, jid="a")
-    async with work(*handlers, processes=1, kill_after=0.1 if klass == "Ignore" else 30) as worker:
+    async with work(
+        *handlers,
+        executors=ExecutorLimits(processes=1, kill_after=0.1 if klass == "Ignore" else 30),
+    ) as worker:
         pid = await began("a")
         await client.jobs.cancel("a")
         await until(lambda: lines.of("job.lock_lost", jid="a"))
@@ -241,7 +245,9 @@ async def test_an_operators_timeout_ends_the_process_before_the_job_runs_again(
     client: Client, work: Work, until: Until, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.ignore, processes=2, kill_after=0.1, grace=0):
+    async with work(
+        in_processes.ignore, executors=ExecutorLimits(processes=2, kill_after=0.1), grace=0
+    ):
         first = await began("a")
         await client.jobs.timeout("a")
         second = await began("a", 2)
@@ -252,7 +258,7 @@ async def test_a_process_that_takes_too_long_is_killed_and_its_job_fails(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.hasty, kill_after=0.1) as worker:
+    async with work(in_processes.hasty, executors=ExecutorLimits(kill_after=0.1)) as worker:
         pid = await began("a")
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
         assert is_alive(pid) and worker.running == [
@@ -268,7 +274,7 @@ async def test_waiting_for_a_process_does_not_count_as_taking_long(
 ) -> None:
     for jid in "ab":
         await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid=jid)
-    async with work(in_processes.hasty, processes=1, kill_after=0.3):
+    async with work(in_processes.hasty, executors=ExecutorLimits(processes=1, kill_after=0.3)):
         await began("a")
         await began("b")
         await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)
@@ -285,7 +291,7 @@ async def test_a_handler_sees_that_its_time_is_over(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
-    async with work(handler, kill_after=30) as worker:
+    async with work(handler, executors=ExecutorLimits(kill_after=30)) as worker:
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
         await until(lambda: not worker.running)
     assert (tmp_path / "a-ended").read_text() == "timeout"
@@ -298,7 +304,7 @@ async def test_a_handler_that_sees_the_shutdown_is_handed_back(
     client: Client, work: Work, began: Began, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
-    async with work(handler, grace=0, kill_after=30):
+    async with work(handler, grace=0, executors=ExecutorLimits(kill_after=30)):
         await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining, job.worker) == ("waiting", 5, "")
@@ -342,7 +348,7 @@ async def test_a_process_that_ignores_the_shutdown_is_killed_and_its_job_handed_
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.ignore, grace=0.05, kill_after=0.1):
+    async with work(in_processes.ignore, grace=0.05, executors=ExecutorLimits(kill_after=0.1)):
         pid = await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining) == ("waiting", 5) and not is_alive(pid)
@@ -355,7 +361,7 @@ async def test_what_a_job_has_started_ends_with_its_process(
     await client.queue("mail").put(
         in_processes.starts, {"folder": str(tmp_path), "dies": dies}, jid="a"
     )
-    async with work(in_processes.starts, grace=0, kill_after=0.1):
+    async with work(in_processes.starts, grace=0, executors=ExecutorLimits(kill_after=0.1)):
         await began("a")
         program = int((tmp_path / "program").read_text())
     await until(lambda: is_gone(program))
@@ -365,7 +371,7 @@ async def test_a_process_that_makes_the_best_of_being_stopped_completes(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.best, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.best, grace=0, kill_after=30):
+    async with work(in_processes.best, grace=0, executors=ExecutorLimits(kill_after=30)):
         await began("a")
     job = await found(client, "a")
     assert job.state == "complete" and job.data["page"] == 7
@@ -404,7 +410,11 @@ async def test_a_process_that_dies_fails_its_own_job_alone(
 ) -> None:
     await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid="other")
     async with work(
-        in_processes.look, in_processes.die, in_processes.pid, processes=2, grace=0
+        in_processes.look,
+        in_processes.die,
+        in_processes.pid,
+        executors=ExecutorLimits(processes=2),
+        grace=0,
     ) as worker:
         await began("other")
         await client.queue("mail").put(in_processes.die, {"folder": str(tmp_path), **how}, jid="a")
@@ -436,7 +446,9 @@ async def test_a_handler_whose_end_is_hard_to_report_fails_and_frees_its_slot(
 ) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": what}, jid="a")
     async with work(
-        in_processes.unreportable, in_processes.pid, processes=1, max_jobs_per_process=1
+        in_processes.unreportable,
+        in_processes.pid,
+        executors=ExecutorLimits(processes=1, max_jobs_per_process=1),
     ) as worker:
         await until(lambda: lines.of("job.failed", jid="a"))
         await client.queue("mail").put(in_processes.pid, {}, jid="next")
@@ -455,7 +467,9 @@ async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(
 ) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": "forked"}, jid="a")
     await client.queue("mail").put(in_processes.pid, {}, jid="b")
-    async with work(in_processes.unreportable, in_processes.pid, processes=1):
+    async with work(
+        in_processes.unreportable, in_processes.pid, executors=ExecutorLimits(processes=1)
+    ):
         await until(lambda: len(lines.of("job.completed")) == 2)
     jobs = [await found(client, jid) for jid in "ab"]
     assert jobs[0].data["pid"] == jobs[1].data["pid"]
@@ -477,7 +491,7 @@ async def test_a_process_that_dies_while_it_has_no_job_costs_none(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     pids = []
-    async with work(in_processes.pid, processes=1):
+    async with work(in_processes.pid, executors=ExecutorLimits(processes=1)):
         for jid in "ab":
             await client.queue("mail").put(in_processes.pid, {}, jid=jid)
             await until(lambda: lines.of("job.completed", jid=jid))  # noqa: B023
@@ -492,7 +506,9 @@ async def test_a_process_that_had_its_share_of_jobs_is_replaced(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(5))
-    async with work(in_processes.pid, processes=1, max_jobs_per_process=2):
+    async with work(
+        in_processes.pid, executors=ExecutorLimits(processes=1, max_jobs_per_process=2)
+    ):
         await until(lambda: len(lines.of("job.completed")) == 5)
     pids = [(await found(client, jid)).data["pid"] for jid in jids]
     assert sorted(pids.count(pid) for pid in set(pids)) == [1, 2, 2] and not any(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, job
-from aioqless.worker import loop_watchdog
+from aioqless.worker import watchdog
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
@@ -157,11 +157,10 @@ async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_i
     assert stuck["jids"] == [jid] and stuck["klass"] == "Hog" and not lines.of("job.completed")
 
 
-async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(
-    client: Client, work: Work, until: Until, lines: Lines
+async def test_code_that_holds_the_interpreter_lock_is_named_when_it_ends(
+    client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit of a heart in a thread: while a regular expression holds the interpreter, it can't
-    beat, nor hear what Redis answered."""
+    """The limit of renewing locks from a thread: a regular expression blocks it, too."""
 
     @job(klass="Catastrophe")
     async def catastrophe(job: Job[Any]) -> None:
@@ -176,10 +175,12 @@ async def test_code_that_keeps_all_threads_waiting_is_named_when_they_go_on(
 
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
-        worker._heartbeater.do_beside(lambda store: asyncio.sleep(60, False))
+        monkeypatch.setattr(
+            worker._renewer._renewer, "_chore", lambda store: asyncio.sleep(60, False)
+        )
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
-    assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > loop_watchdog.LATE
+    assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > watchdog.LATE
 
 
 async def test_a_loop_that_is_merely_busy_is_not_called_blocked(
@@ -256,7 +257,7 @@ async def test_a_heart_whose_connection_breaks_or_falls_silent_makes_another(
                 held = await client.jobs.get(jid)
                 assert held
                 await until(lambda: _renewed(client, jid, held.expires))  # noqa: B023
-                spoil(b".heart")
+                spoil(b".locks")
                 await until(lambda: _renewed(client, jid, held.expires + 1.5))  # noqa: B023
             assert rival.got == []
         end.set()
@@ -279,7 +280,11 @@ async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(
         end.set()
 
     def hearts() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name == "aioqless heart"]
+        return [
+            thread.name
+            for thread in threading.enumerate()
+            if thread.name == "aioqless lock renewer"
+        ]
 
     await client.queue("mail").put(stay)
     async with work(stay):
@@ -293,7 +298,7 @@ async def _connections(client: Client) -> list[dict[str, str]]:
     return [
         each
         for each in await client.redis.client_list()
-        if each["name"] in (client.name, f"{client.name}.heart")
+        if each["name"] in (client.name, f"{client.name}.locks")
     ]
 
 
@@ -312,7 +317,7 @@ async def test_a_run_that_ended_itself_is_not_taken_for_lost_when_the_refusal_is
         proxy.about, proxy.delay, proxy.seconds = job.jid.encode(), 1, 0.3
         completing = asyncio.ensure_future(job.complete())
         await until(lambda: not proxy.delay)
-        worker._heartbeater.doubt(job.jid)
+        worker._renewer.check(job.jid)
         await completing
 
     jid = await client.queue("mail").put(ends)
@@ -428,8 +433,8 @@ async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_
     work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with work() as worker:
-        await until(lambda: worker._heartbeater._heart._beating)
-        connection = worker._heartbeater._heart._store.connection
+        await until(lambda: worker._renewer._renewer._own)
+        connection = worker._renewer._renewer._store.connection
         close = connection.aclose
 
         async def cancelled_meanwhile() -> None:

@@ -1,5 +1,4 @@
-"""The heart at odd moments: when it is told to stop as it ends, when Redis' clock has become
-another."""
+"""The lock renewer at odd moments: stopped as it ends, or with another Redis clock."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from redis import exceptions
 
 from aioqless import Client, Job, job
 from aioqless.store import ScriptStore
-from aioqless.worker import loop_watchdog
-from aioqless.worker.lock_renewer import Heart, Told
+from aioqless.worker import watchdog
+from aioqless.worker.lock_renewer import Callbacks, LockRenewer
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -27,18 +26,18 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
         """What the heart's thread takes away while the worker's looks at it."""
 
         def __bool__(self) -> bool:
-            heart._beating = None
+            heart._own = None
             return True
 
-    heart = Heart(client.store, "ann", {}, loop_watchdog.Pulse(), 600)
+    heart = LockRenewer(client.store, "ann", {}, watchdog.LoopWatchdog(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
-    heart._beating = Ending((loop, stopped))
+    heart._own = Ending((loop, stopped))
     heart.stop()
-    assert heart._beating is None
-    heart._beating = Ending((loop, None))
-    heart.doubt(["a"])
-    assert heart._beating is None
+    assert heart._own is None
+    heart._own = Ending((loop, None))
+    heart.check(["a"])
+    assert heart._own is None
 
 
 # Outages
@@ -58,13 +57,14 @@ async def test_redis_is_reported_as_found_only_after_it_answered(
             raise exceptions.ConnectionError("away")
         return len(looks) > 4
 
-    watched = loop_watchdog.Pulse()
+    watched = watchdog.LoopWatchdog()
     watched.watch()
-    heart = Heart(store, "ann", {}, watched, 600)
-    heart.beside = ask
+    heart = LockRenewer(store, "ann", {}, watched, 600, chore=ask)
     beating = asyncio.create_task(
-        heart.beat(
-            Told(lost=print, away=lambda *_: None, back=lambda: found.append(time.monotonic()))
+        heart.run(
+            Callbacks(
+                lost=print, failed=lambda *_: None, answered=lambda: found.append(time.monotonic())
+            )
         )
     )
     await until(lambda: found)
@@ -88,13 +88,13 @@ async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_
 ) -> None:
     """As when another server has taken over."""
     beats: list[float] = []
-    renew = Heart._renew
+    renew = LockRenewer._renew
 
-    async def noted(heart: Heart, *arguments: Any) -> None:
+    async def noted(heart: LockRenewer, *arguments: Any) -> None:
         await renew(heart, *arguments)
         beats.append(time.monotonic())
 
-    monkeypatch.setattr(Heart, "_renew", noted)
+    monkeypatch.setattr(LockRenewer, "_renew", noted)
     off = 0.0
     end = asyncio.Event()
 

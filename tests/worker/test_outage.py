@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from aioqless.worker.outage import Outage
+from aioqless.worker.redis_checks import Outage
 from tests.worker.conftest import Lines
 
 
@@ -15,14 +15,14 @@ async def test_the_pauses_grow_from_the_first_to_the_longest(
 ) -> None:
     outage = Outage(0.2, 3.0)
     away = ConnectionError("away")
-    assert outage.lost(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
+    assert outage.record_failure(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
     assert outage._since is not None
     outage._since -= 2
-    assert outage.lost(away, time.monotonic()) == pytest.approx(1.2, abs=0.1)
+    assert outage.record_failure(away, time.monotonic()) == pytest.approx(1.2, abs=0.1)
     outage._since -= 100
-    assert outage.lost(away, time.monotonic()) == 3.0
-    outage.found()
-    assert outage.lost(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
+    assert outage.record_failure(away, time.monotonic()) == 3.0
+    outage.record_success()
+    assert outage.record_failure(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
     assert (
         len(lines.of("worker.redis_lost")) == 2 and len(lines.of("worker.redis_reconnected")) == 1
     )
@@ -33,12 +33,15 @@ async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begi
 ) -> None:
     outage = Outage(0.2, 3.0)
     asked = time.monotonic()
-    outage.lost(ConnectionError("away"), asked)
-    outage.found()
-    assert outage.lost(ConnectionError("connection refused before it was back"), asked) == 0.2
+    outage.record_failure(ConnectionError("away"), asked)
+    outage.record_success()
+    assert (
+        outage.record_failure(ConnectionError("connection refused before it was back"), asked)
+        == 0.2
+    )
     assert (
         outage.reached
         and len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_reconnected")) == 1
     )
-    outage.lost(ConnectionError("away again"), time.monotonic())
+    outage.record_failure(ConnectionError("away again"), time.monotonic())
     assert not outage.reached and len(lines.of("worker.redis_lost")) == 2

@@ -115,7 +115,7 @@ async def kept(
 ) -> None:
     """A job ends while Redis is away, and its lock expires."""
     await until(lambda: lines.of("job.started"))
-    (run,) = worker._runner.running.values()
+    (run,) = worker._runs.running.values()
     server.kill()
     end.set()
     await until(lambda: run.ended and time.monotonic() > run.deadline + 0.2)
@@ -163,7 +163,7 @@ async def test_a_worker_that_stops_while_redis_is_away_gives_up_outcomes_when_th
 ) -> None:
     async with work(stay[0], using=away, grace=0) as worker:
         await kept(away, own_server, worker, until, lines, stay[1])
-    (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Complete")
+    (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Completed")
     assert "the worker stops" in dropped["why"]
     assert not lines.of("job.completed") and lines.of("worker.stopped")
 
@@ -180,7 +180,7 @@ async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost
     monkeypatch.setattr(finisher, "FORGOTTEN", 0.5)
     again = asyncio.Event()
     async with work(stay[0], using=away) as worker:
-        monkeypatch.setattr(worker._outage, "pause", lambda *_: again.wait())
+        monkeypatch.setattr(worker._outage, "wait_after_failure", lambda *_: again.wait())
         await kept(away, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
         async with Client(own_server.url) as other:  # what the try that got through would have done
@@ -188,9 +188,9 @@ async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost
         again.set()
         await until(lambda: lines.of("job.outcome_dropped", jid="a"))
         await until(lambda: not worker.running)
-    assert "one of them got through" in lines.of("job.outcome_dropped")[0]["why"] and not lines.of(
-        "job.lock_lost"
-    )
+    assert "outcome unknown after an outage" in lines.of("job.outcome_dropped")[0][
+        "why"
+    ] and not lines.of("job.lock_lost")
 
 
 @asynccontextmanager
@@ -368,6 +368,6 @@ async def test_permissions_that_are_missing_from_the_start_are_refused(
         await root.redis.execute_command("ACL", "SETUSER", "ann", missing)
         with pytest.raises(AioqlessError, match="lacks permissions that a worker needs"):
             async with work(note, using=client) as worker:
-                assert worker._running is not None
-                await asyncio.wait([worker._running])
+                assert worker._task is not None
+                await asyncio.wait([worker._task])
     assert lines.of("worker.crashed")

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless import Client, Job, job
-from aioqless.worker.scheduler import reckoned
+from aioqless.worker.scheduler import due_instances
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 
@@ -237,13 +237,13 @@ async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
 
 def test_a_long_backlog_is_worked_off_in_portions() -> None:
     minute = {"jid": "r", "cron": "* * * * *", "timezone": "UTC", "tick": 0.0}
-    every = reckoned(minute | {"backlog": 0}, 1_000_000)
+    every = due_instances(minute | {"backlog": 0}, 1_000_000)
     assert len(every) == 100
     assert [(row["tick"], row["at"], row["next"]) for row in every[:2]] == [
         (0, 0, 60),
         (60, 60, 120),
     ]
-    once = reckoned(minute | {"backlog": None}, 125)
+    once = due_instances(minute | {"backlog": None}, 125)
     assert once == [{"jid": "r", "tick": 0, "at": 120, "next": 180}]
-    two = reckoned(minute | {"backlog": 2}, 125)
+    two = due_instances(minute | {"backlog": 2}, 125)
     assert [(row["tick"], row["at"], row["next"]) for row in two] == [(0, 60, 120), (120, 120, 180)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, job
+from aioqless.worker import RecycleLimits
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -57,7 +58,7 @@ async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     await client.queue("mail").put_many(NewJob("Note", jid=f"{n}") for n in range(20))
-    async with work(note, max_jobs=7) as worker:
+    async with work(note, recycle=RecycleLimits(max_jobs=7)) as worker:
         await until(lambda: not worker.healthy)
         assert worker.recycling
     assert (len(lines.of("job.completed")), len(await client.queue("mail").jobs("waiting"))) == (
@@ -69,7 +70,7 @@ async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(
 async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(note, max_memory=1, poll=0.01) as worker:
+    async with work(note, recycle=RecycleLimits(max_memory=1), poll=0.01) as worker:
         await until(lambda: worker.ready)
         assert worker.healthy
         await client.queue("mail").put("Note")
@@ -83,7 +84,7 @@ async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(
 async def test_memory_below_the_limit_is_no_reason_to_end(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(note, max_memory=1 << 40) as worker:
+    async with work(note, recycle=RecycleLimits(max_memory=1 << 40)) as worker:
         await client.queue("mail").put("Note")
         await until(lambda: lines.of("job.completed"))
         assert not worker.recycling and worker.ready

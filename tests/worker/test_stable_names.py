@@ -168,10 +168,12 @@ async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it
         return False
 
     worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), poll=30), name="ann")
-    worker._heartbeater.do_beside(never)  # as if the process had been stopped
+    monkeypatch.setattr(
+        worker._renewer._renewer, "_chore", never
+    )  # as if the process had been stopped
     run = asyncio.create_task(worker.run())
     await idle(worker)
-    monkeypatch.setattr(name_lease, "PROMISE", 0)
+    monkeypatch.setattr(name_lease, "LEASE", 0)
     monkeypatch.setattr(name_lease, "RENEW", 0)
     await client.redis.hset(
         f"{client.namespace}:x:incarnation:ann", "told", json.dumps({"id": "another"})

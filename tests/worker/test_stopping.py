@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
+from aioqless.worker import ExecutorLimits
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -137,10 +138,13 @@ async def test_a_worker_ends_without_code_that_does_not_stop_and_says_where_it_i
 
     await client.queue("mail").put(block, jid="a")
     try:
-        async with asyncio.timeout(20), work(block, grace=0.05, kill_after=0.05) as worker:
+        async with (
+            asyncio.timeout(20),
+            work(block, grace=0.05, executors=ExecutorLimits(kill_after=0.05)) as worker,
+        ):
             await until(lambda: began)
-        assert worker.left_running == ["a"] and worker.running == []
-        (left,) = lines.of("job.left_running", jid="a")
+        assert worker.abandoned == ["a"] and worker.running == []
+        (left,) = lines.of("job.abandoned", jid="a")
         assert "end.wait(60)" in left["stack"]
         assert await state_of(client, "a") == "running"  # its code runs: its lock is left to expire
         await until(
@@ -162,7 +166,7 @@ async def test_a_plain_function_that_still_waits_for_a_thread_is_handed_back_unb
 
     await client.queue("mail").put(block, jid="a")
     await client.queue("mail").put(block, jid="b")
-    async with work(block, threads=1) as worker:
+    async with work(block, executors=ExecutorLimits(threads=1)) as worker:
         await until(lambda: began and len(worker.running) == 2)
         worker.stop_at_once()
         await until(lambda: worker.running == ["a"])
@@ -269,7 +273,7 @@ async def test_a_crash_of_the_finisher_ends_the_worker_and_leaves_no_task_behind
             monkeypatch.setattr(worker._finisher, "_flush", crash)
             await client.queue("mail").put(greet, jid="a")
             await until(lambda: not worker.healthy)
-    assert lines.of("job.outcome_dropped", jid="a", outcome="Complete")
+    assert lines.of("job.outcome_dropped", jid="a", outcome="Completed")
     assert await state_of(client, "a") == "running"  # until its lock lapses
     await until(lambda: len(asyncio.all_tasks()) == before)
 
@@ -324,7 +328,7 @@ async def test_being_cancelled_just_when_it_is_woken_ends_it_too(
         task = asyncio.create_task(worker.run())
         await until(worker._poller.idle.is_set)
         worker._poller.wake()
-        worker._heartbeater._news.set()
+        worker._renewer._news.set()
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task], timeout=5)

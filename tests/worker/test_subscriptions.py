@@ -162,7 +162,7 @@ async def test_without_any_queue_left_it_waits_for_one(
     async with work(stage.handler, poll=0.01, grace=0) as worker:
         await idle(worker)
         worker.unsubscribe("mail")
-        await until(worker._poller.idle.is_set)
+        await until(lambda: worker.idle)
         await fill(client, "mail", 1)
         assert await pops(client, 0.3) <= 3
         worker.subscribe("mail")
@@ -215,7 +215,7 @@ async def test_a_queue_that_a_pattern_matches_while_its_worker_is_paused_is_serv
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
-        await until(worker._poller.idle.is_set)
+        await until(lambda: worker.idle)
         worker.pause()
         await fill(client, "mail-new", 1)
         assert await pops(client, 0.1) <= 3 and not worker.running
@@ -248,10 +248,10 @@ async def test_a_queue_that_comes_into_being_is_served_at_once_when_a_pattern_ma
 async def test_what_no_message_told_of_a_look_finds(
     client: Client, work: Work, until: Until, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioqless.worker.poller.LOOK", 0.01)
+    monkeypatch.setattr("aioqless.worker.poller.PATTERN_INTERVAL", 0.01)
     monkeypatch.setattr(Poller, "wake", lambda *_: None)
     async with work(stage.handler, queues=("mail-*",), grace=0, poll=0.01) as worker:
-        await until(worker._poller.idle.is_set)
+        await until(lambda: worker.idle)
         await fill(client, "mail-new", 1)
         await until(lambda: list(stage.running) == ["mail-new0"])
 

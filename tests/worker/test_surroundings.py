@@ -179,7 +179,7 @@ async def test_a_hook_that_raises_is_logged_and_hurts_nobody(
 
 @pytest.mark.parametrize("ends", [(), ("job.exploded",)])
 def test_a_hook_for_nothing_or_for_what_never_happens_is_refused(ends: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="a hook is told of"):
+    with pytest.raises(ValueError, match="on_finish takes events of"):
         aioqless.on_finish(*ends)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import anyio.from_thread
 
 from aioqless import Client, Job, job
+from aioqless.worker import ExecutorLimits
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.states import after
@@ -47,7 +48,7 @@ async def test_there_are_no_more_threads_than_was_said(
 
     for _ in range(12):
         await client.queue("mail").put(count)
-    async with work(count, threads=2, concurrency=8):
+    async with work(count, executors=ExecutorLimits(threads=2), concurrency=8):
         await until(lambda: ran == 12)
     assert most == 2
 

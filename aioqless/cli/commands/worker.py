@@ -20,7 +20,13 @@ from aioqless.contrib.commands.supervisor import command, supervise
 from aioqless.contrib.supervisor import Plan
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handlers
-from aioqless.worker import Settings, Subscription
+from aioqless.worker import (
+    ExecutorLimits,
+    ReconnectDelays,
+    RecycleLimits,
+    Settings,
+    Subscription,
+)
 from aioqless.worker.subscriptions import ORDERS
 
 QUEUE = "A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), 'mail-*'; repeatable."
@@ -52,24 +58,24 @@ def worker(
     ] = Settings.poll,
     reconnect: Annotated[
         float, typer.Option(help="Seconds before Redis is tried again; growing.")
-    ] = Settings.reconnect,
+    ] = ReconnectDelays.first,
     reconnect_max: Annotated[
         float, typer.Option(help="The longest such pause.")
-    ] = Settings.reconnect_max,
+    ] = ReconnectDelays.longest,
     grace: Annotated[
         float, typer.Option(help="Seconds to finish in when told to stop.")
     ] = Settings.grace,
     stuck_after: StuckAfter = Settings.stuck_after,
-    threads: Annotated[int, typer.Option(help="Plain functions at once.")] = Settings.threads,
+    threads: Annotated[int, typer.Option(help="Plain functions at once.")] = ExecutorLimits.threads,
     processes: Annotated[
         int, typer.Option(help="Handlers with executor='process' at once; default: the processors.")
-    ] = Settings.processes,
+    ] = ExecutorLimits.processes,
     max_jobs_per_process: Annotated[
         int | None, typer.Option(help="Then another process takes its place; default: never.")
     ] = None,
     kill_after: Annotated[
         float, typer.Option(help="Seconds until a process that was told to stop is killed.")
-    ] = Settings.kill_after,
+    ] = ExecutorLimits.kill_after,
     scheduler: Annotated[
         bool, typer.Option("--scheduler/--no-scheduler", help="Declare recurring jobs, tick cron.")
     ] = Settings.scheduler,
@@ -118,7 +124,10 @@ def worker(
     log.write_to(level=log_level, as_json=log_json, process=number)
     settings = Settings(
         queues=tuple(Subscription.read(text) for text in queue or ("default",)),
-        **_named(Settings, given),
+        executors=ExecutorLimits(**_named(ExecutorLimits, given)),
+        recycle=RecycleLimits(**_named(RecycleLimits, given)),
+        reconnect=ReconnectDelays(first=reconnect, longest=reconnect_max),
+        **_named(Settings, {name: given[name] for name in given if name != "reconnect"}),
     )
     if number is None and (workers or reload):
         raise typer.Exit(_supervise(given))
@@ -139,9 +148,9 @@ def _supervise(given: dict[str, Any]) -> int:
     return supervise(plan, health=given["health"], but=given["sandbox"])
 
 
-def _named(kind: type[Settings] | type[Process], given: dict[str, Any]) -> dict[str, Any]:
+def _named(kind: type[object], given: dict[str, Any]) -> dict[str, Any]:
     """Those that were given under the name of one of its fields."""
-    return {name: given[name] for name in kind.__dataclass_fields__ if name in given}
+    return {name: given[name] for name in kind.__annotations__ if name in given}
 
 
 def _modules(names: list[str]) -> list[ModuleType]:

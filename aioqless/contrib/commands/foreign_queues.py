@@ -11,8 +11,8 @@ from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
 from aioqless.cli.signal_handlers import stop_when_told
 from aioqless.client import Client
 from aioqless.contrib.foreign_queues import Format, Source
-from aioqless.worker.importer import Intake
-from aioqless.worker.outage import Outage
+from aioqless.worker.importer import ImportLoop
+from aioqless.worker.redis_checks import Outage
 
 
 @app.command()
@@ -42,12 +42,12 @@ def intake(
     )
 
     async def act(client: Client) -> None:
-        taking = Intake(client.store, source, Outage(), poll)
+        loop = ImportLoop(client, source, Outage(), poll)
         if once:
-            await taking.once()
+            await loop.run_once()
             return
-        stop_when_told(taking.stop)
+        stop_when_told(loop.stop)
         log.log.info("intake.started", source=str(source), **client.where)
-        await taking.run()
+        await loop.run()
 
     run(url, namespace, act)

@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from redis import exceptions
 
 from aioqless import validation
+from aioqless.client import Client
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.log import log
 from aioqless.redis.connection import UNAVAILABLE
-from aioqless.store import ScriptStore
+from aioqless.worker import Imported
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
 
@@ -55,40 +56,45 @@ class Source:
         prefix = (PREFIXES[self.format] if self.prefix is None else self.prefix).removesuffix(":")
         return f"{prefix}:" if prefix else ""
 
+    def importer(self, client: Client) -> ForeignImporter:
+        """Return an importer that uses this client."""
+        return ForeignImporter(client, self)
+
     def __str__(self) -> str:
         return f"{self.format} {self.keys_begin}{','.join(self.queues) or '*'}"
 
 
-@dataclass
-class Came:
-    """What a look brought: how many jobs, and about each entry that was put aside {why, source,
-    jid}."""
+class ForeignImporter:
+    """Imports the jobs of a source, as `aioqless.worker.Importer`.
 
-    taken: int
-    refused: list[dict[str, Any]]
+    Owns how far the scans of scheduled entries have come.
+    """
 
-
-class Arrivals:
-    """Takes what is there. Owns how far the walks through scheduled entries of others have come."""
-
-    def __init__(self, store: ScriptStore, source: Source) -> None:
-        self._store = store
+    def __init__(self, client: Client, source: Source) -> None:
+        self._store = client.store
         self._source = source
         self._passed = {"schedule": 0, "retry": 0}
         self._told: set[str] = set()
         self._looked_for_dead = -DEAD_EVERY
 
     async def check(self) -> None:
-        """Raises AioqlessError where jobs can't be taken in one step: in a Cluster, where the other
-        system's keys are elsewhere."""
+        """Check that jobs can be imported in one step, which is not so in a Cluster.
+
+        Raises:
+            AioqlessError: The keys of the other system are on other nodes.
+        """
         if b"cluster_enabled:1" in await self._store.connection.execute("INFO", "cluster"):
             raise AioqlessError(
-                f"jobs of {self._source.format} can't be taken in a Redis Cluster: its keys are on other nodes than ours"
+                f"jobs of {self._source.format} can't be taken in a Redis Cluster: "
+                "its keys are on other nodes than ours"
             )
 
-    async def look(self) -> list[Came]:
-        """Take a portion of everything that is there; empty when there is nothing more for now.
-        Raises QueueFull."""
+    async def import_batch(self) -> list[Imported]:
+        """Import a batch of everything that is there; return an empty list when there is nothing.
+
+        Raises:
+            QueueFull: A queue here takes no more jobs.
+        """
         queues = list(self._source.queues) or await self._take("queues")
         answers = [await self._queue(queue) for queue in queues]
         if self._source.format != "resque":
@@ -96,7 +102,7 @@ class Arrivals:
         if self._source.format == "exq" and time.monotonic() >= self._looked_for_dead + DEAD_EVERY:
             answers += await self._backups(queues)
         return [
-            Came(answer["taken"], answer["refused"])
+            Imported(answer["taken"], answer["refused"])
             for answer in answers
             if answer["taken"] or answer["refused"]
         ]

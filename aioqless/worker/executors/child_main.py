@@ -1,8 +1,9 @@
-"""A process of the pool, from inside. Its main thread performs jobs, one at a time; another listens
-to the worker.
+"""A process of the pool, from inside.
 
-When the worker is gone, so is the process at once, with all that its job has started: the job runs
-elsewhere when its lock expires."""
+Its main thread performs jobs, one at a time; another listens to the worker. When the worker is
+gone, the process exits at once, with all that its job has started: the job runs elsewhere when its
+lock expires.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +28,19 @@ from aioqless.client.job import Job
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
 from aioqless.worker.executors.context_vars import unpack
-from aioqless.worker.executors.ipc import LENGTH, Order, Place, Stop, failure_of, result_of
+from aioqless.worker.executors.ipc import (
+    LENGTH,
+    FunctionRef,
+    JobRequest,
+    StopRequest,
+    reply_with_error,
+    reply_with_result,
+)
 
 
 def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]) -> None:
-    """Perform what comes through the socket until it is closed."""
-    # A service's stop may reach all of its processes: the worker decides what that means. Not
+    """Perform the jobs that come through the socket until it is closed."""
+    # A stop of the service may signal all of its processes: the worker decides what that means. Not
     # SIG_IGN, which programs that handlers start would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
         signals.handle(number, lambda *_: None)
@@ -43,50 +51,49 @@ def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]
     try:
         threading.Thread(target=process.listen, name="aioqless listener", daemon=True).start()
         for module in modules:
-            with contextlib.suppress(Exception):  # the job that needs it fails by it
+            with contextlib.suppress(Exception):  # the job that needs it will fail
                 importlib.import_module(module)
-        process.send(result_of(None, None))  # ready
+        process.send(reply_with_result(None, None))  # ready
         process.work()
     except BaseException as error:
         _exit(error)
 
 
 def _exit(error: BaseException) -> NoReturn:
-    """End the process at once, so that the worker notices: its job can't be reported. An orderly
-    exit might wait for other threads."""
+    """Exit at once, so that the worker notices: the job's end can't be reported.
+
+    A regular exit might wait for other threads.
+    """
     try:
-        if not isinstance(
-            error, ConnectionError
-        ):  # else the worker has ended, and nothing reads it
+        if not isinstance(error, ConnectionError):  # else the worker has ended: nothing reads it
             traceback.print_exception(error)
     finally:
         os._exit(1)
 
 
 class Process:
-    """Owns the socket and the job that runs."""
+    """Owns the socket and the running job."""
 
     def __init__(self, worker: socket.socket) -> None:
         self._pid = os.getpid()
         self._worker = worker
         self._socket = os.fstat(worker.fileno())
-        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[JobRequest | None] = queue.SimpleQueue()
         self._job: Job | None = None
         self._cancel: Callable[[], object] | None = None  # how to cancel a coroutine that runs
         self._runner = asyncio.Runner()
 
     def listen(self) -> None:
-        """Take what the worker sends, until it is gone."""
-        parcels = self._worker.makefile(
-            "rb"
-        )  # never closed by another thread, which would wait for this one to have read
+        """Read what the worker sends, until it is gone."""
+        # Never closed by another thread, which would wait for this one to have read.
+        messages = self._worker.makefile("rb")
         with self._until_gone():
-            while length := parcels.read(LENGTH.size):
-                match pickle.loads(parcels.read(LENGTH.unpack(length)[0])):
-                    case Order(job=job) as order:
+            while length := messages.read(LENGTH.size):
+                match pickle.loads(messages.read(LENGTH.unpack(length)[0])):
+                    case JobRequest(job=job) as request:
                         self._job = job
-                        self._orders.put(order)
-                    case Stop(reason) if self._job:
+                        self._requests.put(request)
+                    case StopRequest(reason) if self._job:
                         self._job.stopped = reason
                         if self._cancel:
                             self._cancel()
@@ -99,48 +106,46 @@ class Process:
         finally:
             if self._job:
                 os.killpg(0, signal.SIGKILL)
-            self._orders.put(None)
+            self._requests.put(None)
 
     def work(self) -> None:
         """Perform one job after another."""
         with self._runner:
-            while order := self._orders.get():
-                answer = contextvars.Context().run(self._answer, order)
-                if (
-                    os.getpid() != self._pid
-                    # a copy that the handler forked and that came back from it: the job isn't its
-                    # own
-                ):
+            while request := self._requests.get():
+                reply = contextvars.Context().run(self._perform, request)
+                if os.getpid() != self._pid:  # a fork of the handler, which returned from it
                     os._exit(1)
                 self._job = None
-                self.send(answer)
+                self.send(reply)
 
-    def send(self, answer: bytes) -> None:
-        """Send an answer to the worker. Raises OSError when the worker is gone or the handler has
-        closed the socket."""
+    def send(self, reply: bytes) -> None:
+        """Send a reply to the worker.
+
+        Raises:
+            OSError: The worker is gone, or the handler has closed the socket.
+        """
         if not os.path.samestat(self._socket, os.fstat(self._worker.fileno())):
             raise OSError(
-                "the handler closed the socket to the worker, whose number is another file's by now"
+                "the handler closed the socket to the worker; its descriptor is another file now"
             )
-        self._worker.sendall(answer)
+        self._worker.sendall(reply)
 
-    def _answer(self, order: Order) -> bytes:
-        job = order.job
+    def _perform(self, request: JobRequest) -> bytes:
+        job = request.job
         try:
-            unpack(order.variables)
-            call, arguments = _handler(order.place, job.klass).bound(job)
+            unpack(request.variables)
+            call, arguments = _handler(request.function, job.klass).bind(job)
             result = call(job, **arguments)
             if inspect.iscoroutine(result):
                 result = self._runner.run(
                     self._cancellable(job, result), context=contextvars.copy_context()
                 )
-            return result_of(result, job.changed_data())
-        except BaseException as error:  # SystemExit too: it is the job's end, not the process'
-            return failure_of(error)
+            return reply_with_result(result, job.changed_data())
+        except BaseException as error:  # SystemExit too: it ends the job, not the process
+            return reply_with_error(error)
 
     async def _cancellable(self, job: Job, call: Coroutine[Any, Any, Any]) -> Any:
-        """On a loop of the process' own. The worker's word may come before there is anything to
-        cancel."""
+        """Run a coroutine that the worker may stop, perhaps before there is a task to cancel."""
         task = asyncio.ensure_future(call)
         loop = asyncio.get_running_loop()
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
@@ -153,6 +158,6 @@ class Process:
 
 
 @functools.cache
-def _handler(place: Place, klass: str) -> Handler[...]:
-    """The handler as its worker has it, of the same function."""
-    return declare(klass=klass)(place.function)
+def _handler(function: FunctionRef, klass: str) -> Handler[...]:
+    """Return the handler as its worker has it, of the same function."""
+    return declare(klass=klass)(function.function)

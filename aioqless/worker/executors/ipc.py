@@ -1,7 +1,8 @@
-"""What travels between a worker and its processes: pickled values, each behind its length.
+"""Messages between a worker and its processes: pickled values, each after its length.
 
-Both ends are the same program on the same machine, and nothing of it was read from Redis but the
-job's own fields."""
+Both ends are the same program on the same machine, and nothing in them was read from Redis but the
+job's own fields.
+"""
 
 from __future__ import annotations
 
@@ -17,49 +18,55 @@ from aioqless import validation
 from aioqless.client.job import Job, Reason
 from aioqless.handlers import Handler
 from aioqless.worker.executors.context_vars import Variables
-from aioqless.worker.outcome import There, brief
+from aioqless.worker.outcome import RemoteTraceback, format_error
 
 LENGTH = struct.Struct("!Q")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a function is: a module and a name in it."""
+class FunctionRef:
+    """Refers to a function by its module and its name there."""
 
     module: str
     name: str
 
     @classmethod
-    def of(cls, handler: Handler[...]) -> Place:
-        """The place of a handler's function. Raises ValueError when another process wouldn't find
-        it there."""
-        if handler.takes.given:
-            given = ", ".join(handler.takes.given)
+    def of(cls, handler: Handler[...]) -> FunctionRef:
+        """Return the reference to a handler's function.
+
+        Raises:
+            ValueError: Another process would not find it by that.
+        """
+        if handler.takes.injected:
+            names = ", ".join(handler.takes.injected)
             raise ValueError(
-                f"{handler.klass} is to run in a process, where resources of the worker can't be given to it: {given}"
+                f"{handler.klass} is to run in a process, where the worker's resources can't be "
+                f"injected: {names}"
             )
         if not hasattr(socket, "AF_UNIX"):
             raise ValueError(
                 f"{handler.klass} is to run in a process, which needs Linux, macOS or another Unix"
             )
-        place = cls(handler.fn.__module__, handler.fn.__qualname__)
-        if place.module == "__main__":
+        ref = cls(handler.fn.__module__, handler.fn.__qualname__)
+        if ref.module == "__main__":
             raise ValueError(
-                f"{place.name} is to run in a process, which can't import it from the main script: move it to a module"
+                f"{ref.name} is to run in a process, which can't import it from the main script: "
+                "move it to a module"
             )
         try:
-            found: Any = place.function
+            found: Any = ref.function
         except (ImportError, AttributeError):
             found = None
         if found is not handler.fn:
             raise ValueError(
-                f"{place.name} is to run in a process, which doesn't find it as {place.name} in {place.module}"
+                f"{ref.name} is to run in a process, which doesn't find it as {ref.name} in "
+                f"{ref.module}"
             )
-        return place
+        return ref
 
     @property
     def function(self) -> Any:
-        """What is there now. Raises ImportError and AttributeError."""
+        """The function, imported now."""
         found: Any = importlib.import_module(self.module)
         for name in self.name.split("."):
             found = getattr(found, name)
@@ -67,71 +74,74 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Order:
-    """Perform this job."""
+class JobRequest:
+    """Asks a process to perform a job."""
 
-    place: Place
+    function: FunctionRef
     job: Job
     variables: Variables
 
 
 @dataclass(frozen=True)
-class Stop:
-    """The job that runs is not to run any more."""
+class StopRequest:
+    """Asks a process to stop its job."""
 
     reason: Reason
 
 
 @dataclass(frozen=True)
-class Answer:
-    """How a job ended: what it returned, or `error`, pickled, and its traceback; and the data to
-    store where it changed them."""
+class JobReply:
+    """How a job ended.
+
+    `error` is pickled, with its traceback; `data` is the job's data, where the handler changed it.
+    """
 
     result: Any = None
     data: bytes | None = None
     error: tuple[bytes, str] | None = None
 
 
-def frame(parcel: object) -> bytes:
-    """A parcel as it is sent. Raises what pickle does for one that can't be."""
-    body = pickle.dumps(parcel)
+def frame(message: object) -> bytes:
+    """Return a message as it is sent."""
+    body = pickle.dumps(message)
     return LENGTH.pack(len(body)) + body
 
 
-def result_of(result: Any, data: bytes | None) -> bytes:
-    """The answer of a handler that returned something, which must be able to travel. Raises
-    MemoryError."""
+def reply_with_result(result: Any, data: bytes | None) -> bytes:
+    """Return the reply with a result; one with an error if it can't be pickled."""
     try:
-        return frame(Answer(result, data))
+        return frame(JobReply(result, data))
     except MemoryError:
         raise
     except Exception as error:
-        return failure_of(
+        return reply_with_error(
             TypeError(
-                f"what it returned can't be sent from its process to the worker's: {validation.readable(error)}"
+                "what it returned can't be sent from its process to the worker's: "
+                f"{validation.readable(error)}"
             )
         )
 
 
-def failure_of(error: BaseException) -> bytes:
-    """Pack the exception that a handler raised and its traceback.
+def reply_with_error(error: BaseException) -> bytes:
+    """Return the reply with the exception that a handler raised, and its traceback.
 
-    If that fails, as it does when memory is used up, what the frames of the traceback hold is given
-    up for a second attempt."""
+    If packing it fails, as it does when memory is used up, the frames of the traceback are cleared
+    for a second attempt.
+    """
     try:
-        return frame(Answer(error=_packed(error)))
+        return frame(JobReply(error=_pack_error(error)))
     except Exception:
         traceback.clear_frames(error.__traceback__)
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        return frame(Answer(error=_packed(error)))
+        return frame(JobReply(error=_pack_error(error)))
 
 
-def _packed(error: BaseException) -> tuple[bytes, str]:
+def _pack_error(error: BaseException) -> tuple[bytes, str]:
     """Pickle an exception, and format its traceback.
 
-    An exception that can't be made anew by its class is made without it; one whose attributes can't
-    be pickled, without those; one of a class that can't be found by its name, as one of some class
-    of that name."""
+    An exception that its class can't recreate is created without it; one whose attributes can't be
+    pickled, without those; one whose class can't be found by name, as one of a class of that name.
+    """
     kind, text = type(error), (validation.readable(error),)
     for attempt in (
         error,
@@ -141,36 +151,36 @@ def _packed(error: BaseException) -> tuple[bytes, str]:
     ):
         try:
             body = pickle.dumps(attempt)
-            _made(pickle.loads(body))
-            return body, brief(error)
+            _create(pickle.loads(body))
+            return body, format_error(error)
         except Exception as wrong:  # whatever an exception's own methods raise
             refused = wrong
     raise refused
 
 
 def error_of(error: tuple[bytes, str]) -> BaseException:
-    """The exception, with the traceback that it had there as its cause."""
-    made = _made(pickle.loads(error[0]))
-    made.__cause__ = There(error[1])
-    return made
+    """Return the exception of a reply, with its traceback there as the cause."""
+    created = _create(pickle.loads(error[0]))
+    created.__cause__ = RemoteTraceback(error[1])
+    return created
 
 
 @dataclass(frozen=True)
 class _Bare:
-    """An exception that is made without its class' own way to make one."""
+    """An exception that is created without calling its class."""
 
     kind: type[BaseException] | str
     args: tuple[Any, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-def _made(error: BaseException | _Bare) -> BaseException:
+def _create(error: BaseException | _Bare) -> BaseException:
     if isinstance(error, BaseException):
         return error
     kind: type[BaseException] = (
         type(error.kind, (Exception,), {}) if isinstance(error.kind, str) else error.kind
     )
-    made = kind.__new__(kind, *error.args)
-    made.args = error.args
-    vars(made).update(error.attributes)
-    return made
+    created = kind.__new__(kind, *error.args)
+    created.args = error.args
+    vars(created).update(error.attributes)
+    return created

@@ -1,4 +1,4 @@
-"""Handlers with executor="process" run in processes of the worker's."""
+"""Run handlers with executor="process" in processes of the worker's own."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from aioqless.client.json_data import decoded
 from aioqless.errors import ProcessDied
 from aioqless.handlers import Handler, Handlers
 from aioqless.worker.executors.child import Child
-from aioqless.worker.executors.context_vars import packed
-from aioqless.worker.executors.ipc import Answer, Order, Place, error_of, frame
+from aioqless.worker.executors.context_vars import pack
+from aioqless.worker.executors.ipc import FunctionRef, JobReply, JobRequest, error_of, frame
 from aioqless.worker.run import Run
-from aioqless.worker.settings import Settings
+from aioqless.worker.settings import ExecutorLimits
 
 
-class Processes:
-    """Owns the pool: processes are started when they are needed, and replaced when they died or had
-    their share of jobs."""
+class ProcessPool:
+    """Starts processes when they are needed, and replaces those that died or reached their limit.
 
-    def __init__(self, handlers: Handlers, settings: Settings) -> None:
-        self._slots = anyio.CapacityLimiter(settings.processes)
-        self._jobs = settings.max_jobs_per_process
-        self._patience = settings.kill_after
-        self._places = {
-            handler.klass: Place.of(handler)
+    Raises:
+        ValueError: A handler can't run in a process.
+    """
+
+    def __init__(self, handlers: Handlers, limits: ExecutorLimits) -> None:
+        self._slots = anyio.CapacityLimiter(limits.processes)
+        self._max_jobs = limits.max_jobs_per_process
+        self._kill_after = limits.kill_after
+        self._functions = {
+            handler.klass: FunctionRef.of(handler)
             for handler in handlers
             if handler.executor == "process"
         }
@@ -34,31 +37,33 @@ class Processes:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def perform(self, run: Run, handler: Handler[...]) -> Any:
-        """Let a process perform the job; returns and raises what the handler does there,
-        ProcessDied when the process died of it.
+        """Let a process perform the job; return its result when the code has stopped.
 
-        Being cancelled, it tells the process, and kills it after `kill_after` seconds. It returns
-        when the code has stopped."""
-        order = frame(Order(self._places[handler.klass], run.job.detached(), packed()))
+        A cancellation is passed to the process, which is killed after `kill_after` seconds.
+
+        Raises:
+            ProcessDied: The process died.
+            BaseException: What the handler raised there.
+        """
+        request = frame(JobRequest(self._functions[handler.klass], run.job.detached(), pack()))
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
-        child = self._free()
+        child = self._take()
         try:
-            answer = await self._answered(child, run, order)
+            reply = await self._perform(child, run, request)
         finally:
             self._take_back(child)
             self._slots.release_on_behalf_of(run)
-        if answer.error is not None:
-            raise error_of(answer.error)
-        if answer.data is not None:
-            run.job.data = decoded(answer.data.decode())
-        return answer.result
+        if reply.error is not None:
+            raise error_of(reply.error)
+        if reply.data is not None:
+            run.job.data = decoded(reply.data.decode())
+        return reply.result
 
-    async def _answered(self, child: Child, run: Run, order: bytes) -> Answer:
-        """What the process answers, in a task that nobody cancels: whoever cancels, stops the
-        process."""
+    async def _perform(self, child: Child, run: Run, request: bytes) -> JobReply:
+        """Return the process's reply; a cancellation stops the process, not the wait for it."""
         child.stopping = False
-        working = asyncio.ensure_future(self._begun(child, run, order))
+        working = asyncio.ensure_future(self._start_and_perform(child, run, request))
         killing: asyncio.TimerHandle | None = None
         while not working.done():
             try:
@@ -66,7 +71,7 @@ class Processes:
             except asyncio.CancelledError:
                 if killing is None:
                     child.stop(run.job.stopped or "shutdown")
-                    killing = asyncio.get_running_loop().call_later(self._patience, child.kill)
+                    killing = asyncio.get_running_loop().call_later(self._kill_after, child.kill)
         if killing is not None:
             killing.cancel()
         try:
@@ -76,30 +81,30 @@ class Processes:
                 raise asyncio.CancelledError from None
             raise
 
-    async def _begun(self, child: Child, run: Run, order: bytes) -> Answer:
+    async def _start_and_perform(self, child: Child, run: Run, request: bytes) -> JobReply:
         with run.waiting():
             await child.start()
         if child.stopping:
             raise ProcessDied(0)
-        return await child.perform(order)
+        return await child.perform(request)
 
-    def _free(self) -> Child:
-        """A process without a job. Those that died while they had none are left behind."""
+    def _take(self) -> Child:
+        """Return a process without a job; end those that died while they had none."""
         while self._idle:
             child = self._idle.pop()
             if child.alive:
                 return child
             self._end(child)
-        return Child(sorted({place.module for place in self._places.values()}))
+        return Child(sorted({function.module for function in self._functions.values()}))
 
     def _take_back(self, child: Child) -> None:
-        if child.alive and (self._jobs is None or child.jobs < self._jobs):
+        if child.alive and (self._max_jobs is None or child.jobs < self._max_jobs):
             self._idle.append(child)
         else:
             self._end(child)
 
     def _end(self, child: Child) -> None:
-        ending = asyncio.ensure_future(child.end(self._patience))
+        ending = asyncio.ensure_future(child.end(self._kill_after))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 

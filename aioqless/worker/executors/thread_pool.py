@@ -1,4 +1,4 @@
-"""Plain functions run in threads."""
+"""Run plain functions in threads."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ import anyio.to_thread
 from aioqless.worker.run import Run
 
 
-class Threads:
-    """Owns how many plain functions run at once."""
+class ThreadPool:
+    """Limits how many plain functions run at once."""
 
-    def __init__(self, most: int = 1) -> None:
-        self._slots = anyio.CapacityLimiter(most)
+    def __init__(self, size: int = 1) -> None:
+        self._slots = anyio.CapacityLimiter(size)
 
     async def perform(self, run: Run, call: Callable[[], Any]) -> Any:
-        """Call in a thread, with the context variables of here; returns and raises what it does.
+        """Call a function in a thread, with the caller's context variables; return its result.
 
-        Being cancelled while it waits for a thread, it doesn't call. A thread can't be cancelled:
-        from then on this ends as the call does, which may look at `job.stopped`."""
+        If it is canceled while it waits for a thread, nothing is called. A thread can't be
+        canceled: from then on this ends when the call does, which may check `job.stopped`.
+        """
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         try:
             thread = asyncio.ensure_future(
-                anyio.to_thread.run_sync(_end_of, call, limiter=anyio.CapacityLimiter(1))
+                anyio.to_thread.run_sync(_result_of, call, limiter=anyio.CapacityLimiter(1))
             )
             while not thread.done():
                 try:
                     await asyncio.wait([thread])
                 except asyncio.CancelledError:
-                    if run.left:
+                    if run.abandoned:
                         raise
         finally:
             self._slots.release_on_behalf_of(run)
@@ -43,9 +44,8 @@ class Threads:
         return result
 
 
-def _end_of(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """What a call returns or raises. A task must not end by SystemExit, or the loop ends with
-    it."""
+def _result_of(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """Return what a call returns or raises: a task that raises SystemExit would end the loop."""
     try:
         return call(), None
     except BaseException as error:

@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 
 from aioqless import Client, Settings
 from aioqless.contrib.foreign_queues import Source
-from aioqless.worker.importer import Intake
-from aioqless.worker.outage import Outage
+from aioqless.worker.importer import ImportLoop
+from aioqless.worker.redis_checks import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import got
 from tests.server import OwnServer
@@ -26,8 +26,8 @@ EXQ = (
 RESQUE = '{"class":"Archive","args":[35,"compressed"]}'
 
 
-def _intake(client: Client, poll: float = 1.0, **source: Any) -> Intake:
-    return Intake(client.store, Source(**source), Outage(), poll)
+def _intake(client: Client, poll: float = 1.0, **source: Any) -> ImportLoop:
+    return ImportLoop(client, Source(**source), Outage(), poll)
 
 
 async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
@@ -42,7 +42,7 @@ async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
             ): 4e9
         },
     )
-    assert await _intake(here, format="exq", into="elixir-").once() == 3
+    assert await _intake(here, format="exq", into="elixir-").run_once() == 3
     job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
     assert (job.klass, job.queue, job.retries, job.raw_data) == (
         "MyApp.Worker",
@@ -60,7 +60,7 @@ async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:
         '"retry":5,"retry_count":1,"error_message":"no route","failed_at":1700000001.5',
     )
     await here.redis.zadd("exq:retry", {failed: 4e9})
-    assert await _intake(here, format="exq").once() == 1
+    assert await _intake(here, format="exq").run_once() == 1
     job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
     assert (job.retries, job.remaining) == (5, 4)
     assert job.failure and (job.failure.group, job.failure.message) == ("default-Error", "no route")
@@ -76,7 +76,7 @@ async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> N
             EXQ.replace("f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5", jid),
         )
     await here.redis.lpush("exq:queue:backup::alive::default", EXQ)
-    assert await _intake(here, format="exq").once() == 250
+    assert await _intake(here, format="exq").run_once() == 250
     assert await here.queue("default").jobs("waiting", count=300) == jids
     assert await here.redis.llen("exq:queue:backup::alive::default") == 1
 
@@ -84,7 +84,7 @@ async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> N
 async def test_resques_jobs_come_in_its_order_each_as_a_job_of_its_own(here: Client) -> None:
     await here.redis.sadd("resque:queues", "low")
     await here.redis.rpush("resque:queue:low", RESQUE, RESQUE.replace("35", "36"), RESQUE)
-    assert await _intake(here, format="resque").once() == 3
+    assert await _intake(here, format="resque").run_once() == 3
     jobs = await here.queue("low").peek(9)
     assert [(job.klass, job.data, job.retries) for job in jobs] == [
         ("Archive", [n, "compressed"], 5) for n in (35, 36, 35)
@@ -95,7 +95,7 @@ async def test_a_prefix_may_be_given_with_or_without_its_colon(here: Client) -> 
     for prefix, jid in (("app", "a"), ("app:", "b")):
         await here.redis.sadd("app:queues", "mail")
         await here.redis.lpush("app:queue:mail", json.dumps({"class": "K", "args": [], "jid": jid}))
-        assert await _intake(here, format="sidekiq", prefix=prefix).once() == 1
+        assert await _intake(here, format="sidekiq", prefix=prefix).run_once() == 1
 
 
 async def test_only_the_queues_that_are_named_are_taken_from(here: Client) -> None:
@@ -104,7 +104,7 @@ async def test_only_the_queues_that_are_named_are_taken_from(here: Client) -> No
         await here.redis.sadd("queues", queue)
         await here.redis.lpush(f"queue:{queue}", entry)
         await here.redis.zadd("schedule", {entry: 4e9})
-    assert await _intake(here, format="sidekiq", queues=("post",)).once() == 2
+    assert await _intake(here, format="sidekiq", queues=("post",)).run_once() == 2
     assert [await here.redis.llen(f"queue:{queue}") for queue in ("mail", "post")] == [1, 0]
     assert b'"mail"' in (await here.redis.zrange("schedule", 0, -1))[0]
 
@@ -137,7 +137,7 @@ async def test_what_cant_be_taken_is_told_once_and_holds_up_nobody(
         "queue:good", "broken", json.dumps({"class": "K", "args": [], "jid": "a"})
     )
     intake = _intake(here, format="sidekiq")
-    assert [await intake.once(), await intake.once()] == [1, 0]
+    assert [await intake.run_once(), await intake.run_once()] == [1, 0]
     assert {line["what"] for line in lines.of("intake.unreadable")} == {"bad", "a\nb"} and len(
         lines.of("intake.unreadable")
     ) == 2
@@ -173,7 +173,7 @@ async def test_at_the_memory_limit_it_waits(here: Client, lines: Lines, until: U
     await running
     await here.redis.config_set("maxmemory", 0)
     assert await here.redis.llen("queue:mail") == 1
-    assert await intake.once() == 1
+    assert await intake.run_once() == 1
 
 
 @pytest.mark.parametrize(
@@ -193,6 +193,6 @@ def test_a_wrong_source_is_refused_with_the_reason(wrong: dict[str, Any], why: s
 
 def test_settings_take_a_list_of_sources() -> None:
     with pytest.raises(TypeError, match="intake must be a list of Source"):
-        Settings(intake=Source(format="exq"))  # type: ignore[arg-type]
+        Settings(importers=Source(format="exq"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="intake must be a list of Source"):
-        Settings(intake=["exq"])  # type: ignore[list-item]
+        Settings(importers=["exq"])  # type: ignore[list-item]
