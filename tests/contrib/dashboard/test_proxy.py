@@ -87,7 +87,9 @@ async def test_behind_a_proxy_that_adds_no_headers_nobody_gets_in_without_the_to
 async def test_a_desk_behind_a_proxy_that_adds_no_headers_takes_the_token(
     client: Client, tmp_path: Path
 ) -> None:
-    async with served(create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN)) as site:
+    async with served(
+        create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN)
+    ) as site:
         with behind_nginx(site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 assert (await http.post("/session", json={"name": "Eve"})).status_code == 403

@@ -192,7 +192,7 @@ def test_a_wrong_source_is_refused_with_the_reason(wrong: dict[str, Any], why: s
 
 
 def test_settings_take_a_list_of_sources() -> None:
-    with pytest.raises(TypeError, match="intake must be a list of Source"):
+    with pytest.raises(TypeError, match="importers must be a list of sources"):
         Settings(importers=Source(format="exq"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="intake must be a list of Source"):
+    with pytest.raises(TypeError, match="importers must be a list of sources"):
         Settings(importers=["exq"])  # type: ignore[list-item]
