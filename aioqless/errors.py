@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree, and the one table from a script's refusal to its class.
+"""The errors, as a tree.
 
     AioqlessError
     ├── ScriptError            a script refused; nothing was changed: .command .code .detail
@@ -6,26 +6,26 @@
     │   ├── LockLost           LOCKLOST   another run holds the job
     │   ├── WrongState         BADSTATE
     │   ├── InvalidArgument    BADARG
-    │   ├── QueueFull          FULL, OOM  put: the queue has reached its maximum length, or Redis is at its memory limit
+    │   ├── QueueFull          FULL, OOM  put: the queue or the memory of Redis is full
     │   ├── AlreadyThere       EXISTS     put: there is a job with this jid or unique key
-    │   ├── HasDependents      HELD       cancel: a job that depends on it isn't among those to cancel
+    │   ├── HasDependents      HELD       cancel: a job that depends on it isn't canceled
     │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
-    │   ├── NoSuchWorker       NOWORKER   nobody listens under this name
+    │   ├── NoSuchWorker       NOWORKER   no running worker has this name
     │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose outcome was waited for has failed
-    ├── NotObeyed              a worker refused an order, or did not answer
-    ├── NotDurable             a write is done, but not yet where durability says that it must be
+    ├── NotObeyed              a worker refused a command, or did not answer
+    ├── NotDurable             a write is done, but not durable yet
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     │   └── DecryptionError    or can't be trusted or read
     ├── UnknownKlass           no handler claims a klass
     ├── DuplicateKlass         two do
-    ├── MissingExtra           a package isn't installed that comes with one of aioqless' extras
+    ├── MissingExtra           a package of an extra is not installed
     ├── ServerUnavailable      a private server can't be found, started, reached or stopped
     └── ProcessDied            the process that performed a job died of it
 
-Trouble with the connection stays redis-py's own (redis.exceptions.ConnectionError and
-TimeoutError)."""
+Errors of the connection are those of redis-py: redis.exceptions.ConnectionError and TimeoutError.
+"""
 
 from __future__ import annotations
 
@@ -36,20 +36,26 @@ from typing import Any
 
 
 class AioqlessError(Exception):
-    """The root of the project's errors."""
+    """The base class of all errors of aioqless."""
 
 
 class ScriptError(AioqlessError):
-    """A script refused its call, before it changed anything."""
+    """A script refused a call, before it changed anything.
+
+    Attributes:
+        command: Name of the command.
+        code: Error code.
+        detail: What the script said, by name.
+    """
 
     def __init__(self, command: str, code: str, detail: dict[str, Any]) -> None:
         self.command = command
         self.code = code
         self.detail = detail
-        super().__init__(f"{command}: {self.told()}")
+        super().__init__(f"{command}: {self.describe()}")
 
-    def told(self) -> str:
-        """What happened, in one line."""
+    def describe(self) -> str:
+        """Say what happened, in one line."""
         about = ", ".join(
             f"{name} {value!r}" for name, value in self.detail.items() if name != "why"
         )
@@ -61,7 +67,7 @@ class ScriptError(AioqlessError):
 
     @property
     def jid(self) -> str | None:
-        """The job in question, where the refusal names one."""
+        """The job that it is about, if any."""
         return self.detail.get("jid")
 
 
@@ -70,8 +76,7 @@ class NoSuchJob(ScriptError):
 
 
 class LockLost(ScriptError):
-    """The job runs, but for somebody else: its lock expired and was taken, or an operator moved
-    it."""
+    """Another run holds the job: its lock expired and was taken, or an operator moved it."""
 
     @property
     def holder(self) -> str | None:
@@ -89,40 +94,49 @@ class WrongState(ScriptError):
 
 
 class InvalidArgument(ScriptError):
-    """An argument is missing or malformed: .detail has its name, its value and why."""
+    """An argument is missing or malformed; `detail` has its name, its value and why."""
 
-    def told(self) -> str:
+    def describe(self) -> str:
+        """Name the argument, its value, and what is wrong with it."""
         value = self.detail.get("value")
-        return f"{self.detail.get('argument')} {'' if value is None else repr(value) + ' '}{self.detail.get('why')}"
+        shown = "" if value is None else f"{value!r} "
+        return f"{self.detail.get('argument')} {shown}{self.detail.get('why')}"
 
 
 class AlreadyThere(ScriptError):
-    """There is a job with this jid or unique key already, `.jid`, and put was told to raise;
-    nothing was put."""
+    """A job with this jid or unique key exists, `jid`; nothing was put (`if_exists="raise"`)."""
 
 
 class HasDependents(ScriptError):
-    """The job can't be cancelled while .detail["dependent"] waits for it: cancel both in one
-    call."""
+    """The job can't be canceled while `detail["dependent"]` waits for it.
+
+    Cancel both in one call.
+    """
 
 
 class StaleRequest(ScriptError):
-    """A repeated request arrived after its caller had gone on to the next; it was not carried out
-    again."""
+    """A repeated request arrived after the next one of its caller; it was not carried out again."""
 
 
 class NoSuchWorker(ScriptError):
-    """No worker listens under this name: none runs, it hasn't begun to listen yet, or it is cut off
-    from Redis just now."""
+    """No worker with this name listens: none runs, it just starts, or it has no connection now."""
 
 
 class NoResult(ScriptError):
-    """The job isn't complete, or its handler doesn't keep results (`@job(result_ttl=seconds)`), or
-    no longer this one."""
+    """The job isn't complete, or its handler keeps no results, or this one has expired.
+
+    Handlers keep results with `@job(result_ttl=seconds)`.
+    """
 
 
 class JobFailed(AioqlessError):
-    """A job whose outcome somebody waited for has failed: .jid .group .message"""
+    """A job whose outcome was waited for has failed.
+
+    Attributes:
+        jid: The job.
+        group: The group that it failed in.
+        message: The message of its failure.
+    """
 
     def __init__(self, jid: str, group: str, message: str) -> None:
         super().__init__(f"job {jid} failed in {group}: {message}")
@@ -132,30 +146,37 @@ class JobFailed(AioqlessError):
 
 
 class NameTaken(ScriptError):
-    """Another worker has this stable name, and isn't proven gone: .detail says which process where,
-    and for how long it was silent."""
+    """Another worker has this stable name and may be running.
 
-    def told(self) -> str:
+    `detail` says which process on which host, and for how long it was silent.
+    """
+
+    def describe(self) -> str:
+        """Name the other worker."""
         where = f"process {self.detail.get('pid')} on {self.detail.get('host')}"
         return (
-            f"the name {self.detail.get('worker')!r} belongs to {where}, which was heard of {self.detail.get('silent')} s ago: "
-            "end that one, or give this one another name"
+            f"the name {self.detail.get('worker')!r} belongs to {where}, last seen "
+            f"{self.detail.get('silent')} s ago: stop that worker, or give this one another name"
         )
 
 
 class NotObeyed(AioqlessError):
-    """A worker refused what it was told, or didn't answer in time; then it may still obey."""
+    """A worker refused a command, or didn't answer in time; then it may still carry it out."""
 
 
 class QueueFull(ScriptError):
-    """No room for new jobs: the queue holds as many as its `<queue>-max-length` allows (.detail has
-    queue, length, limit), or Redis is at its `maxmemory`. What is there can be worked off; a put
-    may wait for room, `put(..., wait=seconds)`."""
+    """The queue is at its `<queue>-max-length`, or Redis at its `maxmemory`.
+
+    For a full queue `detail` has queue, length, limit. Jobs that are there can still be run; a put
+    may wait until there is room: `put(..., wait=seconds)`.
+    """
 
 
 class NotDurable(AioqlessError):
-    """It is done, but replicas or disks that `durability` asks for don't have it yet: a fail-over
-    now may lose it."""
+    """A write is done, but replicas or disks that `durability` requires don't have it yet.
+
+    A fail-over now may lose it.
+    """
 
     def __init__(self, missing: str) -> None:
         super().__init__(f"it is done, but {missing}: a fail-over now may lose it")
@@ -166,8 +187,11 @@ class InvalidData(AioqlessError):
 
 
 class DecryptionError(InvalidData):
-    """Data that can't be trusted or not be read: sealed with a key that isn't here, for another
-    klass, changed, or not sealed at all."""
+    """Data can't be decrypted or verified.
+
+    It was encoded with a key that isn't here or for another klass, was changed, or isn't encoded at
+    all though that is required.
+    """
 
 
 class UnknownKlass(AioqlessError):
@@ -179,8 +203,12 @@ class DuplicateKlass(AioqlessError):
 
 
 class MissingExtra(AioqlessError, ImportError):
-    """A package that comes with an extra of aioqless isn't installed, or can't be imported:
-    `.extra`, and `.name` of the module."""
+    """A package of an extra of aioqless isn't installed, or can't be imported.
+
+    Attributes:
+        extra: Name of the extra.
+        name: Name of the module.
+    """
 
     def __init__(self, extra: str, error: ImportError) -> None:
         package = (error.name or "a package").partition(".")[0]
@@ -203,14 +231,17 @@ class ServerUnavailable(AioqlessError):
 
 
 class ProcessDied(AioqlessError):
-    """The process that performed a job ended before the job did: `code` is its exit code, or the
-    negative number of a signal."""
+    """The process that ran a job ended before the job did.
+
+    Attributes:
+        code: Its exit code, or the negative number of a signal.
+    """
 
     def __init__(self, code: int) -> None:
         self.code = code
         names = {-number: number.name for number in signal.Signals}
-        how = f"exit code {code}" if code >= 0 else f"signal {names.get(code, -code)}"
-        super().__init__(f"the process that performed it ended with {how}")
+        cause = f"exit code {code}" if code >= 0 else f"signal {names.get(code, -code)}"
+        super().__init__(f"the process that performed it ended with {cause}")
 
 
 @contextmanager
@@ -218,17 +249,15 @@ def require_extra(extra: str) -> Iterator[None]:
     """Import packages of an extra within this block.
 
     Raises:
-        MissingExtra: if one of them can't be imported.
+        MissingExtra: One of them can't be imported.
     """
     try:
         yield
     except MissingExtra:
         raise
     except ImportError as error:
-        if (error.name or "").partition(".")[
-            0
-        ] == "aioqless":  # no package is missing; this is a mistake of ours
-            raise
+        if (error.name or "").partition(".")[0] == "aioqless":
+            raise  # a mistake in aioqless; no package is missing
         raise MissingExtra(extra, error) from None
 
 
@@ -248,6 +277,6 @@ _CLASSES: dict[str, type[ScriptError]] = {
 }
 
 
-def refusal(command: str, code: str, detail: dict[str, Any]) -> ScriptError:
-    """The exception for a script's refusal."""
+def script_error(command: str, code: str, detail: dict[str, Any]) -> ScriptError:
+    """Return the exception for a refusal by a script."""
     return _CLASSES.get(code, ScriptError)(command, code, detail)

@@ -1,5 +1,4 @@
-"""Signal handlers of a process that is aioqless' own. What it forks, as `multiprocessing` does,
-starts with the default handlers."""
+"""Signal handlers of a process of aioqless, which children that it forks don't inherit."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _former = threading.local()
 
 
 def handle(number: signal.Signals, act: Callable[[int, FrameType | None], object]) -> None:
-    """Call `act` for a signal in this process, but in none that it forks."""
+    """Call a function for a signal in this process, but not in children that it forks."""
     if not _handled and hasattr(os, "register_at_fork"):
         os.register_at_fork(
             before=_block, after_in_parent=_unblock, after_in_child=_restore_defaults
@@ -28,16 +27,14 @@ def handle(number: signal.Signals, act: Callable[[int, FrameType | None], object
 
 
 def hold(*names: str) -> None:
-    """Hold signals that would end a process which is still starting: each is delivered when its
-    handler is set."""
+    """Hold signals back while the process starts: each is delivered when its handler is set."""
     for name in names:
         if number := getattr(signal, name, None):
             handle(number, lambda got, _: _held.add(got))
 
 
 def _block() -> None:
-    """Hold signals until the child has its own handlers: one that came sooner would be the
-    parent's, and lost."""
+    """Block signals until the child has its own handlers: earlier ones would be lost."""
     _former.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _handled)
 
 
@@ -46,7 +43,7 @@ def _unblock() -> None:
 
 
 def _restore_defaults() -> None:
-    signal.set_wakeup_fd(-1)  # it is the parent's loop that would be woken
+    signal.set_wakeup_fd(-1)  # it would wake the event loop of the parent
     for number in _handled:
         signal.signal(
             number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL

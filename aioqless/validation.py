@@ -1,5 +1,4 @@
-"""What may be a name or a number in a call: checked here to tell the caller early, and again by the
-scripts."""
+"""Checks of names and numbers, made early in the client; the scripts check again."""
 
 from __future__ import annotations
 
@@ -12,9 +11,13 @@ LONGEST = constant("MAX_NAME_LENGTH")
 _TAKEN = ("-history", "-dependencies", "-dependents")
 
 
-def checked(what: str, name: str) -> str:
-    """`name`, if it can be the name of a new queue, worker, jid, tag, group or klass. Raises
-    ValueError, and TypeError."""
+def check_name(what: str, name: str) -> str:
+    """Return a name if a new queue, worker, job, tag, group or klass can have it.
+
+    Raises:
+        ValueError: It is empty, too long, or has characters that are not allowed.
+        TypeError: It is no text.
+    """
     if not isinstance(name, str):
         raise TypeError(f"{what} must be a text, not {name!r}")
     if not name:
@@ -32,16 +35,24 @@ def checked(what: str, name: str) -> str:
     return name
 
 
-def checked_list(what: str, texts: Iterable[str]) -> list[str]:
-    """The texts, if each can be a name. One text alone is refused: it would count as a list of its
-    characters."""
+def check_names(what: str, texts: Iterable[str]) -> list[str]:
+    """Return the texts if each can be a name.
+
+    Raises:
+        ValueError: One can't.
+        TypeError: It is a single text, which would count as a list of its characters.
+    """
     if isinstance(texts, str):
         raise TypeError(f"{what} must be a list of texts, not the text {texts!r}")
-    return [checked(f"each of {what}", text) for text in texts]
+    return [check_name(f"each of {what}", text) for text in texts]
 
 
-def checked_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts by name, if they are that."""
+def check_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return texts by name.
+
+    Raises:
+        TypeError: It is something else.
+    """
     if not isinstance(texts, Mapping) or not all(
         isinstance(each, str) for pair in texts.items() for each in pair
     ):
@@ -49,19 +60,20 @@ def checked_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
     return dict(texts)
 
 
-def fitted(name: str) -> str:
-    """The text nearest to `name` that can be one: what is wrong in it replaced, and of too long a
-    text the end."""
+def fit_name(name: str) -> str:
+    """Make a text a name: replace characters that are not allowed, keep the end of a long one."""
     text = "".join(
         "?" if ord(character) < 32 or ord(character) == 127 else character
-        for character in readable(name)
+        for character in to_text(name)
     )
     return text.encode()[-LONGEST:].decode(errors="ignore")
 
 
-def readable(text: object) -> str:
-    """Return the text of any object, also of an exception whose `__str__` raises, with halves of
-    surrogate pairs written out."""
+def to_text(text: object) -> str:
+    """Return the text of any object, also of an exception whose `__str__` raises.
+
+    Halves of surrogate pairs are escaped.
+    """
     return _text_by(str, text)
 
 
@@ -78,9 +90,14 @@ def _text_by(method: Callable[[object], str], value: object) -> str:
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """Return a text with characters escaped that a terminal obeys, or that are invisible or change
-    the direction of text: jobs hold what strangers wrote. With `lines`, line ends and tabs are
-    kept."""
+    """Escape characters that control a terminal, are invisible, or change the direction of text.
+
+    Jobs contain what other people wrote.
+
+    Args:
+        text: The text.
+        lines: Keep line ends and tabs.
+    """
     if text.isprintable():
         return text
     return "".join(
@@ -91,17 +108,27 @@ def plain(text: str, *, lines: bool = False) -> str:
     )
 
 
-def checked_jid(jid: str) -> str:
-    """`jid`, if a new job can have it: some endings would spell the keys of another job."""
-    if checked("jid", jid).endswith(_TAKEN):
+def check_jid(jid: str) -> str:
+    """Return a jid if a new job can have it: some endings would name keys of another job.
+
+    Raises:
+        ValueError: It can't.
+        TypeError: It is no text.
+    """
+    if check_name("jid", jid).endswith(_TAKEN):
         raise ValueError(
             f"jid {jid!r} ends in one of {', '.join(_TAKEN)}, as keys of other jobs do"
         )
     return jid
 
 
-def checked_number(what: str, number: float, *, least: float = -math.inf) -> float:
-    """`number`, if it is finite and no less than `least`. Raises ValueError, and TypeError."""
+def check_number(what: str, number: float, *, least: float = -math.inf) -> float:
+    """Return a number if it is finite and at least `least`.
+
+    Raises:
+        ValueError: It isn't.
+        TypeError: It is no number.
+    """
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise TypeError(f"{what} must be a number, not {number!r}")
     if not math.isfinite(number) or number < least:

@@ -73,8 +73,8 @@ class Client:
         self.namespace = (
             (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
         )
-        self.name = validation.checked("name", worker_name() if name is None else name)
-        self.max_data = int(validation.checked_number("max_data", max_data, least=1))
+        self.name = validation.check_name("name", worker_name() if name is None else name)
+        self.max_data = int(validation.check_number("max_data", max_data, least=1))
         self.context: Callable[[NewJob], Mapping[str, str]] | None = (
             None  # makes the context of a job that is put without one
         )

@@ -98,7 +98,7 @@ class Config:
             ValueError: No command reads the option; the message names the one that is most like it.
             InvalidArgument: The value is not what the option takes, such as a text in place of a number.
         """
-        if not is_known(validation.checked("option", option)) and not force:
+        if not is_known(validation.check_name("option", option)) and not force:
             raise ValueError(f"{unknown(option)} Pass force=True to store it nevertheless")
         await self._store.config_set(option=option, value=value)
 

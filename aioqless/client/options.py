@@ -38,13 +38,13 @@ def timeout_of(address: Address | None, given: float | None) -> float:
     """The seconds that a call may take: as given, as the URL says, or by default."""
     usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if _led(address) else TIMEOUT
     said = address.options.get("socket_timeout", usual) if address else usual
-    return validation.checked_number("timeout", said if given is None else given, least=0.001)
+    return validation.check_number("timeout", said if given is None else given, least=0.001)
 
 
 def patience_of(address: Address | None, more: More) -> float:
     """The seconds for which a call is tried again while Redis is away."""
     usual = PATIENCE_WHERE_ANOTHER_TAKES_OVER if _led(address) else 0.0
-    return validation.checked_number("patience", more.get("patience", usual), least=0)
+    return validation.check_number("patience", more.get("patience", usual), least=0)
 
 
 def _led(address: Address | None) -> bool:

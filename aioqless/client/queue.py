@@ -55,7 +55,7 @@ class Queue:
         returned, or AlreadyThere raised. Raises QueueFull when the queue may hold no more or Redis
         has no memory left, if that is still so after `wait` seconds."""
         queue, arguments, patience = (
-            validation.checked("queue", self.name),
+            validation.check_name("queue", self.name),
             self._arguments(NewJob.of(job, data, options)),
             Patience(wait),
         )
@@ -72,7 +72,7 @@ class Queue:
         All are checked before the first is sent. Those for which there is no room are sent again
         for `wait` seconds. Should a script refuse some nevertheless, the others are put, and an
         ExceptionGroup of the refusals is raised."""
-        queue = validation.checked("queue", self.name)
+        queue = validation.check_name("queue", self.name)
         arguments, patience = [self._arguments(job) for job in jobs], Patience(wait)
         answers = await in_batches(
             arguments, lambda batch: put_patiently(self._store, queue, batch, patience)
@@ -93,7 +93,7 @@ class Queue:
         Raises ValueError for more than 1,000 jobs or 10,000 dependencies, and what `put` raises,
         after as long a `wait`."""
         patience = Patience(wait)
-        rows, put = plan(flow, validation.checked("queue", self.name), on_failed)
+        rows, put = plan(flow, validation.check_name("queue", self.name), on_failed)
         check_size(batch := [{"queue": queue, **self._arguments(job)} for queue, job in rows])
         while True:
             try:
@@ -106,7 +106,7 @@ class Queue:
     async def requeue(self, job: NewJob) -> str:
         """Put a job that must exist. Raises NoSuchJob."""
         jid: str = await self._store.requeue(
-            queue=validation.checked("queue", self.name), **self._arguments(job)
+            queue=validation.check_name("queue", self.name), **self._arguments(job)
         )
         return jid
 
@@ -132,7 +132,7 @@ class Queue:
         clock starts again, its count goes on, and it stays paused if it is."""
         return await recur(
             self._services,
-            validation.checked("queue", self.name),
+            validation.check_name("queue", self.name),
             job,
             data,
             options,
@@ -142,7 +142,7 @@ class Queue:
         """Let failed jobs of a group run again, here, the oldest first; at most 1,000 a call.
         Returns how many."""
         moved: int = await self._store.unfail(
-            queue=validation.checked("queue", self.name), group=group, count=count
+            queue=validation.check_name("queue", self.name), group=group, count=count
         )
         return moved
 
@@ -238,7 +238,7 @@ class Queue:
             ValueError: A state that can't be cleared.
         """
         clearing = Clearing(
-            self._store, validation.checked("queue", self.name), states, dry_run=dry_run
+            self._store, validation.check_name("queue", self.name), states, dry_run=dry_run
         )
         async for canceled, kept in clearing.steps():
             step(canceled + kept)
@@ -250,7 +250,7 @@ class Queue:
         Yields:
             How many jobs a step canceled, and how many stayed for their dependents.
         """
-        return Clearing(self._store, validation.checked("queue", self.name), QUEUED).steps()
+        return Clearing(self._store, validation.check_name("queue", self.name), QUEUED).steps()
 
     async def forget(self) -> None:
         """Take it off the list of known queues; its jobs stay."""

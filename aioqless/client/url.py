@@ -23,7 +23,7 @@ def redis_url(
     for what, value, most in (("port", port, 65535), ("db", db, 2**31)):
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
             raise ValueError(f"{what} must be a whole number from 0 to {most}, not {value!r}")
-    validation.checked("host", host)
+    validation.check_name("host", host)
     who = _who(username, password)
     return (
         f"{'rediss' if tls else 'redis'}://{who}{f'[{host}]' if ':' in host else host}:{port}/{db}"

@@ -84,7 +84,7 @@ class Workers:
             "subscribe",
             partial(
                 self._store.order_subscribe,
-                queue=validation.checked("queue", queue),
+                queue=validation.check_name("queue", queue),
                 limit=limit,
                 weight=weight,
             ),

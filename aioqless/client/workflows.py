@@ -56,7 +56,7 @@ class Flow:
 
 def in_queue(queue: str, job: NewJob, **options: Unpack[PutOptions]) -> Placed:
     """A step in a queue of its own, with options of put."""
-    return Placed(validation.checked("queue", queue), replace(job, **options))
+    return Placed(validation.check_name("queue", queue), replace(job, **options))
 
 
 def chain(*steps: Step) -> Chain:

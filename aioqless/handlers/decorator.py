@@ -72,10 +72,10 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
         taken = Takes() if inspect.isclass(fn) else takes(fn)
         handler: Handler[...] = Handler(
             fn,
-            validation.checked(
+            validation.check_name(
                 "klass", options.get("klass") or f"{fn.__module__}.{fn.__qualname__}"
             ),
-            aliases=tuple(validation.checked_list("aliases", options.get("aliases", ()))),
+            aliases=tuple(validation.check_names("aliases", options.get("aliases", ()))),
             retries=options.get("retries"),
             retry=policy_of(options),
             result_ttl=options.get("result_ttl"),

@@ -36,10 +36,10 @@ def on_lag(
     Raises:
         ValueError: A value is out of range.
     """
-    validation.checked_number("seconds", seconds, least=0)
-    validation.checked_number("every", every, least=0.01)
+    validation.check_number("seconds", seconds, least=0)
+    validation.check_number("every", every, least=0.01)
     for queue in queues:
-        validation.checked("queue", queue)
+        validation.check_name("queue", queue)
 
     def hook(fn: Callable[..., Any]) -> Resource:
         async def monitor(client: Client, **resources: Any) -> AsyncIterator[None]:

@@ -51,12 +51,12 @@ def checked(options: JobOptions) -> JobOptions:
             f"it has {', '.join(JobOptions.__annotations__)}"
         )
     if "klass" in options:
-        validation.checked("klass", options["klass"])
+        validation.check_name("klass", options["klass"])
     if "retries" in options:
-        validation.checked_number("retries", options["retries"], least=0)
+        validation.check_number("retries", options["retries"], least=0)
     if (
         "timeout" in options
-        and validation.checked_number("timeout", options["timeout"], least=0) == 0
+        and validation.check_number("timeout", options["timeout"], least=0) == 0
     ):
         raise ValueError("timeout must be more than 0 seconds")
     if options.get("executor", "process") != "process":
@@ -66,7 +66,7 @@ def checked(options: JobOptions) -> JobOptions:
         )
     if (
         "result_ttl" in options
-        and not 1 <= validation.checked_number("result_ttl", options["result_ttl"]) < 1e10
+        and not 1 <= validation.check_number("result_ttl", options["result_ttl"]) < 1e10
     ):
         raise ValueError(
             f"result_ttl {options['result_ttl']!r} must be a number of seconds, 1 or more"

@@ -17,7 +17,7 @@ Backoff: TypeAlias = Callable[[int], float]
 
 def fixed(seconds: float) -> Backoff:
     """Return a backoff of the same delay each time."""
-    validation.checked_number("seconds", seconds, least=0)
+    validation.check_number("seconds", seconds, least=0)
     return lambda _used: seconds
 
 
@@ -35,10 +35,10 @@ def exponential(
     Raises:
         ValueError: A value is out of range.
     """
-    validation.checked_number("first", first, least=0)
-    validation.checked_number("most", most, least=first)
-    validation.checked_number("factor", factor, least=1)
-    validation.checked_number("jitter", jitter, least=0)
+    validation.check_number("first", first, least=0)
+    validation.check_number("most", most, least=first)
+    validation.check_number("factor", factor, least=1)
+    validation.check_number("jitter", jitter, least=0)
 
     def seconds(used: int) -> float:
         # The exponent is bounded: past 64 doublings every delay is `most`, and a power may not

@@ -38,7 +38,7 @@ def recurs_of(options: Mapping[str, Any], takes: Takes) -> Recurs | None:
             raise TypeError(f"{astray[0]} is for a recurring job: pass every= or cron=, too")
         return None
     schedule = schedule_of(options)
-    queue = validation.checked("queue", options["queue"]) if "queue" in options else None
+    queue = validation.check_name("queue", options["queue"]) if "queue" in options else None
     if "data" in options:
         data = options["data"]
     else:

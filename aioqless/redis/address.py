@@ -219,7 +219,7 @@ def _check_database(path: str, parts: SplitResult) -> None:
 def _check_options(options: dict[str, Any], credentials: CredentialProvider | None) -> None:
     for name in _TIMES:
         if name in options:
-            validation.checked_number(f"{name} in the URL of Redis", options[name], least=0.001)
+            validation.check_number(f"{name} in the URL of Redis", options[name], least=0.001)
     if (db := options.get("db", 0)) < 0:
         raise ValueError(f"db in the URL of Redis must be 0 or more, not {db}")
     if (protocol := options.pop("protocol", 2)) != 2:

@@ -48,7 +48,7 @@ class Durability:
                 "durability with 0 replicas and no disk waits for nothing: "
                 "say replicas=1, disk=True, or leave it out"
             )
-        validation.checked_number("timeout", self.timeout, least=0.001)
+        validation.check_number("timeout", self.timeout, least=0.001)
 
     @property
     def wait_command(self) -> Command:

@@ -17,7 +17,7 @@ Batch: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 class Commands(ABC):
-    """Every command by its name, and by its form where it has several. See `aioqless lua COMMAND`."""
+    """Every command by its name and form; `aioqless lua COMMAND` prints what one does."""
 
     @abstractmethod
     def call(self, command: str, form: str | None, arguments: Arguments) -> Call:

@@ -16,38 +16,43 @@ from functools import cache
 from typing import TypeAlias
 
 from aioqless.store.header import Arg, Command, Form, HeaderError, read_command
-from aioqless.store.key_inlining import quotable, spelled, within
-from aioqless.store.linker import MENTION, Block, known_libraries, reached
+from aioqless.store.key_inlining import escape, inline_keys, insert_namespace
+from aioqless.store.linker import MENTION, Block, find_blocks, known_libraries
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
 
 
 @dataclass(frozen=True)
 class Script:
-    """A composed script: its text, and for each of its lines the file and line that it came
-    from.
-    """
+    """A composed script: its text, and the file and line that each of its lines came from."""
 
     command: Command
     text: str
     origins: tuple[tuple[str, int] | None, ...]
 
     def origin(self, line: int) -> str:
-        """Where line `line` of the script was written, as `lib/job.lua:12`."""
+        """Return where a line of the script was written, as `lib/job.lua:12`."""
         found = self.origins[line - 1] if 0 < line <= len(self.origins) else None
         return f"{found[0]}:{found[1]}" if found else f"{self.command.name} (composed):{line}"
 
 
 @cache
-def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
-    """The script of command `name` for a namespace; or one that `looks_back`: it takes and returns
-    the same, but only reads what the command answered to this request. Raises HeaderError for a
-    header or a library that can't be understood.
+def compose(name: str, namespace: str, *, answer_only: bool = False) -> Script:
+    """Compose the script of a command for a namespace.
+
+    Args:
+        name: The command.
+        namespace: The namespace.
+        answer_only: Compose a script that takes and returns the same, but only reads the stored
+            answer to the request.
+
+    Raises:
+        HeaderError: A header or a library can't be understood.
     """
     command = read_command(name)
-    flags = ("no-writes",) if looks_back else command.flags
+    flags = ("no-writes",) if answer_only else command.flags
     shebang = "#!lua" + (f" flags={','.join(flags)}" if flags else "")
-    composed = ((within(namespace, text), at) for text, at in _lines(name, looks_back))
+    composed = ((insert_namespace(namespace, text), at) for text, at in _lines(name, answer_only))
     lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *composed]
     return Script(
         command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines)
@@ -55,22 +60,25 @@ def compose(name: str, namespace: str, *, looks_back: bool = False) -> Script:
 
 
 @cache
-def _lines(name: str, looks_back: bool) -> list[Line]:
-    """All of a command's script that is the same in every namespace."""
+def _lines(name: str, answer_only: bool) -> list[Line]:
+    """Compose all of a script that is the same in every namespace."""
     command = read_command(name)
     for hidden in known_libraries().keys() & set(command.names()):
         raise HeaderError(
-            f"{name}.lua: its argument {hidden} hides {known_libraries()[hidden]}; give it another name"
+            f"{name}.lua: its argument {hidden} hides {known_libraries()[hidden]}; "
+            "give it another name"
         )
     arguments = list(_arguments(command))
-    tail = list(_tail_that_looks_back(command) if looks_back else _tail(command))
-    body = [] if looks_back else [(number, spelled(text)) for number, text in command.body]
-    usual, stubs, late = reached("\n".join([*arguments, *tail, *(text for _, text in body)]))
-    names = [f"{block.lib}_{block.name}" for block in [*usual, *stubs] if not block.shared]
+    tail = list(_answer_only_tail(command) if answer_only else _tail(command))
+    body = [] if answer_only else [(number, inline_keys(text)) for number, text in command.body]
+    always, stubs, deferred = find_blocks(
+        "\n".join([*arguments, *tail, *(text for _, text in body)])
+    )
+    names = [f"{block.lib}_{block.name}" for block in [*always, *stubs] if not block.shared]
     lines: list[Line] = [(f"local lib = {{{', '.join(f'{name} = 0' for name in names)}}}", None)]
     if stubs:
-        lines += [("local function late()", None), *_definitions(late), ("end", None)]
-    lines += _definitions(usual)
+        lines += [("local function late()", None), *_definitions(deferred), ("end", None)]
+    lines += _definitions(always)
     lines += [
         (f"function {stub.path}(...) late() return {stub.path}(...) end", None) for stub in stubs
     ]
@@ -87,12 +95,12 @@ def source(name: str) -> str:
     """Return the Lua of a command as it is written: its body, and the functions that it reaches."""
     command = read_command(name)
     lines = [*_arguments(command), *_tail(command), *(text for _, text in command.body)]
-    blocks = itertools.chain(*reached("\n".join(map(spelled, lines))))
+    blocks = itertools.chain(*find_blocks("\n".join(map(inline_keys, lines))))
     return "\n".join([*lines, *{block.source: None for block in blocks}])
 
 
 def _definitions(blocks: list[Block]) -> Iterator[Line]:
-    """Those of a library share its locals."""
+    """Yield the definitions; blocks of one library share its locals."""
     for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
         yield "do", None
         yield from (
@@ -104,16 +112,16 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
 
 
 def _in_one_table(mention: re.Match[str]) -> str:
-    """All functions are in one table: it costs a call less to fill than one for each library."""
+    """Put all functions into one table, which is cheaper to fill than one for each library."""
     return f"lib.{mention[1]}_{mention[2]}" if mention[1] in known_libraries() else mention[0]
 
 
 def _quoted(text: str) -> str:
-    return f"'{quotable(text)}'"
+    return f"'{escape(text)}'"
 
 
 def _arguments(command: Command) -> Iterator[str]:
-    """Lua that turns KEYS and ARGV into checked locals."""
+    """Yield Lua that turns KEYS and ARGV into checked locals."""
     if command.key:
         yield f"local {command.key} = args.{command.key_type}({_quoted(command.key)}, KEYS[1])"
     if command.keys:
@@ -152,7 +160,9 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
             if form.rest.type == "any_jid"
             else ""
         )
-        yield f"{local}{form.rest.name}, rest_end = layout.rest({_quoted(form.rest.name)}, args.{form.rest.type}, {at}{known})"
+        rest = form.rest
+        call = f"layout.rest({_quoted(rest.name)}, args.{rest.type}, {at}{known})"
+        yield f"{local}{rest.name}, rest_end = {call}"
         last = "rest_end"
     if form.batch:
         yield f"local batch_end = layout.batch({at}, {len(form.batch)})"
@@ -160,17 +170,17 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
             _read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch)
         )
         yield "local function each(perform)"
-        yield f"  return layout.each({at + 1}, batch_end, {len(form.batch)}, function(i) return perform({reads}) end)"
+        function = f"function(i) return perform({reads}) end"
+        yield f"  return layout.each({at + 1}, batch_end, {len(form.batch)}, {function})"
         yield "end"
         last = "batch_end"
     if form.options:
         known = ", ".join(f"{option.name} = true" for option in form.options)
         yield f"local option = layout.options({{{known}}}, {last})"
         for option in form.options:
-            value = (
-                f"option.{option.name}"  # absent is nil; an empty one was meant to say something
-            )
-            yield f"{local}{option.name} = {value} and args.{option.type}({_quoted(option.name)}, {value})"
+            value = f"option.{option.name}"  # nil if absent; an empty one is checked
+            check = f"args.{option.type}({_quoted(option.name)}, {value})"
+            yield f"{local}{option.name} = {value} and {check}"
     elif not command.forms or form is not command.lead:
         yield f"layout.no_more({last})"
 
@@ -181,7 +191,7 @@ def _read(arg: Arg, value: str) -> str:
 
 
 def _tail(command: Command) -> Iterator[str]:
-    """Lua that runs the body, once for each request identity."""
+    """Yield Lua that runs the body, once for each request id."""
     if not command.writes:
         yield "return perform()"
         return
@@ -193,10 +203,8 @@ def _tail(command: Command) -> Iterator[str]:
     yield f"return {command.present}"
 
 
-def _tail_that_looks_back(command: Command) -> Iterator[str]:
-    """Lua that answers a request which was carried out before, and one that wasn't as a server
-    without memory does.
-    """
+def _answer_only_tail(command: Command) -> Iterator[str]:
+    """Yield Lua that returns the stored answer, or the error of a server without memory."""
     yield "local kept, answer = requests.find_answer(request)"
     yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"

@@ -40,9 +40,7 @@ from aioqless.lua import LUA
 
 @dataclass(frozen=True)
 class Arg:
-    """One argument: its name, its type (a function of lib/args.lua) and whether it may be left
-    out.
-    """
+    """One argument: its name, its type (a function of lib/args.lua), and whether it is optional."""
 
     name: str
     type: str
@@ -60,7 +58,7 @@ class Form:
     returns: str | None = None
 
     def names(self) -> Iterator[str]:
-        """The locals that a body finds its arguments in."""
+        """Yield the locals in which the body finds its arguments."""
         yield from (arg.name for arg in self.args if arg.type != "literal")
         if self.rest:
             yield self.rest.name
@@ -69,16 +67,20 @@ class Form:
 
 @dataclass
 class Command:
-    """What a command's header says, and its body."""
+    """What the header of a command says, and its body.
+
+    Attributes:
+        lead: The arguments before the word, or all of them where there is none.
+        forms: The arguments after each word.
+        key_uses: Keys that it uses without naming them, and whether it writes them.
+    """
 
     name: str
     summary: str = ""
     key: str | None = None
     key_type: str = "queue"
     keys: str | None = None
-    lead: Form = field(
-        default_factory=Form
-    )  # the arguments before the word, or all of them where there is none
+    lead: Form = field(default_factory=Form)
     forms: dict[str, Form] = field(default_factory=dict)
     default: str | None = None
     present: str = "answer"
@@ -86,12 +88,12 @@ class Command:
     returns: str = "nothing"
     raises: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
-    key_uses: dict[str, bool] = field(default_factory=dict)  # keys by name: whether it writes them
+    key_uses: dict[str, bool] = field(default_factory=dict)
     durable: bool = False
     body: list[tuple[int, str]] = field(default_factory=list)
 
     def names(self) -> Iterator[str]:
-        """The locals that the body finds its arguments in, and those of a batch's tuples."""
+        """Yield the locals in which the body finds its arguments, those of a batch included."""
         yield from (name for name in (self.key, self.keys) if name)
         for form in (self.lead, *self.forms.values()):
             yield from form.names()
@@ -99,18 +101,17 @@ class Command:
 
     @property
     def writes(self) -> bool:
+        """Whether it changes anything."""
         return "no-writes" not in self.flags
 
 
 class HeaderError(ValueError):
-    """A Lua file's header that can't be understood: a mistake in the package, found by its
-    tests.
-    """
+    """A header or library that can't be understood: a mistake in the package, found by tests."""
 
 
 @cache
 def command_names() -> tuple[str, ...]:
-    """The names of all commands, one per file."""
+    """Return the names of all commands, one per file."""
     return tuple(
         sorted(f.name.removesuffix(".lua") for f in LUA.iterdir() if f.name.endswith(".lua"))
     )
@@ -118,7 +119,11 @@ def command_names() -> tuple[str, ...]:
 
 @cache
 def read_command(name: str) -> Command:
-    """Parse `lua/<name>.lua`. Raises HeaderError for a header that says something unknown."""
+    """Parse `lua/<name>.lua`.
+
+    Raises:
+        HeaderError: Its header says something unknown.
+    """
     lines = (LUA / f"{name}.lua").read_text("utf-8").splitlines()
     command = Command(name)
     form = command.lead
@@ -139,7 +144,10 @@ def read_command(name: str) -> Command:
     return command
 
 
-def _directive(command: Command, form: Form, word: str, rest: list[str]) -> Form:
+def _directive(  # noqa: C901, PLR0912  # one short case for each directive reads best
+    command: Command, form: Form, word: str, rest: list[str]
+) -> Form:
+    """Take in a directive, and return the form that the next one belongs to."""
     match word:
         case "key":
             command.key, command.key_type = rest[0], rest[1] if len(rest) > 1 else "queue"

@@ -1,4 +1,4 @@
-"""One command laid out to be sent as its header says, and how its reply is read."""
+"""A call laid out to be sent as the header says, and how its reply is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ _POSITION = re.compile(r"user_script:(\d+)")
 
 @dataclass(frozen=True)
 class Invocation:
-    """One command with its arguments, ready to be sent."""
+    """One command with its arguments, ready to be sent.
+
+    Attributes:
+        script: Its script.
+        sha: SHA-1 of the script.
+        keys: The KEYS.
+        argv: The ARGV.
+        returns: How the reply is read.
+    """
 
     script: Script
     sha: str
@@ -39,6 +47,7 @@ class Invocation:
 
     @property
     def command(self) -> str:
+        """Name of the command."""
         return self.script.command.name
 
     @property
@@ -48,10 +57,11 @@ class Invocation:
 
     @property
     def evalsha(self) -> Sent:
-        """The call as Redis takes it."""
+        """The EVALSHA command."""
         return ("EVALSHA", self.sha, len(self.keys), *self.keys, *self.argv)
 
     def read(self, reply: Any) -> Any:
+        """Read a reply as the header says."""
         match self.returns:
             case "json":
                 return None if reply is None else decode_json(reply)
@@ -67,23 +77,27 @@ class Invocation:
 
     def _item(self, item: Any) -> Any:
         if isinstance(item, exceptions.ResponseError):
-            return self.error(item)
+            return self.make_error(item)
         return decode_text(item) if isinstance(item, bytes) else item
 
     def read_or_error(self, reply: Any) -> Any:
+        """Read a reply that may be an error, which is returned."""
         if isinstance(reply, exceptions.ResponseError):
-            return self.error(reply)
+            return self.make_error(reply)
         return reply if isinstance(reply, Exception) else self.read(reply)
 
-    def error(self, error: exceptions.ResponseError) -> Exception:
+    def make_error(self, error: exceptions.ResponseError) -> Exception:
+        """Return the exception for an error reply: a refusal, or an error of the script."""
         if isinstance(error, exceptions.OutOfMemoryError):
             why = (
                 "Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit"
             )
-            return errors.refusal(self.command, "OOM", {"why": why})
+            return errors.script_error(self.command, "OOM", {"why": why})
         text = str(error)
         if refused := _REFUSAL.match(text):
-            return errors.refusal(self.command, refused[1], json.loads(refused[2], strict=False))
+            return errors.script_error(
+                self.command, refused[1], json.loads(refused[2], strict=False)
+            )
         kind = exceptions.NoPermissionError if _NOT_PERMITTED.search(text) else type(error)
         if position := _POSITION.search(text):
             return kind(f"{self.script.origin(int(position[1]))}: {text}")
@@ -93,20 +107,22 @@ class Invocation:
 def lay_out(
     namespace: str, command: str, word: str | None, arguments: Mapping[str, Any]
 ) -> Invocation:
-    """Check a command's arguments by name and put them in the order of its header. Raises
-    TypeError.
+    """Check the arguments of a command and put them in the order of its header.
+
+    Raises:
+        TypeError: An argument is missing, unknown or of a wrong type.
     """
     header, arguments = read_command(command), dict(arguments)
     form = _form_of(header, word)
     keys = _keys(namespace, header, arguments)
     argv = _argv(header, form, word, arguments)
-    script, sha = _composed(command, namespace)
+    script, sha = _script_and_sha(command, namespace)
     return Invocation(script, sha, keys, argv, form.returns or header.returns)
 
 
 @cache
-def times(command: str, word: str | None) -> tuple[str, ...]:
-    """The arguments of a command that are points in time, which may be left to Redis' clock."""
+def time_arguments(command: str, word: str | None) -> tuple[str, ...]:
+    """Return the arguments that are points in time, which default to the clock of Redis."""
     header = read_command(command)
     return tuple(
         arg.name for arg in (*header.lead.args, *_form_of(header, word).args) if arg.type == "time"
@@ -114,15 +130,13 @@ def times(command: str, word: str | None) -> tuple[str, ...]:
 
 
 @cache
-def _composed(command: str, namespace: str) -> tuple[Script, str]:
+def _script_and_sha(command: str, namespace: str) -> tuple[Script, str]:
     script = compose(command, namespace)
     return script, hashlib.sha1(script.text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _keys(namespace: str, header: Command, arguments: dict[str, Any]) -> tuple[Text, ...]:
-    """One key of the namespace, by which a Cluster finds the node; it carries the queue where there
-    is one.
-    """
+    """Return the KEYS: one of the namespace, by which a Cluster finds the node, or the queues."""
     if header.key:
         if (queue := arguments.pop(header.key, None)) is None:
             raise TypeError(f"{header.name}: the argument {header.key} is missing")
@@ -150,9 +164,7 @@ def _form_of(header: Command, word: str | None) -> Form:
 
 
 def _argv(header: Command, form: Form, word: str | None, given: dict[str, Any]) -> tuple[Text, ...]:
-    """Lay out the arguments: what leads, the word, what it takes, a tail or batch, then the options
-    by name.
-    """
+    """Return the ARGV: lead, word, arguments of the word, tail or batch, options by name."""
     argv: list[Text] = []
     if header.forms:
         argv += [_positional(header, arg, given) for arg in header.lead.args]

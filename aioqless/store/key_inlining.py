@@ -13,7 +13,7 @@ from aioqless.lua import LUA, constants
 from aioqless.store.header import HeaderError
 
 _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", re.MULTILINE)
-# an argument that means the same wherever it stands, however often it is evaluated
+# an argument that can be evaluated anywhere, any number of times
 _SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"
 _CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
 _CONSTANT = re.compile(r"\bconstants\.([A-Z_]+)\b")
@@ -21,7 +21,7 @@ _CONSTANT = re.compile(r"\bconstants\.([A-Z_]+)\b")
 
 @cache
 def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Of each function of lib/keys.lua its parameters and what it returns."""
+    """Return the parameters and the expression of each function of lib/keys.lua."""
     text = (LUA / "lib" / "keys.lua").read_text("utf-8")
     return {
         name: (tuple(re.findall(r"\w+", parameters)), key)
@@ -29,22 +29,23 @@ def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
     }
 
 
-def spelled(line: str) -> str:
+def inline_keys(line: str) -> str:
     """Write out the keys with simple arguments, and the constants, of a line.
 
-    Raises HeaderError for a constant that lib/constants.lua doesn't define.
+    Raises:
+        HeaderError: lib/constants.lua doesn't define a constant.
     """
-    return _CONSTANT.sub(_value, _CALL.sub(_written, line))
+    return _CONSTANT.sub(_constant, _CALL.sub(_inline, line))
 
 
-def _value(mention: re.Match[str]) -> str:
+def _constant(mention: re.Match[str]) -> str:
     try:
         return str(constants()[mention[1]])
     except KeyError:
         raise HeaderError(f"{mention[0]} is used but lib/constants.lua doesn't define it") from None
 
 
-def _written(call: re.Match[str]) -> str:
+def _inline(call: re.Match[str]) -> str:
     parameters, key = key_functions().get(call[1], ((), ""))
     arguments = re.findall(_SIMPLE, call[2])
     if not key or len(arguments) != len(parameters):
@@ -53,11 +54,11 @@ def _written(call: re.Match[str]) -> str:
     return "(" + re.sub(r"'[^']*'|\w+", lambda word: given.get(word[0], word[0]), key) + ")"
 
 
-def within(namespace: str, line: str) -> str:
-    """A line with the namespace as part of the texts that begin with it."""
-    return line.replace("ns .. ':", f"'{quotable(namespace)}:")
+def insert_namespace(namespace: str, line: str) -> str:
+    """Make the namespace part of the texts of a line that begin with it."""
+    return line.replace("ns .. ':", f"'{escape(namespace)}:")
 
 
-def quotable(text: str) -> str:
-    """A text as it stands between single quotes in Lua."""
+def escape(text: str) -> str:
+    """Escape a text for single quotes in Lua."""
     return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,6 +1,4 @@
-"""Keys, for those in Python who read what is stored without a script: spelled as lib/keys.lua
-spells them.
-"""
+"""Names of keys for Python code that reads Redis without a script, as in lib/keys.lua."""
 
 from __future__ import annotations
 
@@ -10,9 +8,7 @@ from aioqless.store.key_inlining import key_functions
 
 
 class Keys:
-    """The keys of a namespace: `Keys("ql")("job", "123")` is b"ql:j:123". Raises TypeError for a
-    key that there isn't.
-    """
+    """The keys of a namespace: `Keys("ql")("job", "123")` is b"ql:j:123"."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace.encode()
@@ -22,6 +18,11 @@ class Keys:
         }
 
     def __call__(self, name: str, *names: bytes | str) -> bytes:
+        """Return a key.
+
+        Raises:
+            TypeError: There is no such key, or it has other parameters.
+        """
         try:
             parameters, parts = self._parts[name]
             given = dict(zip(parameters, names, strict=True))
@@ -37,9 +38,7 @@ class Keys:
 
 
 def _parts(parameters: tuple[str, ...], spelling: str) -> tuple[tuple[str, ...], list[str | bytes]]:
-    """What a key consists of: texts as they stand, and the names of its parameters; `ns` is the
-    namespace.
-    """
+    """Return the parameters of a key, and its parts: texts, and names of parameters or `ns`."""
     words = re.findall(
         r"'([^']*)'|(\w+)", re.sub(r"string\.format\('[^']*', (\w+)\)", r"\1", spelling)
     )

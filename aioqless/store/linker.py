@@ -1,6 +1,4 @@
-"""The libraries of functions that scripts are made of: what each has, and what a text reaches of
-them.
-"""
+"""The libraries of Lua functions: the blocks of each, and which of them a text needs."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from functools import cache
 
 from aioqless.lua import LUA
 from aioqless.store.header import HeaderError
-from aioqless.store.key_inlining import spelled
+from aioqless.store.key_inlining import inline_keys
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
@@ -19,17 +17,27 @@ _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
 
 @dataclass(frozen=True)
 class Block:
-    """A top-level piece of a library: one function, or lines that several functions share."""
+    """A top-level piece of a library: one function, or lines that several functions share.
+
+    Attributes:
+        lib: Name of its library.
+        name: Name of the function or local.
+        shared: Whether it is a local, known by its bare name to the functions of its library.
+        lines: Its lines, with their numbers.
+        seldom: Whether it is a function that most calls don't need.
+        source: Its text as written, with the names of keys.
+    """
 
     lib: str
     name: str
-    shared: bool  # a local, known by its bare name to the functions of its library
+    shared: bool
     lines: tuple[tuple[int, str], ...]
-    seldom: bool  # a function that most calls don't come to
-    source: str  # as written, with the names of keys
+    seldom: bool
+    source: str
 
     @property
     def path(self) -> str:
+        """Its name, as a text mentions it."""
         return f"{self.lib}.{self.name}"
 
     @property
@@ -43,6 +51,7 @@ class Block:
 
     @property
     def text(self) -> str:
+        """Its lines."""
         return "\n".join(text for _, text in self.lines)
 
 
@@ -77,7 +86,7 @@ def _blocks(library: str) -> tuple[Block, ...]:
             library,
             name=begin[1] or begin[2] or begin[3],
             shared=not begin[2],
-            lines=tuple((n, line if library == "keys" else spelled(line)) for n, line in lines),
+            lines=tuple((n, line if library == "keys" else inline_keys(line)) for n, line in lines),
             seldom=seldom,
             source="\n".join(line for _, line in lines),
         )
@@ -87,8 +96,9 @@ def _blocks(library: str) -> tuple[Block, ...]:
 
 @cache
 def known_libraries() -> dict[str, str]:
-    """Return the file of each library below `lua/`: those that only the consistency checks need are
-    in a folder of their own.
+    """Return the file of each library below `lua/`.
+
+    Those that only the consistency checks need are in a folder of their own.
     """
     folders = ("lib", "lib/check")
     return {
@@ -99,34 +109,35 @@ def known_libraries() -> dict[str, str]:
     }
 
 
-def reached(text: str) -> tuple[list[Block], list[Block], list[Block]]:
-    """What `text` needs of the libraries: what is always defined, the seldom functions that this
-    mentions, and what they need besides.
+def find_blocks(text: str) -> tuple[list[Block], list[Block], list[Block]]:
+    """Find the blocks that a text needs.
 
-    Raises HeaderError where those would have to share a local that changes with what is always
-    defined.
+    Returns:
+        The blocks that are always defined, the seldom functions that these mention, and the blocks
+        that the seldom functions need besides.
+
+    Raises:
+        HeaderError: A seldom function and another one would share a local that changes.
     """
     found = _closure(_mentions(None, text), lambda block: not block.seldom)
-    usual, stubs = (
+    always, stubs = (
         {block for block in found if not block.seldom},
         {block for block in found if block.seldom},
     )
-    late = _closure(stubs, lambda block: block not in usual or block.shared)
-    late -= {block for block in usual if not block.shared}
-    for block in late & usual:
+    deferred = _closure(stubs, lambda block: block not in always or block.shared)
+    deferred -= {block for block in always if not block.shared}
+    for block in deferred & always:
         if block.has_state:
             file, why = (
                 known_libraries()[block.lib],
                 "is kept for functions that are @seldom and for others; it can't be both",
             )
             raise HeaderError(f"{file}: {block.name} {why}")
-    return _in_order(usual), _in_order(stubs), _in_order(late)
+    return _in_order(always), _in_order(stubs), _in_order(deferred)
 
 
 def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[Block]:
-    """These and what they mention, and what that mentions, for as long as it `goes_on` at a
-    block.
-    """
+    """Return these and what they mention, recursively, not going on at some blocks."""
     found, todo = set[Block](), list(blocks)
     while todo:
         block = todo.pop()
@@ -138,12 +149,12 @@ def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[B
 
 
 def _in_order(blocks: set[Block]) -> list[Block]:
-    """Sort by library, and as its file has them."""
+    """Sort by library, and by position in its file."""
     return sorted(blocks, key=lambda block: (block.lib not in _FIRST, block.lib, block.lines[0][0]))
 
 
 def _mentions(home: str | None, text: str) -> Iterator[Block]:
-    """Every `library.name` in `text`, and within a library the locals it shares."""
+    """Yield every `library.name` in a text, and within a library the shared locals."""
     for library, name in MENTION.findall(text):
         if library in known_libraries():
             block = next(

@@ -1,8 +1,4 @@
-"""Call the state machine: send a command's script, again where that is needed, and read its reply.
-
-Commands are called by the argument names of their headers. A wrong or missing name is a TypeError
-before anything is sent.
-"""
+"""A store that runs the scripts of commands in Redis, and retries calls that got no answer."""
 
 from __future__ import annotations
 
@@ -10,10 +6,9 @@ import asyncio
 import contextlib
 import itertools
 import math
-import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from redis import exceptions
@@ -25,24 +20,32 @@ from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Arguments, Call, T
 from aioqless.store.composer import compose
 from aioqless.store.header import read_command
-from aioqless.store.invocation import Invocation, lay_out, times
+from aioqless.store.invocation import Invocation, lay_out, time_arguments
+from aioqless.store.request_ids import RequestIds
 from aioqless.store.store import Store
 
 ATTEMPTS = 3
-LONGEST_PAUSE = 0.5  # seconds between two tries
-# seconds after which a call isn't sent again, since its first answer may have expired
-FORGOTTEN = constant("ANSWER_TTL") - 20.0
+MAX_PAUSE = 0.5  # seconds between two attempts
+# Seconds after which a call isn't sent again, since its first answer may have expired.
+RETRY_WINDOW = constant("ANSWER_TTL") - 20.0
 
 
 class ScriptStore(Store):
     """The commands of one namespace on one Redis.
 
-    A call whose connection breaks, or that takes longer than the connection's `timeout`, is sent
-    again, `attempts` times in all: reads as they are, writes under a request identity, by which the
-    script answers a repeated call with its first answer instead of doing it twice; but not when
-    that answer may be forgotten by then, nor for more than `limit` seconds. Durable commands are
-    tried for at least `patience` seconds, as long as a fail-over may take. Scripts go
-    by Redis' clock, or by `clock` where one is given.
+    A call whose connection breaks, or that takes longer than the timeout of the connection, is sent
+    again. That is safe: a write has a request id, by which the script returns its first answer
+    instead of doing it twice. No call is sent again when that answer may have expired.
+
+    Args:
+        connection: Sends the calls.
+        namespace: Prefix of all keys.
+        attempts: Number of attempts.
+        limit: Seconds after which no further attempt is made.
+        patience: Seconds for which durable commands are tried at least, as long as a fail-over
+            may take.
+        durable: Sends durable commands, if these have to wait for replicas or the disk.
+        clock: Clock of the commands; default: that of Redis.
     """
 
     def __init__(
@@ -58,7 +61,8 @@ class ScriptStore(Store):
     ) -> None:
         if not namespace or ":" in namespace or not namespace.isprintable():
             raise ValueError(
-                f"namespace {namespace!r} must be a printable name without ':', which separates the parts of a key"
+                f"namespace {namespace!r} must be a printable name without ':', "
+                "which separates the parts of a key"
             )
         self.connection = connection
         self.namespace = namespace
@@ -67,10 +71,10 @@ class ScriptStore(Store):
         self.patience = patience
         self._durable = durable
         self._clock = clock
-        self._lines = _Lines()
+        self._request_ids = RequestIds()
 
     async def send(self, call: Call[T]) -> T:
-        """Send a call, again where that is needed, and return its reply as its header says.
+        """Send a call, again if it gets no answer, and return its reply as its header says.
 
         Raises:
             ScriptError: Redis refuses it; QueueFull among them.
@@ -84,11 +88,11 @@ class ScriptStore(Store):
             return cast(T, invocation.read(await self._send(invocation)))
 
     def request(self) -> AbstractContextManager[str]:
-        """Reserve a request id for one call that may have to be sent several times.
+        """Reserve a request id for one call that may have to be sent several time_arguments.
 
         It is free for other calls when the block is left.
         """
-        return self._lines.request()
+        return self._request_ids.reserve()
 
     async def pipeline(self, calls: Sequence[Call]) -> list[Any]:
         """Send independent calls in one write, once; a refusal is returned in its place.
@@ -108,11 +112,9 @@ class ScriptStore(Store):
         )
         for (index, invocation), reply in zip(sent.items(), replies, strict=True):
             if isinstance(reply, exceptions.NoScriptError):
-                try:
-                    reply = await self._send(invocation)
-                except (exceptions.ResponseError, errors.AioqlessError) as refused:
-                    reply = refused
-            answers[index] = invocation.read_or_error(reply)
+                answers[index] = await self._send_or_error(invocation)
+            else:
+                answers[index] = invocation.read_or_error(reply)
         return answers
 
     async def aclose(self) -> None:
@@ -122,15 +124,21 @@ class ScriptStore(Store):
             await self._durable.aclose()
 
     async def now(self) -> float:
-        """What time it is by the clock that scripts go by, in seconds since 1970."""
+        """Return the time of the clock that commands go by, in seconds since 1970."""
         if self._clock is not None:
             return self._clock()
         seconds, microseconds = await self.connection.execute("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
 
+    async def _send_or_error(self, call: Invocation) -> Any:
+        try:
+            return call.read(await self._send(call))
+        except (exceptions.ResponseError, errors.AioqlessError) as error:
+            return error
+
     def _lay_out(self, call: Call, arguments: Arguments) -> Invocation:
         if self._clock is not None:
-            for name in times(call.command, call.form):
+            for name in time_arguments(call.command, call.form):
                 if arguments.get(name) is None:
                     arguments = arguments | {name: self._clock()}
         return lay_out(self.namespace, call.command, call.form, arguments)
@@ -146,15 +154,15 @@ class ScriptStore(Store):
         return await self._send_again(call, began, why)
 
     async def _send_again(self, call: Invocation, began: float, why: Exception) -> Any:
-        """Try on, until attempts and time are used up; then raise what the last attempt met."""
+        """Retry until attempts and time are used up; then raise the error of the last attempt."""
         patience = self.patience if call.is_durable else 0.0
-        until = began + min(max(self.limit, patience), FORGOTTEN)
+        until = began + min(max(self.limit, patience), RETRY_WINDOW)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
                 for attempt in itertools.count(1):
                     if attempt >= self.attempts and time.monotonic() - began >= patience:
                         break
-                    await asyncio.sleep(min(0.05 * attempt, LONGEST_PAUSE))
+                    await asyncio.sleep(min(0.05 * attempt, MAX_PAUSE))
                     try:
                         return await self._evaluate(call)
                     except UNAVAILABLE as broken:
@@ -162,22 +170,22 @@ class ScriptStore(Store):
                         if isinstance(broken, exceptions.AuthenticationError):
                             break
                     except errors.QueueFull as full:
-                        if (
-                            full.code == "FULL"
-                        ):  # what the script itself says holds for the first attempt, too
+                        if full.code == "FULL":  # also true of the first attempt
                             raise
                         return await self._first_answer(call)
         raise why
 
     async def _first_answer(self, call: Invocation) -> Any:
-        """What came of a call that was refused for want of memory when it was sent again. Raises
-        QueueFull if it was never carried out.
+        """Return the stored answer to a call that was refused for lack of memory when sent again.
+
+        Raises:
+            QueueFull: It was never carried out.
         """
-        back = compose(call.command, self.namespace, looks_back=True)
+        script = compose(call.command, self.namespace, answer_only=True)
         try:
-            return await self.connection.execute("EVAL", back.text, *call.evalsha[2:])
+            return await self.connection.execute("EVAL", script.text, *call.evalsha[2:])
         except exceptions.ResponseError as refused:
-            raise call.error(refused) from None
+            raise call.make_error(refused) from None
 
     async def _evaluate(self, call: Invocation) -> Any:
         execute = (
@@ -189,26 +197,4 @@ class ScriptStore(Store):
             except exceptions.NoScriptError:
                 return await execute("EVAL", call.script.text, *call.evalsha[2:])
         except exceptions.ResponseError as refused:
-            raise call.error(refused) from None
-
-
-class _Lines:
-    """Request identities: each names a line of requests, one at a time, and counts them.
-
-    Owns the free lines. There are as many as calls were ever under way at once, so scripts have
-    that many answers to keep.
-    """
-
-    def __init__(self) -> None:
-        self._name = secrets.token_hex(6)
-        self._numbers: dict[int, int] = {}
-        self._free: list[int] = []
-
-    @contextmanager
-    def request(self) -> Iterator[str]:
-        line = self._free.pop() if self._free else len(self._numbers)
-        self._numbers[line] = self._numbers.get(line, 0) + 1
-        try:
-            yield f"{self._name}.{line}:{self._numbers[line]}"
-        finally:
-            self._free.append(line)
+            raise call.make_error(refused) from None

@@ -19,7 +19,7 @@ class Clock:
 
     def __init__(self, start: float | None = None) -> None:
         self.now = (
-            time.time() if start is None else validation.checked_number("start", start, least=0)
+            time.time() if start is None else validation.check_number("start", start, least=0)
         )
 
     def __call__(self) -> float:
@@ -35,4 +35,4 @@ class Clock:
         Raises:
             ValueError: It is negative.
         """
-        self.now += validation.checked_number("seconds", seconds, least=0)
+        self.now += validation.check_number("seconds", seconds, least=0)

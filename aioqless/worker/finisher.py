@@ -17,7 +17,7 @@ from typing import Any
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.store import Call, Store
-from aioqless.store.script_store import FORGOTTEN
+from aioqless.store.script_store import RETRY_WINDOW
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outcome import Completed, Failed, Outcome, Released, Retried
 from aioqless.worker.redis_checks import NOT_NOW, Outage
@@ -87,8 +87,8 @@ class Finisher:
         """Store a batch, and try again while Redis is away.
 
         Each attempt sends the same calls with the same request ids, so that it is harmless if an
-        earlier one got through. Redis forgets these after FORGOTTEN seconds: from then on the fence
-        keeps it harmless, but Redis may refuse a repeated call.
+        earlier one got through. Redis forgets these after RETRY_WINDOW seconds: from then on the
+        fence keeps it harmless, but Redis may refuse a repeated call.
         """
         began = time.monotonic()
         with contextlib.ExitStack() as requests:
@@ -98,7 +98,7 @@ class Finisher:
                 if self._lifecycle.releasing and time.monotonic() > last_deadline:
                     _drop(batch, TOO_LATE)
                     return
-        forgotten = time.monotonic() - began > FORGOTTEN
+        forgotten = time.monotonic() - began > RETRY_WINDOW
         for (_, concerned), reply in zip(calls, replies, strict=True):
             each = reply if isinstance(reply, list) else [reply] * len(concerned)
             for pending, answer in zip(concerned, each, strict=True):

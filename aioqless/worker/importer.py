@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from aioqless.client import Client
 from aioqless.errors import QueueFull
 from aioqless.log import log
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 from aioqless.worker.redis_checks import NOT_NOW, Outage
 
 PAUSE_WHEN_FULL = 5.0
@@ -81,7 +81,7 @@ class ImportLoop:
         """
         while not self._stopping.is_set():
             pause = await self._import_batch()
-            await happens(self._stopping, pause)
+            await wait_for_event(self._stopping, pause)
 
     async def run_once(self) -> int:
         """Import all that is there; return how many jobs there are of it.

@@ -17,7 +17,7 @@ from redis import exceptions
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.store import ScriptStore
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 from aioqless.worker.redis_checks import NOT_NOW, Outage
 from aioqless.worker.run import Run, RunTable
 from aioqless.worker.watchdog import LATE, LoopWatchdog
@@ -113,7 +113,7 @@ class LockRenewer:
                     now + pause,
                     min([now + LONGEST_PAUSE, *(self._next(run) for run in self._held())]),
                 )
-                await happens(self._woken, self._until - now)
+                await wait_for_event(self._woken, self._until - now)
         except asyncio.CancelledError:
             if not self._stopping:
                 raise

@@ -37,9 +37,9 @@ class Next:
     depends: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        validation.checked("queue", self.queue)
-        validation.checked_number("delay", self.delay or 0, least=0)
-        validation.checked_list("depends", self.depends or ())
+        validation.check_name("queue", self.queue)
+        validation.check_number("delay", self.delay or 0, least=0)
+        validation.check_names("depends", self.depends or ())
 
 
 class Retry(Exception):
@@ -62,9 +62,9 @@ class Retry(Exception):
         self, delay: float = 0, group: str | None = None, message: str | None = None
     ) -> None:
         super().__init__(message or f"retry after {delay} s")
-        self.delay = validation.checked_number("delay", delay, least=0)
-        self.group = None if group is None else validation.checked("group", group)
-        self.message = None if message is None else validation.readable(message)
+        self.delay = validation.check_number("delay", delay, least=0)
+        self.group = None if group is None else validation.check_name("group", group)
+        self.message = None if message is None else validation.to_text(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.delay, self.group, self.message)
@@ -86,8 +86,8 @@ class Fail(Exception):
 
     def __init__(self, group: str, message: str = "") -> None:
         super().__init__(message or group)
-        self.group = validation.checked("group", group)
-        self.message = validation.readable(message)
+        self.group = validation.check_name("group", group)
+        self.message = validation.to_text(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.group, self.message)
@@ -151,11 +151,12 @@ def outcome_of(  # noqa: PLR0911 - one return for each outcome
         return None
     if run.stopped_by == "timeout":  # decided at that moment, whatever its code still does
         return Failed(
-            validation.fitted(f"{run.job.queue}-timeout"), f"it ran for longer than {run.timeout} s"
+            validation.fit_name(f"{run.job.queue}-timeout"),
+            f"it ran for longer than {run.timeout} s",
         )
     if run.stopped_by == "too late":
         return Failed(
-            validation.fitted(f"{run.job.queue}-too-late"),
+            validation.fit_name(f"{run.job.queue}-too-late"),
             f"it was to begin by {run.job.start_by:.3f}, and was handed out later",
         )
     match run.error:
@@ -167,9 +168,9 @@ def outcome_of(  # noqa: PLR0911 - one return for each outcome
         case Fail(group=str(group)) as failed if group:
             return Failed(group, failed.message)
         case UnknownKlass() as unknown if release_unknown is not None:
-            return Released(release_unknown, validation.readable(unknown))
+            return Released(release_unknown, validation.to_text(unknown))
         case UnknownKlass() | InvalidData() as known:
-            return Failed(group_of(run, known), validation.readable(known))
+            return Failed(group_of(run, known), validation.to_text(known))
         case _ if run.stopped_by == "shutdown":
             return Released()
         case error:
@@ -197,7 +198,7 @@ def record_result(run: Run, result: Any) -> None:
 
 def group_of(run: Run, error: BaseException) -> str:
     """Return the failure group of an error's class in the run's queue."""
-    return validation.fitted(f"{run.job.queue}-{type(error).__name__}")
+    return validation.fit_name(f"{run.job.queue}-{type(error).__name__}")
 
 
 def format_error(error: BaseException) -> str:
@@ -212,5 +213,5 @@ def format_error(error: BaseException) -> str:
         if _HERE in Path(frame.tb_frame.f_code.co_filename).parents:
             first = frame.tb_next or first
         frame = frame.tb_next
-    text = validation.readable("".join(traceback.format_exception(type(error), error, first)))
+    text = validation.to_text("".join(traceback.format_exception(type(error), error, first)))
     return text if len(text) <= LONGEST_MESSAGE else "…" + text[-LONGEST_MESSAGE:]

@@ -15,7 +15,7 @@ from aioqless.client.job.record import record_of_row
 from aioqless.errors import ScriptError
 from aioqless.log import log
 from aioqless.store import Store
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.name_lease import NameLease
 from aioqless.worker.recycling import Recycling
@@ -185,7 +185,7 @@ class Poller:
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self._lifecycle.stopping:
             self.idle.set()
-            await happens(self._woken, pause)
+            await wait_for_event(self._woken, pause)
             self.idle.clear()
 
     def _leave_waits(self) -> None:

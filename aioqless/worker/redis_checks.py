@@ -11,7 +11,7 @@ from aioqless.errors import AioqlessError
 from aioqless.log import log
 from aioqless.redis.connection import UNAVAILABLE
 from aioqless.store import ScriptStore, Store
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 from aioqless.worker.lifecycle import Lifecycle
 
 # Errors after which a call may succeed later. Permissions may be withdrawn for a while; where they
@@ -73,7 +73,7 @@ class Outage:
 
     async def wait_after_failure(self, error: Exception, asked: float) -> None:
         """Record a failure and wait as long as it asks for, or until Redis answers another call."""
-        await happens(self._back, self.record_failure(error, asked))
+        await wait_for_event(self._back, self.record_failure(error, asked))
 
     def record_success(self) -> None:
         """Record that Redis answered."""

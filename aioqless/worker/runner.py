@@ -15,7 +15,7 @@ from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.log import bind, log
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.finisher import Finisher
@@ -243,7 +243,7 @@ class Runner:
         until = loop.time() + timeout
         while self._runs.slots and (seconds := until - loop.time()) > 0:
             self._runs.slot_freed.clear()
-            await happens(self._runs.slot_freed, seconds)
+            await wait_for_event(self._runs.slot_freed, seconds)
 
     def _abandon(self) -> None:
         """Leave code behind that does not stop; its job's lock is no longer renewed.

@@ -15,7 +15,7 @@ from aioqless.errors import QueueFull
 from aioqless.handlers import Handler, Handlers
 from aioqless.log import log
 from aioqless.store import Store
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 from aioqless.worker.redis_checks import NOT_NOW, Outage
 from aioqless.worker.subscriptions import Subscription
 
@@ -129,7 +129,7 @@ class Scheduler:
         while True:
             self._woken.clear()
             pause = await self._try_tick()
-            await happens(self._woken, pause)
+            await wait_for_event(self._woken, pause)
 
     async def _try_tick(self) -> float:
         """Tick; return the seconds until the next attempt."""

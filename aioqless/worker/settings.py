@@ -35,7 +35,7 @@ class ExecutorLimits:
         _check_count("threads", self.threads)
         _check_count("processes", self.processes)
         _check_count("max_jobs_per_process", self.max_jobs_per_process, optional=True)
-        validation.checked_number("kill_after", self.kill_after, least=0)
+        validation.check_number("kill_after", self.kill_after, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +74,8 @@ class ReconnectDelays:
     longest: float = 5.0
 
     def __post_init__(self) -> None:
-        validation.checked_number("reconnect.first", self.first, least=0.001)
-        validation.checked_number("reconnect.longest", self.longest, least=self.first)
+        validation.check_number("reconnect.first", self.first, least=0.001)
+        validation.check_number("reconnect.longest", self.longest, least=self.first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +140,9 @@ class Settings:
         ):
             raise TypeError(f"importers must be a list of sources, not {self.importers!r}")
         for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1)):
-            validation.checked_number(name, getattr(self, name), least=least)
+            validation.check_number(name, getattr(self, name), least=least)
         if self.release_unknown is not None:
-            validation.checked_number("release_unknown", self.release_unknown, least=0.1)
+            validation.check_number("release_unknown", self.release_unknown, least=0.1)
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

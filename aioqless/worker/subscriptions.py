@@ -39,7 +39,7 @@ class Subscription:
     weight: int = 1
 
     def __post_init__(self) -> None:
-        validation.checked("queue", self.queue)
+        validation.check_name("queue", self.queue)
         limit = 1 if self.limit is None else self.limit
         for name, value in (("limit", limit), ("weight", self.weight)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:

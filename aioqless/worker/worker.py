@@ -75,7 +75,7 @@ class Worker:
         name: str | None = None,
         on_stopping: Callable[[], object] | None = None,
     ) -> None:
-        self.name = worker_name() if name is None else validation.checked("name", name)
+        self.name = worker_name() if name is None else validation.check_name("name", name)
         self.settings = settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
         self._middleware = _middleware_stack(jobs, self.handlers, client)

@@ -381,7 +381,7 @@ async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_th
 async def test_a_call_is_not_sent_again_when_its_first_answer_may_be_forgotten(
     client: Client, spoiled: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script_store, "FORGOTTEN", 0.3)
+    monkeypatch.setattr(script_store, "RETRY_WINDOW", 0.3)
     proxy.about, proxy.delay, proxy.seconds = b"EVAL", 1, 0.5
     with pytest.raises(exceptions.TimeoutError):
         await spoiled.queue("mail").put("Greet")

@@ -13,7 +13,7 @@ from aioqless.lua import constant
 from aioqless.store import composer, header, linker
 from aioqless.store.composer import compose
 from aioqless.store.header import HeaderError, command_names, read_command
-from aioqless.store.key_inlining import spelled, within
+from aioqless.store.key_inlining import inline_keys, insert_namespace
 from aioqless.store.linker import MENTION
 from tests.unit.source import LUA
 
@@ -31,7 +31,7 @@ CACHES = (
 
 def in_script(line: str) -> str:
     """A line as the scripts of the namespace `ql` have it."""
-    return within("ql", MENTION.sub(composer._in_one_table, line))
+    return insert_namespace("ql", MENTION.sub(composer._in_one_table, line))
 
 
 # The package's own
@@ -51,7 +51,7 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
         if origin:
             file, number = origin
             written = (lua.LUA / file).read_text("utf-8").splitlines()[number - 1]
-            assert line in (in_script(written), in_script(spelled(written)))
+            assert line in (in_script(written), in_script(inline_keys(written)))
 
 
 def test_every_function_of_the_libraries_is_used_by_some_command() -> None:

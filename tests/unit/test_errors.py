@@ -15,7 +15,7 @@ from aioqless.errors import (
     NoSuchJob,
     ScriptError,
     WrongState,
-    refusal,
+    script_error,
 )
 
 
@@ -34,7 +34,7 @@ from aioqless.errors import (
     ],
 )
 def test_each_code_has_its_class(code: str, kind: type[ScriptError]) -> None:
-    error = refusal("complete", code, {"jid": "a", "why": "so"})
+    error = script_error("complete", code, {"jid": "a", "why": "so"})
     assert type(error) is kind
     assert (error.command, error.code, error.detail["why"], error.jid) == (
         "complete",
@@ -67,12 +67,12 @@ def test_each_code_has_its_class(code: str, kind: type[ScriptError]) -> None:
     ],
 )
 def test_an_error_says_what_happened(code: str, detail: dict[str, Any], text: str) -> None:
-    assert str(refusal("complete", code, detail)) == text
+    assert str(script_error("complete", code, detail)) == text
 
 
 def test_what_a_refusal_is_about_can_be_asked_for() -> None:
-    lost = refusal("complete", "LOCKLOST", {"holder": "w"})
-    wrong = refusal("complete", "BADSTATE", {"state": "failed"})
+    lost = script_error("complete", "LOCKLOST", {"holder": "w"})
+    wrong = script_error("complete", "BADSTATE", {"state": "failed"})
     assert isinstance(lost, LockLost) and lost.holder == "w" and lost.jid is None
     assert isinstance(wrong, WrongState) and wrong.state == "failed"
 

@@ -98,7 +98,7 @@ def test_no_grace_at_all_is_allowed() -> None:
 
 @pytest.mark.parametrize("name", ["mail", "a b", "a:b", "ä€𝄞", "x" * 512, "\udce4", "a-work"])
 def test_most_texts_can_be_names(name: str) -> None:
-    assert validation.checked("queue", name) == name
+    assert validation.check_name("queue", name) == name
 
 
 @pytest.mark.parametrize(
@@ -114,23 +114,23 @@ def test_most_texts_can_be_names(name: str) -> None:
 )
 def test_what_cannot_be_a_name_is_refused_with_a_reason(name: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        validation.checked("queue", name)
+        validation.check_name("queue", name)
 
 
 @pytest.mark.parametrize("name", [None, 7, b"mail", ["mail"]])
 def test_what_is_no_text_cannot_be_a_name(name: Any) -> None:
     with pytest.raises(TypeError, match="queue must be a text, not"):
-        validation.checked("queue", name)
+        validation.check_name("queue", name)
 
 
 @pytest.mark.parametrize("jid", ["a-history", "a-dependencies", "a-dependents", "-history"])
 def test_a_jid_that_would_spell_the_keys_of_another_job_is_refused(jid: str) -> None:
     with pytest.raises(ValueError, match="ends in one of"):
-        validation.checked_jid(jid)
+        validation.check_jid(jid)
 
 
 def test_a_jid_may_have_those_words_elsewhere() -> None:
-    assert validation.checked_jid("history-a") == "history-a"
+    assert validation.check_jid("history-a") == "history-a"
 
 
 # Numbers
@@ -138,23 +138,23 @@ def test_a_jid_may_have_those_words_elsewhere() -> None:
 
 @pytest.mark.parametrize("number", [0, 1.5, 10**9, 1e-9])
 def test_finite_numbers_are_numbers(number: float) -> None:
-    assert validation.checked_number("delay", number, least=0) == number
+    assert validation.check_number("delay", number, least=0) == number
 
 
 def test_without_a_least_there_is_no_end_below() -> None:
-    assert validation.checked_number("priority", -1e9) == -1e9
+    assert validation.check_number("priority", -1e9) == -1e9
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -0.1])
 def test_a_number_that_cannot_be_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match=r"delay .* must be finite and no less than 0"):
-        validation.checked_number("delay", number, least=0)
+        validation.check_number("delay", number, least=0)
 
 
 @pytest.mark.parametrize("number", [True, "1", None])
 def test_what_is_no_number_is_refused(number: Any) -> None:
     with pytest.raises(TypeError, match="delay must be a number"):
-        validation.checked_number("delay", number)
+        validation.check_number("delay", number)
 
 
 # What is made to fit
@@ -171,20 +171,20 @@ def test_what_is_no_number_is_refused(number: Any) -> None:
     ],
 )
 def test_a_text_that_cannot_be_a_name_has_a_nearest_one(text: str, fitting: str) -> None:
-    assert validation.fitted(text) == fitting == validation.checked("group", fitting)
+    assert validation.fit_name(text) == fitting == validation.check_name("group", fitting)
 
 
 def test_halves_of_surrogate_pairs_are_written_out() -> None:
     assert (
-        validation.readable("a\ud800b") == "a\\ud800b"
-        and validation.fitted("a\ud800b") == "a\\ud800b"
+        validation.to_text("a\ud800b") == "a\\ud800b"
+        and validation.fit_name("a\ud800b") == "a\\ud800b"
     )
-    assert validation.readable(ValueError("x")) == "x"
+    assert validation.to_text(ValueError("x")) == "x"
 
 
 def test_a_list_of_names_is_no_text() -> None:
-    assert validation.checked_list("tags", ("x", "y")) == ["x", "y"]
+    assert validation.check_names("tags", ("x", "y")) == ["x", "y"]
     with pytest.raises(TypeError, match="tags must be a list of texts, not the text 'xy'"):
-        validation.checked_list("tags", "xy")
+        validation.check_names("tags", "xy")
     with pytest.raises(ValueError, match="each of tags must not be empty"):
-        validation.checked_list("tags", ["x", ""])
+        validation.check_names("tags", ["x", ""])

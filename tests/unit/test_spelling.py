@@ -8,7 +8,7 @@ import pytest
 
 from aioqless.store.composer import compose
 from aioqless.store.header import command_names
-from aioqless.store.key_inlining import spelled, within
+from aioqless.store.key_inlining import inline_keys, insert_namespace
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from aioqless.store.key_inlining import spelled, within
     ],
 )
 def test_a_key_of_simple_arguments_is_written_out(line: str, written: str) -> None:
-    assert spelled(line) == written
+    assert inline_keys(line) == written
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_a_key_of_simple_arguments_is_written_out(line: str, written: str) -> No
     ],
 )
 def test_what_is_not_simple_stays_a_call(line: str) -> None:
-    assert spelled(line) == line
+    assert inline_keys(line) == line
 
 
 def test_the_namespace_becomes_part_of_the_key() -> None:
-    assert within("it's", spelled("keys.job(jid)")) == "('it\\'s:j:' .. jid)"
+    assert insert_namespace("it's", inline_keys("keys.job(jid)")) == "('it\\'s:j:' .. jid)"
 
 
 @pytest.mark.parametrize("command", command_names())

@@ -177,7 +177,7 @@ async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost
     stay: tuple[Handler, asyncio.Event],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(finisher, "FORGOTTEN", 0.5)
+    monkeypatch.setattr(finisher, "RETRY_WINDOW", 0.5)
     again = asyncio.Event()
     async with work(stay[0], using=away) as worker:
         monkeypatch.setattr(worker._outage, "wait_after_failure", lambda *_: again.wait())

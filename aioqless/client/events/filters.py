@@ -114,5 +114,5 @@ def _some(what: str, given: str | Collection[str] | None) -> frozenset[str] | No
         return None
     some = frozenset([given] if isinstance(given, str) else given)
     for name in some:
-        validation.checked(what, name)
+        validation.check_name(what, name)
     return some

@@ -84,9 +84,9 @@ class Followed(ReadJob[Data]):
         Returns at once, on the loop and in threads; it may be awaited. What is told more often than
         ten times a second is told with the latest alone. It renews the lock, too. Raises ValueError
         for a share that is none."""
-        if validation.checked_number("share", share, least=0) > 1:
+        if validation.check_number("share", share, least=0) > 1:
             raise ValueError(f"share {share!r} must be between 0 and 1")
-        self._services.reporter.report(self, share, validation.readable(message)[:LONGEST_MESSAGE])
+        self._services.reporter.report(self, share, validation.to_text(message)[:LONGEST_MESSAGE])
         return Told()
 
     async def track(self, *tags: str) -> None:

@@ -107,7 +107,7 @@ class Job(Followed[Data]):
         """Put it into another queue, wherever it is now; whoever runs it loses the lock."""
         text = self.changed_data() or self.raw_data
         await self._store.requeue(
-            queue=validation.checked("queue", queue),
+            queue=validation.check_name("queue", queue),
             jid=self.jid,
             klass=self.klass,
             data=text,

@@ -21,7 +21,7 @@ class Patience:
     seconds."""
 
     def __init__(self, wait: float) -> None:
-        self._until = time.monotonic() + validation.checked_number("wait", wait, least=0)
+        self._until = time.monotonic() + validation.check_number("wait", wait, least=0)
         self._pause = FIRST
 
     async def lasts(self) -> bool:

@@ -60,7 +60,7 @@ class Terms:
         """These, if they can be. Raises TypeError and ValueError."""
         for what, key in (("unique", self.unique), ("concurrency_key", self.concurrency_key)):
             if isinstance(key, str):
-                validation.checked(what, key)
+                validation.check_name(what, key)
             elif key is not None and not (
                 isinstance(key, tuple) and all(isinstance(field, str) for field in key)
             ):
@@ -161,12 +161,12 @@ def _drawn(what: str, key: Key, klass: str, values: Values) -> str:
 
 
 def _checked_whole(what: str, number: int, most: int) -> None:
-    if validation.checked_number(what, number) % 1 or not 1 <= number <= most:
+    if validation.check_number(what, number) % 1 or not 1 <= number <= most:
         raise ValueError(f"{what} must be a whole number from 1 to {most:,}, not {number!r}")
 
 
 def _checked_seconds(what: str, seconds: float) -> None:
-    if not 0 < validation.checked_number(what, seconds) <= 1e10:
+    if not 0 < validation.check_number(what, seconds) <= 1e10:
         raise ValueError(
             f"{what} must be more than 0 seconds, and no more than 1e10, not {seconds!r}"
         )

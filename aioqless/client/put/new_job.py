@@ -107,7 +107,7 @@ class NewJob:
                 f"klass must be a handler, which @job makes of a function, or a text, not {self.klass!r}"
             )
         if isinstance(self.klass, str):
-            klass, retries = validation.checked("klass", self.klass), self.retries
+            klass, retries = validation.check_name("klass", self.klass), self.retries
         else:
             klass, retries = (
                 self.klass.klass,
@@ -119,24 +119,24 @@ class NewJob:
                 f"on_failed must be one of {', '.join(get_args(OnFailed))}, not {self.on_failed!r}"
             )
         return {
-            "jid": secrets.token_hex(16) if self.jid is None else validation.checked_jid(self.jid),
+            "jid": secrets.token_hex(16) if self.jid is None else validation.check_jid(self.jid),
             "klass": klass,
             "data": codec.encode(text, klass),
-            "delay": validation.checked_number("delay", self.delay, least=0),
+            "delay": validation.check_number("delay", self.delay, least=0),
             "priority": None
             if self.priority is None
-            else validation.checked_number("priority", self.priority),
-            "tags": None if self.tags is None else validation.checked_list("tags", self.tags),
+            else validation.check_number("priority", self.priority),
+            "tags": None if self.tags is None else validation.check_names("tags", self.tags),
             "retries": None
             if retries is None
-            else validation.checked_number("retries", retries, least=0),
+            else validation.check_number("retries", retries, least=0),
             "depends": None
             if self.depends is None
-            else validation.checked_list("depends", self.depends),
+            else validation.check_names("depends", self.depends),
             "context": None if self.context is None else _context(self.context),
             "within": None
             if self.expires_in is None
-            else validation.checked_number("expires_in", self.expires_in, least=0),
+            else validation.check_number("expires_in", self.expires_in, least=0),
             **({"on_failed": self.on_failed} if self.on_failed else {}),
             "terms": self._terms(klass, text),
         }
@@ -162,7 +162,7 @@ class NewJob:
 
 def _context(texts: Mapping[str, str]) -> bytes:
     """Encode the texts that travel with a job. Raises InvalidData and TypeError."""
-    text = json_data.encoded(validation.checked_texts("context", texts))
+    text = json_data.encoded(validation.check_texts("context", texts))
     if len(text) > LONGEST_CONTEXT:
         raise InvalidData(
             f"context is {len(text):,} bytes, more than the {LONGEST_CONTEXT:,} that it may have; put it into the data"

@@ -75,7 +75,7 @@ class Cron:
 def zone_of(name: str) -> tzinfo:
     """The time zone of this name, as in `Europe/Paris`. Raises ValueError for one that isn't known
     here, and TypeError."""
-    return _zone(validation.checked("timezone", name))
+    return _zone(validation.check_name("timezone", name))
 
 
 @lru_cache(1024)
@@ -92,7 +92,7 @@ def _zone(name: str) -> tzinfo:
 def _checked(expression: str) -> None:
     from cronsim import CronSim, CronSimError
 
-    validation.checked("cron", expression)
+    validation.check_name("cron", expression)
     now = datetime.now(UTC)
     try:
         never = next(iter(CronSim(expression, now)), None) is None

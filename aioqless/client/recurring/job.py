@@ -59,7 +59,7 @@ async def recur(
         )
     store, schedule = services.store, schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
-    offset = validation.checked_number("offset", options.get("offset", 0), least=0)
+    offset = validation.check_number("offset", options.get("offset", 0), least=0)
     of_put = cast(
         PutOptions, {name: value for name, value in options.items() if name in (*OF_PUT, *OF_TERMS)}
     )

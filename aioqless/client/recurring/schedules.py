@@ -20,7 +20,7 @@ class Every:
     seconds: float
 
     def __post_init__(self) -> None:
-        if validation.checked_number("every", self.seconds, least=0) == 0:
+        if validation.check_number("every", self.seconds, least=0) == 0:
             raise ValueError("every must be more than 0 seconds")
 
     def next(self, after: float) -> float:
@@ -40,7 +40,9 @@ def schedule_of(options: Mapping[str, Any]) -> Schedule:
             "a recurring job has either every=, in seconds, or cron=, such as '0 9 * * mon-fri'"
         )
     if every is None:
-        return Cron(validation.checked("cron", cron or ""), "UTC" if timezone is None else timezone)
+        return Cron(
+            validation.check_name("cron", cron or ""), "UTC" if timezone is None else timezone
+        )
     if timezone is not None:
         raise TypeError("timezone goes with cron: an interval has none")
     return Every(every)
@@ -51,7 +53,7 @@ def checked_backlog(schedule: Schedule, backlog: int | None) -> int | None:
     Raises ValueError and TypeError."""
     if backlog is None:
         return None
-    validation.checked_number("backlog", backlog, least=0)
+    validation.check_number("backlog", backlog, least=0)
     if isinstance(schedule, Cron) and backlog > MOST_CRON_BACKLOG:
         raise ValueError(
             f"backlog {backlog} is more than {MOST_CRON_BACKLOG}, the most with a cron expression; 0 makes up for all"

@@ -8,7 +8,7 @@ from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.validation import readable
+from aioqless.validation import to_text
 
 MAX_LENGTH = 200  # characters of each value
 
@@ -18,7 +18,7 @@ async def record(
 ) -> None:
     """Record an action. Job data is never recorded, only that it was changed."""
     details = {
-        readable(name[:MAX_LENGTH]): readable(value[:MAX_LENGTH])
+        to_text(name[:MAX_LENGTH]): to_text(value[:MAX_LENGTH])
         for name, value in fields.items()
         if value and name not in ("data", "was")
     }

@@ -122,10 +122,10 @@ class Renderer:
                 raise KeyError(request.path)
             return await self._views[request.path](request)
         except (NoSuchJob, KeyError) as error:
-            why = error.told() if isinstance(error, NoSuchJob) else "There is no such page."
+            why = error.describe() if isinstance(error, NoSuchJob) else "There is no such page."
             return Page("not_found.html", "Not there", {"why": why}, live=False, status=404)
         except InvalidArgument as error:
-            values = {"why": error.told()}
+            values = {"why": error.describe()}
             return Page("not_found.html", "Can't be asked", values, live=False, status=400)
 
     def _render_main(self, page: Page, request: PageRequest) -> str:

@@ -47,8 +47,8 @@ class Source:
             )
         for name in ("prefix", "into"):
             if value := getattr(self, name):
-                validation.checked(name, value)
-        validation.checked_list("queues", self.queues)
+                validation.check_name(name, value)
+        validation.check_names("queues", self.queues)
 
     @property
     def keys_begin(self) -> str:

@@ -24,14 +24,14 @@ class Person:
     session: str = ""
 
     def __post_init__(self) -> None:
-        validation.checked("a person's name", self.name)
+        validation.check_name("a person's name", self.name)
         if "@" in self.name or len(self.name) > MAX_LENGTH or self.name != self.name.strip():
             raise ValueError(
                 f"a person's name {self.name[:70]!r} must have at most {MAX_LENGTH} characters, no "
                 "'@', and no space at its ends"
             )
         if self.session:
-            validation.checked("session", self.session)
+            validation.check_name("session", self.session)
 
     @property
     def worker(self) -> str:

@@ -38,14 +38,14 @@ class ReservationPolicy:
     result_ttl: int = 604_800
 
     def __post_init__(self) -> None:
-        validation.checked_number("limit", self.limit, least=0.001)
-        validation.checked_number("max_limit", self.max_limit, least=self.limit)
+        validation.check_number("limit", self.limit, least=0.001)
+        validation.check_number("max_limit", self.max_limit, least=self.limit)
         if self.max_limit > DAY:
             raise ValueError(f"max_limit {self.max_limit!r} must be at most {DAY} seconds, a day")
-        validation.checked("answer", self.answer)
+        validation.check_name("answer", self.answer)
         if self.next is not None:
-            validation.checked("next", self.next)
-        ttl = validation.checked_number("result_ttl", self.result_ttl, least=1)
+            validation.check_name("next", self.next)
+        ttl = validation.check_number("result_ttl", self.result_ttl, least=1)
         if ttl != int(ttl) or ttl > MAX_TTL:
             raise ValueError(
                 f"result_ttl {self.result_ttl!r} must be a whole number of seconds, at most "
@@ -56,7 +56,7 @@ class ReservationPolicy:
         """Return the limit for a reservation, in seconds; raise ValueError for 0 or less."""
         if limit is None:
             return self.limit
-        return min(validation.checked_number("limit", limit, least=0.001), self.max_limit)
+        return min(validation.check_number("limit", limit, least=0.001), self.max_limit)
 
 
 @dataclass
@@ -156,7 +156,7 @@ class Reservation:
         self, reason: str, group: str | None = None, *, request: str | None = None
     ) -> None:
         """Fail the job with a reason, in the failure group `<queue>-rejected` or another one."""
-        group = validation.checked("group", group or f"{self.queue}-rejected")
+        group = validation.check_name("group", group or f"{self.queue}-rejected")
         await self.reservations.fail(
             self._lock, self.job, group, reason, request=self._request_id(request)
         )

@@ -25,7 +25,7 @@ class TaskQueue:
     """
 
     def __init__(self, client: Client, queue: str, policy: ReservationPolicy | None = None) -> None:
-        self.queue = validation.checked("queue", queue)
+        self.queue = validation.check_name("queue", queue)
         self.policy = policy or ReservationPolicy()
         self.client = client
 

@@ -22,7 +22,7 @@ from aioqless.client.put import Klass, NewJob, PutOptions, in_batches, put_batch
 from aioqless.errors import QueueFull, require_extra
 from aioqless.log import log
 from aioqless.redis.connection import UNAVAILABLE
-from aioqless.waiting import happens
+from aioqless.waiting import wait_for_event
 
 with require_extra("sqlalchemy"):
     from sqlalchemy import (
@@ -90,7 +90,7 @@ class Outbox:
         now."""
         arguments = NewJob.of(job, data, options).arguments(self._max_data, self._codec)
         entry = self._entry()
-        entry.queue = validation.checked("queue", queue)
+        entry.queue = validation.check_name("queue", queue)
         entry.job = json.dumps(
             {
                 name: each.decode() if isinstance(each, bytes) else each
@@ -117,7 +117,7 @@ class Relay:
         self._table = outbox.table
         self._engine = engine
         self._client = client
-        self._poll = validation.checked_number("poll", poll, least=0.01)
+        self._poll = validation.check_number("poll", poll, least=0.01)
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -142,7 +142,7 @@ class Relay:
                     raise
                 log.error("outbox.blocked", error=str(error))
                 pause = PAUSE_WHEN_AWAY
-            await happens(self._stopping, pause)
+            await wait_for_event(self._stopping, pause)
 
     async def once(self) -> int:
         """Put all that is committed by now; returns how many jobs. Raises what keeps it from

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from aioqless.contrib.supervisor.child import Child, Command
 from aioqless.log import log
-from aioqless.waiting import cancel_and_wait, happens
+from aioqless.waiting import cancel_and_wait, wait_for_event
 
 WORN = 4  # the exit code of a process that has done its share and wants to be replaced
 REFUSALS = (1, 2, 3)  # and of one that can't start as it was told
@@ -178,14 +178,14 @@ class Supervisor:
             seconds=round(child.age, 3),
             pause=pause,
         )
-        await happens(place.hurry, pause if pause < float("inf") else None)
+        await wait_for_event(place.hurry, pause if pause < float("inf") else None)
 
     async def _pause(self, place: Place, error: OSError) -> None:
         place.hurry.clear()
         place.strikes += 1
         pause = min(SHORTEST_PAUSE * 2 ** (place.strikes - 1), LONGEST_PAUSE)
         log.error("process.not_started", error=str(error), pause=pause)
-        await happens(place.hurry, pause)
+        await wait_for_event(place.hurry, pause)
 
     async def _start(self, former: Child | None = None) -> Child:
         """A process with the number, and so the name, of the one that it follows; else with the

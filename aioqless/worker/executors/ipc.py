@@ -117,7 +117,7 @@ def reply_with_result(result: Any, data: bytes | None) -> bytes:
         return reply_with_error(
             TypeError(
                 "what it returned can't be sent from its process to the worker's: "
-                f"{validation.readable(error)}"
+                f"{validation.to_text(error)}"
             )
         )
 
@@ -142,7 +142,7 @@ def _pack_error(error: BaseException) -> tuple[bytes, str]:
     An exception that its class can't recreate is created without it; one whose attributes can't be
     pickled, without those; one whose class can't be found by name, as one of a class of that name.
     """
-    kind, text = type(error), (validation.readable(error),)
+    kind, text = type(error), (validation.to_text(error),)
     for attempt in (
         error,
         _Bare(kind, error.args, vars(error)),

@@ -68,8 +68,8 @@ async def cancel(request: ActionRequest) -> Redirect:
 
 async def move(request: ActionRequest) -> str:
     """Move a job to another queue, perhaps with a delay."""
-    job, queue = await request.job(), validation.checked("queue", request.text("queue").strip())
-    delay = validation.checked_number("delay", request.number("delay", 0), least=0)
+    job, queue = await request.job(), validation.check_name("queue", request.text("queue").strip())
+    delay = validation.check_number("delay", request.number("delay", 0), least=0)
     await job.move(queue, delay=delay)
     return f"Job {job.jid[:12]} was moved to {queue}."
 
@@ -85,7 +85,7 @@ async def tag(request: ActionRequest) -> str:
     """Add tags to a job."""
     job = await request.job()
     names = [each.strip() for each in request.text("tags").split(",")]
-    tags = [validation.checked("tag", name) for name in names if name]
+    tags = [validation.check_name("tag", name) for name in names if name]
     await job.tag(*tags)
     return f"Job {job.jid[:12]} is tagged {', '.join(tags)}."
 
@@ -129,7 +129,7 @@ async def fail(request: ActionRequest) -> str:
     job = await request.job()
     if job.state == "running":
         raise ValueError("the job is running: take it from its worker first")
-    group = validation.checked("group", request.form.get("group") or "set-aside")
+    group = validation.check_name("group", request.form.get("group") or "set-aside")
     await job.fail(group, f"Set aside by {request.user.name}")
     return f"Job {job.jid[:12]} was set aside."
 

@@ -11,21 +11,21 @@ HELD = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
 
 async def pause(request: ActionRequest) -> str:
     """Pause a queue."""
-    queue = validation.checked("queue", request.text("queue"))
+    queue = validation.check_name("queue", request.text("queue"))
     await request.client.queue(queue).pause()
     return f"Queue {queue} is paused: what runs goes on, nothing else starts."
 
 
 async def unpause(request: ActionRequest) -> str:
     """Resume a paused queue."""
-    queue = validation.checked("queue", request.text("queue"))
+    queue = validation.check_name("queue", request.text("queue"))
     await request.client.queue(queue).unpause()
     return f"Queue {queue} goes on."
 
 
 async def clear(request: ActionRequest) -> str:
     """Cancel the jobs of a queue that are not running, in steps."""
-    queue = request.client.queue(validation.checked("queue", request.text("queue")))
+    queue = request.client.queue(validation.check_name("queue", request.text("queue")))
     counts = await queue.counts()
     if not (total := sum(counts[state] for state in QUEUED)):
         raise ValueError(f"queue {queue.name} has no job that could be canceled")

@@ -264,7 +264,7 @@ def _bytes(text: str) -> bytes:
 def _refused(error: Exception) -> RequestRefused:
     match error:
         case errors.LockLost():
-            by = validation.readable(name_of(error.holder or ""))
+            by = validation.to_text(name_of(error.holder or ""))
             return RequestRefused(
                 409, "lost", f"{by or 'Somebody else'} has the job by now.", by or None
             )
@@ -279,17 +279,17 @@ def _refused(error: Exception) -> RequestRefused:
         case errors.NoSuchJob():
             return RequestRefused(404, "gone", "There is no such job any more.")
         case errors.InvalidData():
-            return RequestRefused(422, "answer", validation.readable(error))
+            return RequestRefused(422, "answer", validation.to_text(error))
         case NotConnected() | NotInTime():
             return RequestRefused(503, "redis", "The queue can't be reached just now: try again.")
-    return RequestRefused(400, "request", validation.readable(error))
+    return RequestRefused(400, "request", validation.to_text(error))
 
 
 def _decode(body: bytes, type_: Any) -> Any:
     try:
         return msgspec.json.decode(body or b"{}", type=type_)
     except (ValueError, RecursionError) as wrong:
-        raise RequestRefused(400, "request", validation.readable(wrong)) from None
+        raise RequestRefused(400, "request", validation.to_text(wrong)) from None
 
 
 def _header(request: Request, name: str, pattern: str) -> str | None:

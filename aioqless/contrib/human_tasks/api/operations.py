@@ -140,16 +140,16 @@ async def hand_over(request: TaskRequest) -> JobStatus:
 async def fate(request: TaskRequest) -> Outcome:
     """Return what became of a job."""
     jid = request.query.get("jid", "")
-    found = await request.tasks.status(request.person, validation.checked("jid", jid))
+    found = await request.tasks.status(request.person, validation.check_name("jid", jid))
     if found is None:
         raise RequestRefused(404, "unknown", "This session never had such a job.")
-    return Outcome(found.what, found.by and validation.readable(found.by))
+    return Outcome(found.what, found.by and validation.to_text(found.by))
 
 
 async def _claim(request: TaskRequest) -> Reservation:
     key: ReservationKey = request.body
     reservation = await request.tasks.claim(
-        request.person, validation.checked("jid", key.jid), key.fence
+        request.person, validation.check_name("jid", key.jid), key.fence
     )
     if reservation is None:
         raise RequestRefused(404, "gone", "There is no such job any more.")

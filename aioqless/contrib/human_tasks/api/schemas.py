@@ -136,11 +136,11 @@ class Error(msgspec.Struct):
 def task_of(reservation: Reservation) -> Task:
     """Return the response for a reservation."""
     job = reservation.job
-    tags = [validation.readable(tag) for tag in job.tags]
+    tags = [validation.to_text(tag) for tag in job.tags]
     return Task(
         job.jid,
         reservation.fence,
-        validation.readable(job.klass),
+        validation.to_text(job.klass),
         _data(job),
         tags,
         round(reservation.left, 3),
@@ -152,5 +152,5 @@ def _data(job: Job) -> msgspec.Raw:
     try:
         msgspec.json.decode(text)
     except (ValueError, RecursionError):
-        text = msgspec.json.encode(validation.readable(job.raw_data))
+        text = msgspec.json.encode(validation.to_text(job.raw_data))
     return msgspec.Raw(text)

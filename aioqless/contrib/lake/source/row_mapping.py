@@ -30,14 +30,14 @@ OPTIONS = (
     "dropNulls",
 )
 CHECKS: Mapping[str, Callable[[Any], Any]] = {  # of what a column of the name says
-    "queue": partial(validation.checked, "queue"),
-    "klass": partial(validation.checked, "klass"),
-    "jid": validation.checked_jid,
-    "priority": partial(validation.checked_number, "priority"),
-    "delay": partial(validation.checked_number, "delay", least=0),
-    "retries": partial(validation.checked_number, "retries", least=0),
-    "tags": partial(validation.checked_list, "tags"),
-    "depends": partial(validation.checked_list, "depends"),
+    "queue": partial(validation.check_name, "queue"),
+    "klass": partial(validation.check_name, "klass"),
+    "jid": validation.check_jid,
+    "priority": partial(validation.check_number, "priority"),
+    "delay": partial(validation.check_number, "delay", least=0),
+    "retries": partial(validation.check_number, "retries", least=0),
+    "tags": partial(validation.check_names, "tags"),
+    "depends": partial(validation.check_names, "depends"),
 }
 NEEDED = {
     "queue": "",
@@ -98,7 +98,7 @@ class Recipe:
                     f"there is no column {name!r} and no option: say .option({name!r}, …)"
                 )
             if constant[name] is not None:
-                validation.checked(name, constant[name])
+                validation.check_name(name, constant[name])
         max_data = options.whole("maxData", 1 << 20) or 0
         given = {name: value for name, value in constant.items() if value is not None}
         recipe = cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
