@@ -28,6 +28,7 @@ from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.services import Services
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
+from aioqless.client.keyspace import Keyspace
 from aioqless.client.options import More, connection_name, patience_of, timeout_of
 from aioqless.client.put import NewJob, Puts
 from aioqless.client.queue import Queue
@@ -253,6 +254,11 @@ class Client:
     def sessions(self) -> SessionRecords:
         """Records of open browser sessions."""
         return SessionRecords(self.store)
+
+    @property
+    def keyspace(self) -> Keyspace:
+        """The keys of the namespace, for tools that scan all of it."""
+        return Keyspace(self.store)
 
     @property
     def reservations(self) -> Reservations:

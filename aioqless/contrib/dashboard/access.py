@@ -11,7 +11,7 @@ from typing import Self, TypeAlias
 
 from starlette.requests import Request
 
-import aioqless.contrib.dashboard.passwords as passwords
+from aioqless.contrib.dashboard import passwords
 
 MIN_TOKEN_LENGTH = 16
 MAX_NAME_LENGTH = 64

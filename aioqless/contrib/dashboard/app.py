@@ -16,8 +16,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-import aioqless.contrib.dashboard.audit_log as audit_log
 from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import aioqless.contrib.dashboard.audit_log as audit_log
 from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.errors import AioqlessError
 from aioqless.log import log

@@ -220,6 +220,7 @@ class LiveStream(StreamingResponse):
     media_type = "text/event-stream"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
         try:
             await super().__call__(scope, receive, send)
         except asyncio.CancelledError:

@@ -8,8 +8,7 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-import aioqless.contrib.dashboard.audit_log as audit_log
-import aioqless.contrib.dashboard.passwords as passwords
+from aioqless.contrib.dashboard import audit_log, passwords
 from aioqless.contrib.dashboard.access import Identity, Role
 from aioqless.contrib.dashboard.login_attempts import LoginAttempts, TooManyAttempts, network_of
 from aioqless.contrib.dashboard.middleware import (

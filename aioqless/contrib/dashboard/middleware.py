@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import aioqless.contrib.dashboard.audit_log as audit_log
 from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.contrib.dashboard.page_request import address, parse_parameters
 from aioqless.contrib.dashboard.state import COOKIE, LOCAL, SESSION_LIFETIME, Dashboard
@@ -101,6 +101,7 @@ class AccessMiddleware:
         self._dashboard = dashboard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

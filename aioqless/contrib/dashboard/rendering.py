@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-import aioqless.contrib.dashboard.charts as charts
-import aioqless.contrib.dashboard.formatting as formatting
 from aioqless.client.job.record import meaning
+from aioqless.contrib.dashboard import charts, formatting
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.page_request import Page, PageRequest, address
 from aioqless.errors import InvalidArgument, NoSuchJob

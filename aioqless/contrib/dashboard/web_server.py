@@ -109,7 +109,8 @@ class TimedProtocol(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own does
+    # uvicorn's own narrows the type of asyncio's method, too
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer."""
         super().connection_made(transport)
         self._set_deadline()
@@ -131,7 +132,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _set_deadline(self) -> None:
-        """Run the timer while the connection waits for its client; partial data does not extend it."""
+        """Run the timer while the connection waits for data; parts do not extend it."""
         if self.cycle is not None and not self.cycle.response_complete:
             if self._deadline:
                 self._deadline.cancel()

@@ -13,7 +13,7 @@ from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_
 
 
 class TaskQueue:
-    """A queue whose workers are people: each session reserves one job at a time, for a limited time.
+    """A queue whose workers are people: each session reserves one job, for a limited time.
 
     A job whose reservation has expired goes to the next one who asks, person or machine. That uses
     no retry and never fails the job. Several task queues, and workers, may share a queue.

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from aioqless.client import Client
+from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.archive import Archive, ArchiveState, Swept
 from aioqless.contrib.lake.bronze import Bronze, written
 from aioqless.contrib.lake.lake import Lake, LakeError
 from aioqless.contrib.lake.transaction import changing
 from aioqless.errors import AioqlessError
-from aioqless.redis.connection import UNAVAILABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -245,14 +244,14 @@ class Archiver:
     def _is_away(self) -> bool:
         try:
             self._ask(lambda archive: archive.state())
-        except (*UNAVAILABLE, OSError):
+        except (*REDIS_UNAVAILABLE, OSError):
             return True
         return False
 
     def _ask(self, act: Callable[[Archive], Awaitable[Answer]]) -> Answer:
         async def asked() -> Answer:
             async with Client(self._url, namespace=self._namespace) as client:
-                return await act(Archive(client.store))
+                return await act(client.archive)
 
         return asyncio.run(asked())
 

@@ -1,7 +1,9 @@
-"""What other tools hear of jobs. Each is a module that a worker is given beside its own: `aioqless
-worker app.jobs aioqless.contrib.telemetry.sentry`.
+"""Metrics, traces and error reports, as modules that a worker loads beside its own.
 
-opentelemetry.py   a trace from put to finish, across processes
-prometheus.py      counts, durations, depths and lags of queues
-sentry.py          errors that handlers raise
+For example `aioqless worker app.jobs aioqless.contrib.telemetry.sentry`. Each module needs the
+extra of its name.
+
+opentelemetry.py  traces from put to finish, across processes (aioqless[opentelemetry])
+prometheus.py     counts, durations, depths and lags of queues (aioqless[prometheus])
+sentry.py         exceptions that handlers raise (aioqless[sentry])
 """

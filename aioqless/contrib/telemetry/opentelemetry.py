@@ -1,9 +1,9 @@
-"""Traces through OpenTelemetry, from put to finish, across processes. Needs
-`aioqless[opentelemetry]`.
+"""OpenTelemetry traces from put to finish, across processes. Needs `aioqless[opentelemetry]`.
 
-A worker that is given this module traces its runs and what they put. Whoever puts jobs elsewhere
-says `client.context = carried`. Where spans go is set up as ever: by OpenTelemetry's SDK or its
-environment variables."""
+A worker that loads this module traces its runs and the jobs that they put. Other clients set
+`client.context = inject_context`. Configure exporters as usual, by OpenTelemetry's SDK or its
+environment variables.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _tracer = trace.get_tracer("aioqless")
 
 
 class Tracing:
-    """Whatever the worker's client puts carries its trace."""
+    """Marks that the jobs that the worker's client puts carry its trace."""
 
 
-def carried(new: NewJob) -> dict[str, str]:
-    """The context of a job that is put now: a span of its own, within the current one."""
+def inject_context(new: NewJob) -> dict[str, str]:
+    """Return the context of a job that is put now: a span of its own, within the current one."""
     klass = new.klass if isinstance(new.klass, str) else new.klass.klass
     attributes = {
         "messaging.system": "aioqless",
@@ -42,14 +42,14 @@ def carried(new: NewJob) -> dict[str, str]:
 
 @resource
 async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
-    client.context = client.context or carried
+    """Let the worker's client put jobs with the current trace."""
+    client.context = client.context or inject_context
     yield Tracing()
 
 
 @middleware
-async def span(job: Job[Any], call: Call) -> Any:
-    """A span of each run, within the trace that the job was put in. What the handler raises is
-    recorded with it."""
+async def trace_run(job: Job[Any], call: Call) -> Any:
+    """Trace each run within the trace that the job was put in; record exceptions."""
     attributes: dict[str, str | int] = {
         "messaging.system": "aioqless",
         "messaging.operation.type": "process",

@@ -1,8 +1,9 @@
 """Metrics for Prometheus. Needs `aioqless[prometheus]`.
 
-A worker that is given this module counts its runs in prometheus_client's registry, and reads the
-depths and lags of all queues every 15 seconds. With AIOQLESS_METRICS_PORT it serves them too; an
-application that has an endpoint of its own needs only that."""
+A worker that loads this module counts its runs in prometheus_client's registry, and reads the
+depths and lags of all queues every 15 seconds. With AIOQLESS_METRICS_PORT it also serves the
+metrics; an application with an endpoint of its own needs no port.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from typing import Any
 from redis import exceptions
 
 from aioqless import Client, Inject, Job, middleware, on_finish, resource
+from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
-from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import cancel_and_wait
 
 with require_extra("prometheus"):
     from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
-EVERY = 15.0  # seconds between two looks at the queues
+READ_INTERVAL = 15.0  # seconds
 STATES = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
 
 ended = Counter(
@@ -40,18 +41,16 @@ depth = Gauge(
 lag = Gauge(
     "aioqless_queue_lag_seconds", "How long the next job of a queue has been waiting", ("queue",)
 )
-failed = Gauge(
-    "aioqless_failed_jobs", "Jobs that failed and wait for somebody, by group", ("group",)
-)
+failed = Gauge("aioqless_failed_jobs", "Failed jobs by group", ("group",))
 
 
 class Metrics:
-    """The depths of the queues are being read, and perhaps served."""
+    """Marks that the gauges are updated, and perhaps served."""
 
 
 @middleware
-async def timed(job: Job[Any], call: Call) -> Any:
-    """Count what runs, and for how long."""
+async def measure(job: Job[Any], call: Call) -> Any:
+    """Count running handlers, and measure their durations."""
     started = time.perf_counter()
     now = running.labels(job.queue, job.klass)
     now.inc()
@@ -63,14 +62,15 @@ async def timed(job: Job[Any], call: Call) -> Any:
 
 
 @on_finish(*ENDS)
-def count(job: Job[Any], end: str, **fields: Any) -> None:
-    """Count how runs ended."""
+def count(job: Job[Any], end: str, **_fields: Any) -> None:
+    """Count runs by how they ended."""
     ended.labels(job.queue, job.klass, end.removeprefix("job.")).inc()
 
 
 @resource
 async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
-    reading = asyncio.create_task(_read_always(client), name="aioqless metrics")
+    """Update the gauges while the worker runs, and serve them if a port is set."""
+    reading = asyncio.create_task(_update_gauges(client), name="aioqless metrics")
     port = os.environ.get("AIOQLESS_METRICS_PORT")
     server, thread = (
         start_http_server(int(port), os.environ.get("AIOQLESS_METRICS_HOST", "127.0.0.1"))
@@ -87,19 +87,18 @@ async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
             thread.join()
 
 
-async def _read_always(client: Client) -> None:
+async def _update_gauges(client: Client) -> None:
     while True:
-        with contextlib.suppress(
-            *UNAVAILABLE, exceptions.NoPermissionError
-        ):  # the worker tells of the outage; the gauges keep what they were
-            await read(client)
-        await asyncio.sleep(EVERY)
+        # the worker logs the outage; the gauges keep their values
+        with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
+            await read_gauges(client)
+        await asyncio.sleep(READ_INTERVAL)
 
 
-async def read(client: Client) -> None:
-    """Set the gauges of queues and failure groups to what Redis has now."""
+async def read_gauges(client: Client) -> None:
+    """Update the gauges of queues and failure groups from Redis."""
     queues = await client.queues()
-    lags = await client.store.lag(queues=[counts["name"] for counts in queues]) if queues else []
+    lags = await client.lags(*[counts["name"] for counts in queues])
     depth.clear()
     lag.clear()
     failed.clear()

@@ -1,9 +1,10 @@
 """Reports exceptions that handlers raise to Sentry.
 
 Needs `aioqless[sentry]` and a call of `sentry_sdk.init(...)` in a module of yours. `Retry` and
-`Fail` are decisions of a handler and aren't reported. Events are sent without the job's data:
+`Fail` are decisions of a handler and are not reported. Events are sent without the job's data:
 without local variables of any frame, and with `[Filtered]` for each value of the data that has four
-characters or more where it occurs in messages, breadcrumbs, extra data or spans."""
+characters or more where it occurs in messages, breadcrumbs, extra data or spans.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ with require_extra("sentry"):
     from sentry_sdk.utils import current_stacktrace
 
 FILTERED = "[Filtered]"
-SHORTEST = 4  # characters: shorter values would be found in any text
-DEEPEST = 20
+MIN_LENGTH = 4  # characters: shorter values would be found in any text
+MAX_DEPTH = 20
+# parts of an event that may hold any value
 TEXTS = (
     "message",
     "logentry",
@@ -32,8 +34,8 @@ TEXTS = (
     "extra",
     "spans",
     "request",
-)  # parts of an event that may hold any value
-KEPT = (
+)
+UNFILTERED = (
     "type",
     "category",
     "level",
@@ -49,12 +51,11 @@ KEPT = (
 
 
 @middleware
-async def reported(job: Job[Any], call: Call) -> Any:
-    """Run the handler in its own isolation scope, named after the klass, and capture what it
-    raises."""
+async def report(job: Job[Any], call: Call) -> Any:
+    """Run the handler in an isolation scope named after the klass; capture its exceptions."""
     with sentry_sdk.isolation_scope() as scope:
         scope.set_transaction_name(job.klass)
-        scope.set_tags({"aioqless.klass": job.klass, "aioqless.client.queue": job.queue})
+        scope.set_tags({"aioqless.klass": job.klass, "aioqless.queue": job.queue})
         scope.set_context(
             "job",
             {
@@ -76,17 +77,17 @@ async def reported(job: Job[Any], call: Call) -> Any:
 
 
 class _DataFilter:
-    """Removes a job's data from the events of its run. Drops an event that can't be filtered."""
+    """Removes a job's data from the events of its run; drops events that can't be filtered."""
 
     def __init__(self, job: Job[Any]) -> None:
         self._job = job
 
-    def __call__(self, event: Any, hint: Any) -> Any:
+    def __call__(self, event: Any, _hint: Any) -> Any:
         try:
-            values = _values_of(self._job)
+            values = _data_values(self._job)
             for part in TEXTS:
                 if part in event:
-                    event[part] = _filtered(event[part], values)
+                    event[part] = _filter(event[part], values)
             if "exception" not in event and sentry_sdk.get_client().options.get(
                 "attach_stacktrace"
             ):
@@ -106,14 +107,14 @@ class _DataFilter:
 
 def _filter_stack(each: dict[str, Any], values: list[str]) -> None:
     if "value" in each:
-        each["value"] = _filtered(each["value"], values)
+        each["value"] = _filter(each["value"], values)
     for stack in (each.get("stacktrace"), each.get("raw_stacktrace")):
         for frame in (stack or {}).get("frames", ()):
             frame.pop("vars", None)
 
 
-def _filtered(value: Any, values: list[str], depth: int = 0) -> Any:
-    if depth > DEEPEST:
+def _filter(value: Any, values: list[str], depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
         return FILTERED
     if value is None or isinstance(value, (bool, datetime)):
         return value
@@ -121,20 +122,19 @@ def _filtered(value: Any, values: list[str], depth: int = 0) -> Any:
         return FILTERED if str(value) in values else value
     if isinstance(value, Mapping):
         return {
-            key: each if key in KEPT else _filtered(each, values, depth + 1)
+            key: each if key in UNFILTERED else _filter(each, values, depth + 1)
             for key, each in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [_filtered(each, values, depth + 1) for each in value]
+        return [_filter(each, values, depth + 1) for each in value]
     text = value if isinstance(value, str) else repr(value)
     for each in values:
         text = text.replace(each, FILTERED)
     return text
 
 
-def _values_of(job: Job[Any]) -> list[str]:
-    """The values of a job's data as texts, as they are and as JSON and `repr` show them, the
-    longest first."""
+def _data_values(job: Job[Any]) -> list[str]:
+    """Return the values of a job's data as text, JSON and `repr`, the longest first."""
     try:
         left = [msgspec.json.decode(job.text)]
     except (AioqlessError, msgspec.MsgspecError):
@@ -147,7 +147,7 @@ def _values_of(job: Job[Any]) -> list[str]:
         elif (
             value is not None
             and not isinstance(value, bool)
-            and len(text := str(value)) >= SHORTEST
+            and len(text := str(value)) >= MIN_LENGTH
         ):
             found |= {text, repr(text)[1:-1], msgspec.json.encode(text).decode()[1:-1]}
     return sorted(found, key=len, reverse=True)

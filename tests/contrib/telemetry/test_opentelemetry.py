@@ -45,8 +45,8 @@ async def first(job: Job[Any], client: Client = Inject) -> None:
 async def test_one_trace_holds_the_request_its_job_and_what_that_put(
     client: Client, work: Work, until: Until
 ) -> None:
-    client.context = opentelemetry.carried
-    async with work(first, second, opentelemetry.tracing, opentelemetry.span):
+    client.context = opentelemetry.inject_context
+    async with work(first, second, opentelemetry.tracing, opentelemetry.trace_run):
         with trace.get_tracer("web").start_as_current_span("request"):
             await client.queue("mail").put(first)
         by_name: dict[str, ReadableSpan] = await until(
@@ -71,7 +71,7 @@ async def test_a_job_that_was_put_without_a_trace_begins_one(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").put(second)
-    async with work(second, opentelemetry.tracing, opentelemetry.span):
+    async with work(second, opentelemetry.tracing, opentelemetry.trace_run):
         spans = await until(lambda: named() or None)
     assert set(spans) == {"run Second"} and spans["run Second"].parent is None
 

@@ -32,7 +32,7 @@ async def test_runs_are_counted_by_how_they_ended_and_timed(
     def counted(end: str) -> float:
         return value("aioqless_runs_total", queue="mail", klass="Measured", end=end)
 
-    async with work(measured, prometheus.timed, prometheus.count):
+    async with work(measured, prometheus.measure, prometheus.count):
         before = (
             counted("completed"),
             counted("failed"),
@@ -54,13 +54,13 @@ async def test_queues_and_failure_groups_are_read_as_they_are_now(client: Client
     await mail.put(measured)
     (popped,) = await mail.pop()
     await popped.fail("broken", "it broke")
-    await prometheus.read(client)
+    await prometheus.read_gauges(client)
     assert value("aioqless_queue_jobs", queue="mail", state="waiting") == 1
     assert value("aioqless_queue_jobs", queue="mail", state="scheduled") == 1
     assert value("aioqless_queue_lag_seconds", queue="mail") > 0
     assert value("aioqless_failed_jobs", group="broken") == 1
     await client.jobs.cancel(*await mail.jobs("waiting"), popped.jid)
-    await prometheus.read(client)
+    await prometheus.read_gauges(client)
     assert (
         value("aioqless_queue_lag_seconds", queue="mail")
         == value("aioqless_failed_jobs", group="broken")

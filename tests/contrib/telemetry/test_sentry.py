@@ -80,11 +80,11 @@ def charge(job: Job[Any], error: str) -> None:
 async def test_an_error_is_reported_with_the_job_but_without_its_data(
     client: Client, work: Work, until: Until, sent: list[dict[str, Any]]
 ) -> None:
-    async with work(charge, sentry.reported):
+    async with work(charge, sentry.report):
         await client.queue("mail").put(charge.data(error="bug"), jid="a")
         await until(lambda: sent)
     (event,) = sent
-    assert event["transaction"] == "Charge" and event["tags"]["aioqless.client.queue"] == "mail"
+    assert event["transaction"] == "Charge" and event["tags"]["aioqless.queue"] == "mail"
     assert event["contexts"]["job"]["jid"] == "a" and "data" not in event["contexts"]["job"]
     assert event["exception"]["values"][0]["type"] == "ValueError"
 
@@ -92,7 +92,7 @@ async def test_an_error_is_reported_with_the_job_but_without_its_data(
 async def test_what_a_handler_decides_is_not_reported(
     client: Client, work: Work, until: Until, lines: Lines, sent: list[dict[str, Any]]
 ) -> None:
-    async with work(charge, sentry.reported):
+    async with work(charge, sentry.report):
         for error in ("retry", "fail"):
             await client.queue("mail").put(charge.data(error=error))
         await until(lambda: lines.of("job.retried") and lines.of("job.failed"))
@@ -143,7 +143,7 @@ async def test_nothing_of_a_jobs_data_is_sent(
     until: Until,
 ) -> None:
     transport = sentry_of(traces_sample_rate=1.0)
-    async with work(handler, sentry.reported):
+    async with work(handler, sentry.report):
         await client.queue("mail").put(handler.data(card=CARD, name=NAME, amount=AMOUNT), jid="a")
         await until(lambda: lines.of("job.failed"))
     logged, raised = (event for event in transport.events if event.get("type") != "transaction")
@@ -165,7 +165,7 @@ async def test_data_that_a_handler_refuses_are_not_sent(
     client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
 ) -> None:
     transport = sentry_of()
-    async with work(on_the_loop, sentry.reported):
+    async with work(on_the_loop, sentry.report):
         await client.queue("mail").put("OnTheLoop", {"card": [CARD], "name": NAME, "amount": CARD})
         await until(lambda: lines.of("job.failed"))
     assert [each["type"] for event in transport.events for each in event["exception"]["values"]][
@@ -187,7 +187,7 @@ async def test_an_event_that_cannot_be_filtered_is_not_sent(
         raise ValueError("wrong")
 
     transport = sentry_of()
-    async with work(hostile, sentry.reported):
+    async with work(hostile, sentry.report):
         await client.queue("mail").put(hostile.data(card=CARD))
         await until(lambda: lines.of("job.failed"))
     assert transport.events == []

@@ -13,7 +13,7 @@ import typer
 from aioqless.cli.app import REFUSED, Namespace, Url
 from aioqless.cli.presentation.formatting import span
 from aioqless.client import Client
-from aioqless.client.archive import Archive, ArchiveState
+from aioqless.client.archive import ArchiveState
 from aioqless.contrib.commands.lake.shared import LAKE, LakeFolder, Trace, pipeline, plainly, tell
 from aioqless.log import output
 
@@ -76,7 +76,7 @@ def archive(
 
 async def _state(url: str | None, namespace: str) -> ArchiveState:
     async with Client(url, namespace=namespace) as client:
-        return await Archive(client.store).state()
+        return await client.archive.state()
 
 
 def _told(state: ArchiveState, now: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-import aioqless.contrib.dashboard.formatting as formatting
+from aioqless.contrib.dashboard import formatting
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-import aioqless.contrib.dashboard.formatting as formatting
 from aioqless.client.job.summaries import FailureGroup
+from aioqless.contrib.dashboard import formatting
 
 TREND_BARS, TREND_HOURS = 24, 24
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-import aioqless.contrib.dashboard.formatting as formatting
+from aioqless.contrib.dashboard import formatting
 
 WIDTH, HEIGHT = 1000, 22
 MIN_WIDTH = 6.0

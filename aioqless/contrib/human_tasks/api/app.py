@@ -261,7 +261,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _refused(error: Exception) -> RequestRefused:
+def _refused(error: Exception) -> RequestRefused:  # noqa: PLR0911 (a table of errors)
     match error:
         case errors.LockLost():
             by = validation.to_text(name_of(error.holder or ""))

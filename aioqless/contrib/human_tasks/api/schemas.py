@@ -1,4 +1,4 @@
-"""Types of requests and responses; bodies are validated by them, the OpenAPI document shows them."""
+"""Types of requests and responses, for validation and for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from aioqless.client import Client
 from aioqless.contrib.lake.source.options import Where
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.store import Keys
 
 PAGE = 1_000  # entries of a reply
 Entry: TypeAlias = tuple[bytes, list[bytes]]
@@ -71,8 +70,8 @@ class EventLog:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._execute = client.store.connection.execute
-        self._key = Keys(client.namespace)("archive")
+        self._execute = client.keyspace.execute
+        self._key = client.keyspace.key("archive")
 
     async def state(self) -> State:
         try:
@@ -171,4 +170,4 @@ class EventLog:
 
     async def trim(self, upto: Offset, reader: str) -> None:
         """What is safely kept elsewhere goes; who else trims this stream is refused."""
-        await self._client.store.archive_trim(id=upto.sid, reader=reader)
+        await self._client.archive.trim(upto.sid, reader)

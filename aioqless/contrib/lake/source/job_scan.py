@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from aioqless.client import Client
+from aioqless.client.keyspace import Keys
 from aioqless.errors import AioqlessError
-from aioqless.store import Keys
 
 PAGE = 2_000
 KEYS_PER_PART = 50_000
@@ -89,8 +89,8 @@ class Finder:
     keys: Keys = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keys = Keys(self.client.namespace)
-        self._execute = self.client.store.connection.execute
+        self.keys = self.client.keyspace.key
+        self._execute = self.client.keyspace.execute
 
     async def pieces(self, wanted: Wanted, most: int | None = None) -> list[Piece]:
         """What to look through: an index that has all that is wanted, the narrowest first, else the

@@ -38,7 +38,7 @@ class Jobs:
 
     async def _batches(self, client: Client, piece: Piece) -> AsyncIterator[pa.RecordBatch]:
         finder, fields = Finder(client), fields_of(self.schema)
-        execute_many, prefix = client.store.connection.execute_many, finder.keys("job", b"")
+        execute_many, prefix = client.keyspace.execute_many, finder.keys("job", b"")
         async for jids in finder.jids(piece):
             stored = await execute_many(
                 [("HMGET", prefix + jid, *fields) for jid in jids], raise_errors=False

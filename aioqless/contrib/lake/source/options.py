@@ -11,7 +11,6 @@ from aioqless.client import Client
 from aioqless.client.codec import PlainCodec
 from aioqless.client.url import found
 from aioqless.contrib.encryption import Encryption
-from aioqless.redis import read_topology
 
 COMMON = ("url", "namespace")
 OF_SPARK = {"path", "checkpointlocation", "queryname"}
@@ -50,7 +49,7 @@ class Options:
         url = found(self.text("url"))
         namespace = self.text("namespace") or "ql"
         if url is not None:
-            read_topology(url, namespace)
+            Client(url, namespace=namespace, codec=PlainCodec())
         return Where(
             url,
             namespace,

@@ -10,10 +10,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from aioqless.client import Client
+from aioqless.client.keyspace import decode_text
 from aioqless.contrib.lake.source.async_bridge import drawn
 from aioqless.contrib.lake.source.options import Options
-from aioqless.redis.encoding import decode_text
-from aioqless.store import Keys
 
 OPTIONS = ("days",)
 PAGE = 500
@@ -43,9 +42,9 @@ async def queues(client: Client, days: int) -> AsyncIterator[Row]:
 
 
 async def workers(client: Client, days: int) -> AsyncIterator[Row]:
-    keys, execute_many = Keys(client.namespace), client.store.connection.execute_many
-    now = await client.store.now()
-    flat = await client.store.connection.execute("ZRANGE", keys("workers"), 0, -1, "WITHSCORES")
+    keys, execute_many = client.keyspace.key, client.keyspace.execute_many
+    now = await client.keyspace.now()
+    flat = await client.keyspace.execute("ZRANGE", keys("workers"), 0, -1, "WITHSCORES")
     for start in range(0, len(flat), 2 * PAGE):
         names, seen = flat[start : start + 2 * PAGE : 2], flat[start + 1 : start + 2 * PAGE : 2]
         counted = await execute_many(
@@ -65,8 +64,8 @@ async def workers(client: Client, days: int) -> AsyncIterator[Row]:
 
 
 async def failures(client: Client, days: int) -> AsyncIterator[Row]:
-    keys, execute_many = Keys(client.namespace), client.store.connection.execute_many
-    groups = sorted(await client.store.connection.execute("SMEMBERS", keys("failures")))
+    keys, execute_many = client.keyspace.key, client.keyspace.execute_many
+    groups = sorted(await client.keyspace.execute("SMEMBERS", keys("failures")))
     for start in range(0, len(groups), PAGE):
         names = groups[start : start + PAGE]
         told = await execute_many(
@@ -83,7 +82,7 @@ async def failures(client: Client, days: int) -> AsyncIterator[Row]:
 
 async def stats(client: Client, days: int) -> AsyncIterator[Row]:
     """Of each known queue, each of the last days on which something happened."""
-    today = datetime.fromtimestamp(await client.store.now(), UTC).date()
+    today = datetime.fromtimestamp(await client.keyspace.now(), UTC).date()
     async for queue in queues(client, days):
         for back in range(days):
             day = today - timedelta(days=back)
