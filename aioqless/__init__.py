@@ -1,5 +1,4 @@
-"""aioqless: an asyncio worker framework on Redis, in the style of Sidekiq, with the semantics of
-qless.
+"""aioqless: an asyncio worker framework on Redis, like Sidekiq, with the semantics of qless.
 
 client/         what callers use: Client, Queue, Job, recurring jobs, workflows, events, config
 handlers/       what modules declare: @job, middleware, resources, retry policy

@@ -6,8 +6,10 @@ from aioqless import signals
 
 
 def main() -> None:
-    """Run the command line. A worker that is still importing it isn't ended by the signals that it
-    is to obey later."""
+    """Run the command line.
+
+    Signals that a worker handles later don't end it while it is importing.
+    """
     if sys.argv[1:2] == ["worker"]:
         signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
     from aioqless.cli import main as cli

@@ -3,11 +3,7 @@
 
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url
-from aioqless.redis.connection import UNAVAILABLE, Command, CommandConnection
-
-# The exceptions of redis-py and of ours that mean that Redis is unavailable now: nothing is wrong
-# with the call, which may be sent again later. For `except REDIS_UNAVAILABLE`.
-REDIS_UNAVAILABLE = UNAVAILABLE
+from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection
 
 __all__ = [
     "REDIS_UNAVAILABLE",

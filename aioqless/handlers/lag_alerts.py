@@ -15,7 +15,7 @@ from aioqless.client import Client
 from aioqless.handlers.resources import Resource
 from aioqless.handlers.signature import injected_parameters
 from aioqless.log import log
-from aioqless.redis.connection import UNAVAILABLE
+from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.waiting import cancel_and_wait
 
 
@@ -68,7 +68,7 @@ class _LagMonitor:
         """Check until canceled."""
         while True:
             # The worker logs the outage.
-            with contextlib.suppress(*UNAVAILABLE, exceptions.NoPermissionError):
+            with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
                 for queue, lag in await self._newly_lagging():
                     await _alert(fn, queue, lag, resources)
             await asyncio.sleep(every)

@@ -114,53 +114,51 @@ from aioqless.log import output
 
 __all__ = ["bind", "bound", "log", "write_to"]
 
-written: dict[str, Any] | None = (
-    None  # what `write_to` was told, for processes that are to write likewise
-)
+# Arguments of `write_to`, for child processes that are to write likewise.
+written: dict[str, Any] | None = None
 
 LEVELS = ("debug", "info", "warning", "error")
 
 
 class Log:
-    """Passes events to structlog, as its host or `write_to` configured it. Never raises: a line
-    that can't be rendered or written is dropped, and the number of such lines is logged when one
-    can be written again.
+    """Passes events to structlog, as the application or `write_to` configured it.
+
+    Never raises: a line that can't be rendered or written is dropped, and the number of dropped
+    lines is logged when one can be written again.
     """
 
     def __init__(self) -> None:
         self._lines: Any = structlog.get_logger("aioqless")
 
     def debug(self, event: str, **fields: Any) -> None:
-        """Log what is periodic."""
+        """Log something periodic."""
         self._write("debug", event, fields)
 
     def info(self, event: str, **fields: Any) -> None:
-        """Log what happens to jobs and workers."""
+        """Log something that happens to a job or a worker."""
         self._write("info", event, fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Log what an operator may want to change."""
+        """Log something that an operator may want to change."""
         self._write("warning", event, fields)
 
     def error(self, event: str, **fields: Any) -> None:
-        """Log what is wrong."""
+        """Log something that is wrong."""
         self._write("error", event, fields)
 
     def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
         before = output.dropped.lines
         try:
             getattr(self._lines, level)(event, **fields)
-        except (
-            Exception
-        ) as error:  # whatever a host's processors, a value's own methods or a closed stream raise
+        except Exception as error:  # of processors, of a value's methods, of a closed stream
             output.dropped.add(1, str(getattr(error, "strerror", None) or type(error).__name__))
         if before and before == output.dropped.lines and event != "log.lines_dropped":
-            self._tell_of_dropped()
+            self._log_dropped()
 
-    def _tell_of_dropped(self) -> None:
+    def _log_dropped(self) -> None:
         lines, error = output.dropped.take()
         log.warning("log.lines_dropped", lines=lines, error=error)
-        if output.dropped.lines:  # it can't be written either, and is no event of the worker's
+        if output.dropped.lines:  # this line can't be written either, and doesn't count
             output.dropped.lines += lines - 1
 
 
@@ -174,15 +172,21 @@ def write_to(
     as_json: bool | None = None,
     process: int | None = None,
 ) -> None:
-    """Write events to a stream: for people on a terminal, as JSON when piped or asked. Lines of one
-    of several processes say which.
+    """Write events to a stream, for commands; an application configures structlog itself.
 
-    Without a stream they go to standard error, and from then on writing to standard output and
-    error never raises. For command lines; a host that embeds a worker configures structlog itself.
+    Args:
+        stream: Default: standard error; then writing to standard output and error never raises
+            from now on.
+        level: Lowest level that is written.
+        as_json: Write JSON; default: unless the stream is a terminal.
+        process: Number of this process among several, added to each line.
+
+    Raises:
+        ValueError: There is no such level.
     """
     if level not in LEVELS:
         raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
-    global written
+    global written  # noqa: PLW0603  # one configuration per process, as structlog has it
     written = {"level": level, "as_json": as_json, "process": process}
     if stream is None:
         output.protect()
@@ -214,6 +218,6 @@ def write_to(
             *shape,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]  # a line at once: several processes write
+        logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]  # any object that has write and flush
         cache_logger_on_first_use=True,
     )

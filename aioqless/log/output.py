@@ -1,5 +1,4 @@
-"""Standard output and error of a process that serves: writing to them never raises, and never
-blocks for long.
+"""Standard output and error of a server process: writing never raises or blocks for long.
 
 The reader of a pipe may go away or stall, a disk may be full, a descriptor may be closed. What
 can't be written is dropped and counted.
@@ -16,21 +15,20 @@ import time
 from dataclasses import dataclass
 from typing import TextIO
 
-STALLED = 1.0  # seconds to wait for a reader; then nothing more is waited for until it reads again
-ALL_AT_ONCE = 1 << 30
-PORTION = getattr(
-    select, "PIPE_BUF", ALL_AT_ONCE
-)  # bytes that don't block where there is room at all
+STALL_TIMEOUT = 1.0  # seconds to wait for a reader, once until it reads again
+UNLIMITED = 1 << 30
+PORTION = getattr(select, "PIPE_BUF", UNLIMITED)  # bytes that don't block if there is any room
 
 
 @dataclass(eq=False)
 class Dropped:
-    """How many lines were dropped since that was last logged, and why the latest was."""
+    """The number of lines dropped since that was last logged, and the latest reason."""
 
     lines: int = 0
     error: str = ""
 
     def add(self, lines: int, error: str) -> None:
+        """Count dropped lines."""
         self.lines += lines
         self.error = error
 
@@ -44,8 +42,9 @@ dropped = Dropped()
 
 
 class Output(io.RawIOBase):
-    """Writes to a duplicate of a descriptor: a handler that closes the original can't turn log
-    lines into bytes for a socket that was given its number.
+    """Writes to a duplicate of a descriptor.
+
+    If a handler closes the original, a socket may get its number; log lines must not go there.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -54,53 +53,58 @@ class Output(io.RawIOBase):
         kind = os.fstat(descriptor).st_mode
         reopened = _nonblocking(descriptor) if stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) else None
         self._own = os.dup(descriptor) if reopened is None else reopened
-        self._portion = PORTION if reopened is None else ALL_AT_ONCE
+        self._portion = PORTION if reopened is None else UNLIMITED
         self._may_block = hasattr(select, "poll") and not (stat.S_ISREG(kind) or stat.S_ISBLK(kind))
         self._stalled = False
         self._torn = False  # the latest line was cut off
 
     def writable(self) -> bool:
+        """Return True."""
         return True
 
     def fileno(self) -> int:
+        """Return the original descriptor."""
         return self._given
 
     def isatty(self) -> bool:
+        """Return whether it is a terminal."""
         return os.isatty(self._own)
 
     def write(self, data: object, /) -> int:
-        """Write all of it, or drop what can't be written; returns the length in any case."""
+        """Write all of it, or drop what can't be written; return the length in any case."""
         content = bytes(data)  # type: ignore[call-overload]
         left = memoryview(b"\n" + content if self._torn else content)
-        given, until = len(left), time.monotonic() + STALLED
+        given, until = len(left), time.monotonic() + STALL_TIMEOUT
         try:
             while left:
-                left = left[self._written(left, until) :]
+                left = left[self._write_some(left, until) :]
             self._torn = False
         except OSError as error:
             self._torn = self._torn or 0 < len(left) < given
             dropped.add(max(1, bytes(left).count(b"\n")), error.strerror or str(error))
         return len(content)
 
-    def _written(self, content: memoryview, until: float) -> int:
-        """How many bytes the descriptor took. Raises OSError."""
+    def _write_some(self, content: memoryview, until: float) -> int:
+        """Return how many bytes the descriptor took."""
         if not self._may_block:
             return os.write(self._own, content)
         poll = select.poll()
         poll.register(self._own, select.POLLOUT)
         if not poll.poll(0 if self._stalled else max(0.0, until - time.monotonic()) * 1000):
             self._stalled = True
-            raise TimeoutError(0, f"the reader has not read for {STALLED:g} s")
+            raise TimeoutError(0, f"the reader has not read for {STALL_TIMEOUT:g} s")
         self._stalled = False
         try:
             return os.write(self._own, content[: self._portion])
-        except BlockingIOError:  # another process took the room meanwhile
+        except BlockingIOError:  # another process filled the pipe meanwhile
             return 0
 
 
 def _nonblocking(descriptor: int) -> int | None:
-    """The same pipe or terminal opened again so that only writes by this descriptor don't block;
-    None where that can't be had.
+    """Open a pipe or terminal again, so that only writes by the new descriptor don't block.
+
+    Returns:
+        A non-blocking descriptor; None if that is impossible.
     """
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -110,13 +114,11 @@ def _nonblocking(descriptor: int) -> int | None:
 
 
 def protect() -> None:
-    """Replace sys.stdout and sys.stderr, where they have descriptors, with streams that write by
-    lines through an `Output`.
-    """
-    sys.stdout, sys.stderr = _protected(sys.stdout), _protected(sys.stderr)
+    """Make sys.stdout and sys.stderr write through an `Output`, if they have descriptors."""
+    sys.stdout, sys.stderr = _wrap(sys.stdout), _wrap(sys.stderr)
 
 
-def _protected(stream: TextIO) -> TextIO:
+def _wrap(stream: TextIO) -> TextIO:
     try:
         descriptor = stream.fileno()
         stream.flush()
@@ -131,18 +133,19 @@ def _protected(stream: TextIO) -> TextIO:
 
 
 def discard_output() -> None:
-    """Write what is left of standard output nowhere: the interpreter would try again at exit, and
-    change the exit code.
+    """Discard what is left of standard output.
+
+    The interpreter would try again at exit, and change the exit code.
     """
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
 
 
 def open_closed_descriptors() -> None:
-    """Give a process that was started without standard descriptors ones that take and give nothing.
-    Otherwise the next socket would be given such a number, and what anything prints would be
-    written to it.
+    """Open missing standard descriptors on the null device.
+
+    Otherwise the next socket would get such a number, and printed text would be written to it.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         try:

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 from redis import exceptions
 
 from aioqless.redis import Topology, connect, read_topology
-from aioqless.redis.error_replies import UNAVAILABLE, SlotMigrating, SlotMoved
+from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
 from aioqless.redis.resp_protocol import Command, RespProtocol
 from aioqless.waiting import cancel_and_wait
 
-__all__ = ["UNAVAILABLE", "Command", "CommandConnection", "Connection"]
+__all__ = ["REDIS_UNAVAILABLE", "Command", "CommandConnection", "Connection"]
 
 CLOSE_TIMEOUT = 1.0  # seconds
 _REDIRECTS = (exceptions.ReadOnlyError, SlotMoved, SlotMigrating)

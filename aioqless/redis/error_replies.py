@@ -42,7 +42,7 @@ _TOO_MANY_CLIENTS = "max number of clients"
 
 # Redis can't be reached, or can't do anything now. Nothing is wrong with the call: it may be sent
 # again later.
-UNAVAILABLE = (
+REDIS_UNAVAILABLE = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,

@@ -19,7 +19,7 @@ from redis.backoff import NoBackoff
 
 from aioqless.errors import AioqlessError
 from aioqless.redis.address import Address, Endpoint
-from aioqless.redis.error_replies import UNAVAILABLE, make_error
+from aioqless.redis.error_replies import REDIS_UNAVAILABLE, make_error
 
 QUERY_TIMEOUT = 1.0  # seconds, for the answer of a sentinel or a node
 
@@ -174,7 +174,7 @@ class _TargetConnection(AbstractConnection):
             return exceptions.ConnectionError(
                 f"can't connect to Redis at {address}: no answer{within}{tls}"
             )
-        away = isinstance(known, UNAVAILABLE) and not isinstance(
+        away = isinstance(known, REDIS_UNAVAILABLE) and not isinstance(
             known, exceptions.AuthenticationError
         )
         if isinstance(known, exceptions.RedisError) and not away:

@@ -15,7 +15,7 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.lua import constant
-from aioqless.redis.connection import UNAVAILABLE, CommandConnection
+from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Arguments, Call, T
 from aioqless.store.composer import compose
@@ -147,7 +147,7 @@ class ScriptStore(Store):
         began = time.monotonic()
         try:
             return await self._evaluate(call)
-        except UNAVAILABLE as broken:
+        except REDIS_UNAVAILABLE as broken:
             if isinstance(broken, exceptions.AuthenticationError):
                 raise
             why = broken
@@ -165,7 +165,7 @@ class ScriptStore(Store):
                     await asyncio.sleep(min(0.05 * attempt, MAX_PAUSE))
                     try:
                         return await self._evaluate(call)
-                    except UNAVAILABLE as broken:
+                    except REDIS_UNAVAILABLE as broken:
                         why = broken
                         if isinstance(broken, exceptions.AuthenticationError):
                             break

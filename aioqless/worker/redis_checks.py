@@ -9,14 +9,14 @@ from redis import exceptions
 
 from aioqless.errors import AioqlessError
 from aioqless.log import log
-from aioqless.redis.connection import UNAVAILABLE
+from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.store import ScriptStore, Store
 from aioqless.waiting import wait_for_event
 from aioqless.worker.lifecycle import Lifecycle
 
 # Errors after which a call may succeed later. Permissions may be withdrawn for a while; where they
 # were missing from the start, the error is raised.
-NOT_NOW = (*UNAVAILABLE, exceptions.NoPermissionError)
+NOT_NOW = (*REDIS_UNAVAILABLE, exceptions.NoPermissionError)
 
 SAFE_POLICY = "noeviction"
 LONGEST_STARTUP_PAUSE = 0.5  # no stop is noticed during it
@@ -97,7 +97,7 @@ async def check_eviction(
         asked = time.monotonic()
         try:
             policy = await _eviction_policy(store)
-        except UNAVAILABLE as error:
+        except REDIS_UNAVAILABLE as error:
             await asyncio.sleep(min(outage.record_failure(error, asked), LONGEST_STARTUP_PAUSE))
             continue
         except exceptions.ResponseError as error:  # a user without INFO

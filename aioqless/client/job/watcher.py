@@ -12,7 +12,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless.errors import NoSuchJob
-from aioqless.redis.connection import UNAVAILABLE
+from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.store import Store
 from aioqless.waiting import cancel_and_wait
@@ -74,7 +74,7 @@ class JobWatcher:
                 heard.clear()
                 try:
                     seen = await look()
-                except UNAVAILABLE as away:
+                except REDIS_UNAVAILABLE as away:
                     if self._closed or isinstance(away, exceptions.AuthenticationError):
                         raise
                     await asyncio.sleep(PAUSE)

@@ -11,10 +11,9 @@ from typing import Any, Literal, TypeAlias, get_args
 from redis import exceptions
 
 from aioqless import validation
-from aioqless.client import Client
+from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.log import log
-from aioqless.redis.connection import UNAVAILABLE
 from aioqless.worker import Imported
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
@@ -145,7 +144,7 @@ class ForeignImporter:
                 "first_retry": FIRST_RETRY.get(self._source.format, 0),
             }
             return await self._store.call("intake", word, {**where, **arguments})
-        except (*UNAVAILABLE, QueueFull):
+        except (*REDIS_UNAVAILABLE, QueueFull):
             raise
         except (ScriptError, exceptions.ResponseError) as wrong:
             what = arguments.get("queue") or arguments.get("node", word)

@@ -16,12 +16,11 @@ from redis import exceptions
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client import Client, json_data
+from aioqless.client import REDIS_UNAVAILABLE, Client, json_data
 from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.put import Klass, NewJob, PutOptions, in_batches, put_batch
 from aioqless.errors import QueueFull, require_extra
 from aioqless.log import log
-from aioqless.redis.connection import UNAVAILABLE
 from aioqless.waiting import wait_for_event
 
 with require_extra("sqlalchemy"):
@@ -132,7 +131,7 @@ class Relay:
                 pause = 0 if await self._portion() else self._poll
                 worked = True
             except (
-                *UNAVAILABLE,
+                *REDIS_UNAVAILABLE,
                 exceptions.NoPermissionError,
                 DBAPIError,
                 OSError,
