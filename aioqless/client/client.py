@@ -1,4 +1,4 @@
-"""Client: one connection to one namespace, and the doors to all that is there."""
+"""Client: a connection to the queues of one namespace."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
+import msgspec
 from redis import exceptions
 from redis.asyncio import Redis
-from typing_extensions import Unpack
+from redis.credentials import CredentialProvider
 
 from aioqless import validation
 from aioqless.client import json_data
-from aioqless.client import url as address
+from aioqless.client import url as urls
 from aioqless.client.archive import Archive
 from aioqless.client.audit_log import AuditLog
 from aioqless.client.codec import Codec
@@ -29,38 +31,35 @@ from aioqless.client.job.services import Services
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.keyspace import Keyspace
-from aioqless.client.options import More, connection_name, patience_of, timeout_of
-from aioqless.client.put import NewJob, Puts
+from aioqless.client.options import connection_name, patience_of, timeout_of
+from aioqless.client.put import NewJob, PutSender
 from aioqless.client.queue import Queue
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.listing import recurring_jobs, recurring_page
 from aioqless.client.reservations import Reservations
+from aioqless.client.results import Finding, QueueOverview
 from aioqless.client.server import Server
 from aioqless.client.sessions import SessionRecords
 from aioqless.client.workers import Workers
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import CommandConnection, Connection
-from aioqless.redis.durability import DurableWrites
+from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.store import ATTEMPTS, ScriptStore
 
 
 class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
-    Without a URL: AIOQLESS_URL, else REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB,
-    else a private server shared by all that run without one on this machine (aioqless[private-redis]).
-    `redis_url` makes one of its parts; a URL without a password gets AIOQLESS_PASSWORD. `namespace`
-    is the prefix of all keys, else AIOQLESS_NAMESPACE, else `ql`, which other qless clients use. A
-    call that takes longer than `timeout` seconds (else the URL's socket_timeout, else 30, or 15
-    with sentinels or a Cluster), connecting and all attempts included, is given up; a connection
-    that is silent for a third of it is given up before that, and the call sent again on another.
-    Data of more than `max_data` bytes is refused. `patience` is for how many seconds a call is
-    tried while another server takes over (15 with sentinels or a Cluster, else 0), `durability` who
-    must have a write before it is answered. `credentials` is a provider of redis-py's, asked at
-    each connection. Everything goes by Redis' clock; `clock` is another, for tests."""
+    Attributes:
+        url: URL of Redis; None for the private server before it is started.
+        namespace: Prefix of all keys.
+        name: Name of the client.
+        max_data: Maximum size of a job's data, in bytes.
+        codec: Encodes data and results.
+    """
 
-    def __init__(
+    def __init__(  # a client has these options; all but the first by name
         self,
         url: str | None = None,
         *,
@@ -68,29 +67,56 @@ class Client:
         timeout: float | None = None,
         max_data: int = json_data.LIMIT,
         name: str | None = None,
-        **more: Unpack[More],
+        patience: float | None = None,
+        credentials: CredentialProvider | None = None,
+        durability: Durability | None = None,
+        codec: Codec | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self.url = address.found(url)
+        """Make a client; it connects when it is entered.
+
+        Args:
+            url: URL of Redis, which `redis_url` makes of its parts; default: AIOQLESS_URL, else
+                REDIS_URL, else AIOQLESS_HOST, AIOQLESS_PORT and AIOQLESS_DB, else a private server
+                that all clients of this user share (`aioqless[private-redis]`). A URL without a
+                password gets AIOQLESS_PASSWORD.
+            namespace: Prefix of all keys; default: AIOQLESS_NAMESPACE, else `ql`, which other qless
+                clients use.
+            timeout: Seconds for one call, with connecting and all attempts; default: the URL's
+                socket_timeout, else 30, or 15 with Sentinel or Cluster. A connection that is silent
+                for a third of it is closed, and the call sent again on another.
+            max_data: Maximum size of a job's data, in bytes.
+            name: Name of the client, which pops use as worker; default: one that no other process
+                has.
+            patience: Seconds for which a call is tried again while Redis is away; default: 15 with
+                Sentinel or Cluster, else 0.
+            credentials: redis-py's provider of user and password, asked for each connection.
+            durability: Which replicas and disks must have a write before it is answered.
+            codec: Encodes data and results, such as `Encryption`; default: what AIOQLESS_SEAL_KEYS
+                asks for.
+            clock: Returns the time in place of Redis' clock, for tests.
+
+        Raises:
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range, or the URL isn't one of Redis.
+        """
+        self.url = urls.found(url)
         self.namespace = (
             (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
         )
         self.name = validation.check_name("name", worker_name() if name is None else name)
         self.max_data = int(validation.check_number("max_data", max_data, least=1))
-        self.context: Callable[[NewJob], Mapping[str, str]] | None = (
-            None  # makes the context of a job that is put without one
-        )
-        if unknown := more.keys() - More.__annotations__.keys():
-            raise TypeError(f"a client has no option {', '.join(sorted(unknown))}")
-        self._clock = more.get("clock")
-        self._durability = more.get("durability")
-        self.codec: Codec = more.get("codec") or codec_from_environment()
-        self._credentials = more.get("credentials")
+        self.codec = codec or codec_from_environment()
+        self._clock = clock
+        self._durability = durability
+        self._credentials = credentials
         self._address = self._read_address()
         self._connection_name = connection_name(self._address, self.name)
         self._timeout = timeout_of(self._address, timeout)
-        self._patience = patience_of(self._address, more)
+        self._patience = patience_of(self._address, patience)
+        self._default_context: Callable[[NewJob], Mapping[str, str]] | None = None
         self._private: dict[str, str] = {}
-        self._doors: _Doors | None = None
+        self._connected: _Connected | None = None
 
     async def __aenter__(self) -> Self:
         if self.url is None:
@@ -104,18 +130,233 @@ class Client:
             reply_timeout=self._timeout,
             name=f"{self._connection_name}.redis",
         )
-        self._doors = _Doors(redis, store, self)
+        self._connected = self._connect(redis, store)
         return self
 
+    async def __aexit__(self, *_: object) -> None:
+        if self._connected:
+            connected, self._connected = self._connected, None
+            connected.events.close()
+            await connected.services.watcher.aclose()
+            await connected.store.aclose()
+            await connected.redis.aclose()
+
+    @property
+    def where(self) -> dict[str, str]:
+        """The Redis that is used, for logs: its URL without the password, and for a private server
+        its program and data directory."""
+        return {"url": re.sub(r"//[^@/]*@", "//", redact_url(self.url or "")), **self._private}
+
+    @property
+    def redis(self) -> Redis:
+        """A redis-py client of the same Redis, for what goes beyond the queues."""
+        return self._open.redis
+
+    @property
+    def store(self) -> ScriptStore:
+        """The commands of the state machine."""
+        return self._open.store
+
+    @property
+    def services(self) -> Services:
+        """What the jobs and queues of this client share."""
+        return self._open.services
+
+    @property
+    def jobs(self) -> Jobs:
+        """Jobs by jid, state or tag."""
+        return self._open.jobs
+
+    @property
+    def workers(self) -> Workers:
+        """Workers, and remote commands to them."""
+        return self._open.workers
+
+    @property
+    def config(self) -> Config:
+        """Configuration that all clients and workers share."""
+        return self._open.config
+
+    @property
+    def events(self) -> Events:
+        """The event stream."""
+        return self._open.events
+
+    @property
+    def server(self) -> Server:
+        """The Redis server."""
+        return Server(self.store)
+
+    @property
+    def keyspace(self) -> Keyspace:
+        """The keys of the namespace, for tools that scan all of it."""
+        return Keyspace(self.store)
+
+    @property
+    def reservations(self) -> Reservations:
+        """Jobs that people hold for a limited time."""
+        return Reservations(self.services)
+
+    @property
+    def archive(self) -> Archive:
+        """The stream of ended jobs."""
+        return Archive(self.store)
+
+    @property
+    def audit_log(self) -> AuditLog:
+        """Actions of the users of the dashboard."""
+        return AuditLog(self.store)
+
+    @property
+    def sessions(self) -> SessionRecords:
+        """Records of open browser sessions."""
+        return SessionRecords(self.store)
+
+    def queue(self, name: str) -> Queue:
+        """Return a queue; it needn't exist yet.
+
+        Args:
+            name: Name of the queue.
+        """
+        return Queue(self.services, self._open.sender, name, worker=self.name)
+
+    async def queues(self, *, offset: int = 0, count: int = 1000) -> list[QueueOverview]:
+        """Return the counts and today's totals of the known queues, by when each was first seen.
+
+        Args:
+            offset: Number of queues to skip.
+            count: Maximum number of queues, at most 1,000.
+        """
+        counts = await self.store.queues(offset=offset, count=count, totals="today")
+        return msgspec.convert(counts, list[QueueOverview])
+
+    async def lags(self, *queues: str) -> list[float]:
+        """Return how many seconds ago the next job of each queue could have started; 0 for none.
+
+        Args:
+            queues: Names of queues.
+        """
+        lags: list[float] = await self.store.lag(queues=queues) if queues else []
+        return lags
+
+    async def timed_recurring(self, *, offset: int = 0, count: int = 100) -> list[RecurringJob]:
+        """Return a page of the recurring jobs that no queue lists.
+
+        These are those with a cron expression, by when they are due, and all paused ones. Others
+        are listed by `queue(name).recurring()`.
+
+        Args:
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs, at most 1,000.
+        """
+        return await recurring_page(self.services, None, offset, count)
+
+    def recurring(self) -> AsyncIterator[RecurringJob]:
+        """Iterate over all recurring jobs, also those of other qless clients.
+
+        First those with a cron expression, by when they are due, and all that are paused; then
+        those with an interval, queue by queue. They are read a page at a time: one that is put or
+        moved meanwhile may be missing, or be returned twice.
+        """
+        return recurring_jobs(self.services)
+
+    async def check(
+        self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
+    ) -> list[Finding]:
+        """Check the whole namespace for inconsistencies, in calls of a bounded size.
+
+        Args:
+            resolve: Repair what is found; no job is lost.
+            step: Called after each call with the number of things it looked at.
+
+        Returns:
+            What was found.
+        """
+        found: list[Finding] = []
+        cursor = "0"
+        while True:
+            portion = await self.store.check(resolve="resolve" if resolve else None, cursor=cursor)
+            found += map(Finding.from_record, portion["found"])
+            cursor = portion["cursor"]
+            step(portion["examined"])
+            if cursor == "0":
+                return found
+
+    def set_default_context(self, make: Callable[[NewJob], Mapping[str, str]]) -> None:
+        """Set the function that makes the context of jobs that are put without one.
+
+        Args:
+            make: Returns the context of a job, such as that of the current trace.
+        """
+        self._default_context = make
+
+    @property
+    def has_default_context(self) -> bool:
+        """Whether `set_default_context` was called."""
+        return self._default_context is not None
+
+    def dedicated_store(self, name: str, timeout: float) -> ScriptStore:
+        """Return a store with a connection of its own, for an event loop in another thread.
+
+        It connects when it is first used. The caller closes it.
+
+        Args:
+            name: Name of the connection, after that of the client.
+            timeout: Seconds for one call, if the client's own timeout isn't shorter.
+        """
+        timeout = min(timeout, self._timeout)
+        connection = self._connection(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
+        return self._store_over(connection, timeout)
+
+    def with_connection(self, wrap: Callable[[CommandConnection], CommandConnection]) -> Client:
+        """Return a view of this client whose commands go over a wrapped connection.
+
+        The wrapper may throttle or count commands. The view has no lifecycle of its own: it is
+        neither entered nor closed.
+
+        Args:
+            wrap: Wraps the client's connection.
+        """
+        connection = wrap(self.store.connection)
+        other = copy.copy(self)
+        other._connected = other._connect(self.redis, self._store_over(connection, self._timeout))
+        return other
+
+    @property
+    def _open(self) -> _Connected:
+        if self._connected is None:
+            raise RuntimeError(
+                "the client isn't connected: use it within `async with Client(...) as client:`"
+            )
+        return self._connected
+
+    def _connect(self, redis: Redis, store: ScriptStore) -> _Connected:
+        services = Services(
+            store, self.codec, self.max_data, JobWatcher(redis, store), ProgressReporter(store)
+        )
+        return _Connected(
+            redis=redis,
+            store=store,
+            services=services,
+            sender=PutSender(store, self.codec, self.max_data, self._make_context),
+            jobs=Jobs(services),
+            workers=Workers(redis, store),
+            config=Config(store),
+            events=Events(redis, store),
+        )
+
+    def _make_context(self, job: NewJob) -> Mapping[str, str] | None:
+        return None if self._default_context is None else self._default_context(job)
+
     def _read_address(self) -> Address | None:
-        """What the URL says; checks that it goes with the namespace, too."""
+        """Parse the URL, and check that it fits the namespace."""
         address = None if self.url is None else Address.parse(self.url, self._credentials)
         if address is not None:
             make_topology(address, self.namespace)
         return address
 
     def _topology(self) -> Topology:
-        """Of one connection: what it learns of a fail-over is its own."""
+        """Return where one connection goes; what it learns of a fail-over is its own."""
         assert self._address is not None
         return make_topology(self._address, self.namespace)
 
@@ -124,8 +365,8 @@ class Client:
         connection, durable = self._connection(name, timeout / ATTEMPTS), None
         if self._durability is not None:
             extra = self._durability.timeout
-            apart = self._connection(f"{name}.durable", timeout / ATTEMPTS + extra)
-            durable, timeout = DurableWrites(apart, self._durability), timeout + extra
+            dedicated = self._connection(f"{name}.durable", timeout / ATTEMPTS + extra)
+            durable, timeout = DurableWrites(dedicated, self._durability), timeout + extra
         return self._store_over(connection, timeout, durable)
 
     def _store_over(
@@ -144,25 +385,6 @@ class Client:
         before = self._rejoin_private if self._private else None
         return Connection(self._topology(), timeout=timeout, name=name, before_connect=before)
 
-    def apart(self, name: str, timeout: float) -> ScriptStore:
-        """The same commands over a connection of its own, for a loop in another thread. Redis knows
-        it as `<name of the client>.<name>`. It connects when it is first used, gives up a call
-        after `timeout` seconds or the client's, and is closed by who asked for it."""
-        timeout = min(timeout, self._timeout)
-        connection = self._connection(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
-        return self._store_over(connection, timeout)
-
-    def with_connection(self, wrap: Callable[[CommandConnection], CommandConnection]) -> Client:
-        """Return a view of this client whose commands go over a wrapped connection.
-
-        The wrapper may throttle or count commands. The view has no lifecycle of its own: it is
-        neither entered nor closed.
-        """
-        connection = wrap(self.store.connection)
-        other = copy.copy(self)
-        other._doors = _Doors(self.redis, self._store_over(connection, self._timeout), other)
-        return other
-
     async def _ensure_private(self) -> None:
         """Start the private server unless it runs."""
         server = await asyncio.to_thread(server_provider().ensure)
@@ -171,175 +393,27 @@ class Client:
         self._private = {"program": server.program, "data": str(server.data_dir)}
 
     async def _rejoin_private(self) -> None:
-        """Before each connection to the private server: one that can't be started is an outage as
-        any other."""
+        """Start the private server before a connection; if it can't be, that is an outage."""
         try:
             await self._ensure_private()
         except ServerUnavailable as error:
             raise exceptions.ConnectionError(str(error)) from None
 
-    async def __aexit__(self, *_: object) -> None:
-        if self._doors:
-            doors, self._doors = self._doors, None
-            doors.events.close()
-            await doors.services.watcher.aclose()
-            await doors.store.aclose()
-            await doors.redis.aclose()
 
-    @property
-    def _open(self) -> _Doors:
-        if self._doors is None:
-            raise RuntimeError(
-                "the client isn't connected: use it within `async with Client(...) as client:`"
-            )
-        return self._doors
-
-    @property
-    def where(self) -> dict[str, str]:
-        """Which Redis is used, for a log: its url without the password, and for a private server
-        its program and data directory."""
-        return {"url": re.sub(r"//[^@/]*@", "//", redact_url(self.url or "")), **self._private}
-
-    @property
-    def redis(self) -> Redis:
-        """Connections of redis-py's to the same Redis, for what goes beyond the queues."""
-        return self._open.redis
-
-    @property
-    def store(self) -> ScriptStore:
-        """Every command of the state machine, by the names of its arguments."""
-        return self._open.store
-
-    @property
-    def services(self) -> Services:
-        """What the jobs and queues of this client share."""
-        return self._open.services
-
-    @property
-    def jobs(self) -> Jobs:
-        """Jobs, wherever they are."""
-        return self._open.jobs
-
-    @property
-    def workers(self) -> Workers:
-        """Who works, and on what."""
-        return self._open.workers
-
-    @property
-    def config(self) -> Config:
-        """What all clients and workers share."""
-        return self._open.config
-
-    @property
-    def events(self) -> Events:
-        """What happens, as it happens."""
-        return self._open.events
-
-    @property
-    def server(self) -> Server:
-        """The Redis server."""
-        return Server(self.store)
-
-    @property
-    def archive(self) -> Archive:
-        """The stream of ended jobs."""
-        return Archive(self.store)
-
-    @property
-    def audit_log(self) -> AuditLog:
-        """What users of the dashboard did."""
-        return AuditLog(self.store)
-
-    @property
-    def sessions(self) -> SessionRecords:
-        """Records of open browser sessions."""
-        return SessionRecords(self.store)
-
-    @property
-    def keyspace(self) -> Keyspace:
-        """The keys of the namespace, for tools that scan all of it."""
-        return Keyspace(self.store)
-
-    @property
-    def reservations(self) -> Reservations:
-        """Jobs that people hold for a limited time."""
-        return Reservations(self.services)
-
-    def queue(self, name: str) -> Queue:
-        """One queue; it needn't exist yet."""
-        return Queue(self.services, self._open.puts, name, worker=self.name)
-
-    async def queues(self, *, offset: int = 0, count: int = 1000) -> list[dict[str, Any]]:
-        """The counts of all known queues, by when each was first seen: {name, waiting, running,
-        stalled, scheduled, depends, recurring, paused}, and what today (UTC) came to so far in
-        each: popped, completed, failures, retries."""
-        counts: list[dict[str, Any]] = await self.store.queues(
-            offset=offset, count=count, totals="today"
-        )
-        return counts
-
-    async def lags(self, *queues: str) -> list[float]:
-        """Return how many seconds ago the next job of each queue could have started; 0 for none."""
-        lags: list[float] = await self.store.lag(queues=queues) if queues else []
-        return lags
-
-    async def timed_recurring(self, *, offset: int = 0, count: int = 100) -> list[RecurringJob]:
-        """Return a page of the recurring jobs that no queue lists.
-
-        These are those with a cron expression, by when they are due, and all paused ones. Others
-        are listed by `queue(name).recurring()`.
-        """
-        return await recurring_page(self.services, None, offset, count)
-
-    def recurring(self) -> AsyncIterator[RecurringJob]:
-        """All recurring jobs, those of other qless clients too: `async for each in
-        client.recurring(): ...`
-
-        First those with a cron expression, by when they are due, and all that are paused; then
-        those with an interval, queue by queue. They are read a page at a time: one that is put or
-        moved meanwhile may be missing, or there twice."""
-        return recurring_jobs(self.services)
-
-    async def check(
-        self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
-    ) -> list[dict[str, Any]]:
-        """Walk the whole namespace for what can't be right; with `resolve`, mend it without losing
-        a job.
-
-        Returns what was found, each a dict with `problem`, `mended` and what it is about. Other
-        calls go on in between; `step` is called with how many more things were looked at."""
-        found: list[dict[str, Any]] = []
-        cursor = "0"
-        while True:
-            portion = await self.store.check(resolve="resolve" if resolve else None, cursor=cursor)
-            found += portion["found"]
-            cursor = portion["cursor"]
-            step(portion["examined"])
-            if cursor == "0":
-                return found
-
-
-class _Doors:
+@dataclass(frozen=True, kw_only=True)
+class _Connected:
     """What a connected client has."""
 
-    def __init__(self, redis: Redis, store: ScriptStore, client: Client) -> None:
-        self.redis = redis
-        self.store = store
-        self.services = Services(
-            store,
-            client.codec,
-            client.max_data,
-            JobWatcher(redis, store),
-            ProgressReporter(store),
-        )
-        self.puts = Puts(store, lambda job: client.context(job) if client.context else None)
-        self.jobs = Jobs(self.services)
-        self.workers = Workers(redis, store)
-        self.config = Config(store)
-        self.events = Events(redis, store)
+    redis: Redis
+    store: ScriptStore
+    services: Services
+    sender: PutSender
+    jobs: Jobs
+    workers: Workers
+    config: Config
+    events: Events
 
 
 def worker_name() -> str:
-    """A name that no other process has or had, nor any other qless client on this machine:
-    `host-pid-nonce`."""
+    """Return a name that no other process has or had: `host-pid-nonce`."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -1,11 +1,11 @@
-"""Queue: a named stage that jobs are in. Jobs are put here, popped from here, and counted here."""
+"""Queue: jobs are put into it, popped from it, and counted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
 from typing_extensions import Unpack
 
 from aioqless import validation
@@ -16,26 +16,29 @@ from aioqless.client.put import (
     Klass,
     NewJob,
     OnFailed,
-    Patience,
+    PreparedJob,
     PutOptions,
-    Puts,
-    in_batches,
-    put_patiently,
+    PutSender,
+    RecurOptions,
 )
-from aioqless.client.recurring import RecurOptions, RecurringJob, recur
+from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.listing import recurring_page
-from aioqless.client.workflows import Flow, Step, check_size, plan
-from aioqless.errors import QueueFull
+from aioqless.client.results import DayStats, DayTotals, QueueCounts
+from aioqless.client.workflows import Flow, Step, check_size, lay_out
 
 
 class Queue:
-    """One queue of a namespace. It comes into being with its first job."""
+    """One queue of a namespace. It exists from its first job on.
 
-    def __init__(self, services: Services, puts: Puts, name: str, *, worker: str) -> None:
+    Attributes:
+        name: Name of the queue.
+    """
+
+    def __init__(self, services: Services, sender: PutSender, name: str, *, worker: str) -> None:
         self.name = name
         self._services = services
         self._store = services.store
-        self._puts = puts
+        self._sender = sender
         self._worker = worker
 
     async def put(
@@ -46,170 +49,247 @@ class Queue:
         wait: float = 0,
         **options: Unpack[PutOptions],
     ) -> str:
-        """Put one job; returns its jid. `put(resize.data(path="a.png"))` is checked by type
-        checkers; `put(resize, {"path": "a.png"})` and, for a handler that is elsewhere,
-        `put("app.jobs.resize", {...})` only when they are called.
+        """Put (enqueue) one job.
 
-        A jid that exists is moved here with what it is given anew, unless `if_exists` says
-        otherwise. If another job has its `unique` key, nothing is put, and that one's jid is
-        returned, or AlreadyThere raised. Raises QueueFull when the queue may hold no more or Redis
-        has no memory left, if that is still so after `wait` seconds."""
-        queue, arguments, patience = (
-            validation.check_name("queue", self.name),
-            self._arguments(NewJob.of(job, data, options)),
-            Patience(wait),
-        )
-        while True:
-            try:
-                return await self._puts.put(queue, arguments)
-            except QueueFull:
-                if not await patience.lasts():
-                    raise
+        `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path":
+        "a.png"})` and, for a handler in another process, `put("app.jobs.resize", {...})` only when
+        they are called. A jid that exists is moved here with the options given, unless `if_exists`
+        says otherwise. If another job has the `unique` key, nothing is put.
+
+        Args:
+            job: A handler, its klass, or a new job.
+            data: The job's data, unless `job` is a new job.
+            wait: Seconds to wait while the queue, or Redis, is full.
+            options: See PutOptions.
+
+        Returns:
+            The job's jid, or that of the job that has its unique key.
+
+        Raises:
+            AlreadyThere: The jid or the unique key is taken, and `if_exists` is "raise".
+            InvalidData: The data can't be encoded, or isn't what the handler takes.
+            QueueFull: The queue, or Redis, has no room.
+            TypeError: Put has no such option, or one has the wrong type.
+            ValueError: An option is out of range.
+        """
+        new = self._sender.prepare(NewJob.of(job, data, options))
+        return await self._sender.put(self._checked_name(), new, wait)
 
     async def put_many(self, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
-        """Put many jobs, in few calls of a bounded size; returns their jids in order.
+        """Put many jobs, in few calls of a bounded size.
 
-        All are checked before the first is sent. Those for which there is no room are sent again
-        for `wait` seconds. Should a script refuse some nevertheless, the others are put, and an
-        ExceptionGroup of the refusals is raised."""
-        queue = validation.check_name("queue", self.name)
-        arguments, patience = [self._arguments(job) for job in jobs], Patience(wait)
-        answers = await in_batches(
-            arguments, lambda batch: put_patiently(self._store, queue, batch, patience)
-        )
+        All are checked before the first is sent.
+
+        Args:
+            jobs: The jobs, in the order in which they are to run.
+            wait: Seconds to wait while the queue, or Redis, is full.
+
+        Returns:
+            Their jids, in order.
+
+        Raises:
+            ExceptionGroup: Redis refused some of them; the others were put.
+            QueueFull: Redis has no memory left.
+        """
+        queue = self._checked_name()
+        answers = await self._sender.put_many(queue, list(map(self._sender.prepare, jobs)), wait)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(
                 f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused
             )
-        return answers
+        return [str(jid) for jid in answers]
+
+    async def put_prepared(
+        self, jobs: Sequence[PreparedJob], *, wait: float = 0, keep_existing: bool = False
+    ) -> list[str | Exception]:
+        """Put jobs that `NewJob.prepare` made before, perhaps in another process.
+
+        Args:
+            jobs: The jobs, in the order in which they are to run.
+            wait: Seconds to wait while the queue, or Redis, is full.
+            keep_existing: Leave a job alone whose jid exists; its result is an empty text.
+
+        Returns:
+            For each its jid, or the error with which Redis refused it.
+
+        Raises:
+            QueueFull: Redis has no memory left.
+        """
+        return await self._sender.put_many(
+            self._checked_name(), jobs, wait, keep_existing=keep_existing
+        )
 
     async def put_flow(
         self, flow: Step, *, on_failed: OnFailed | None = None, wait: float = 0
     ) -> Flow:
-        """Put jobs that depend on each other in one step: all of them, or none. Those that `in_queue`
-        doesn't place elsewhere come here; `on_failed` is the choice of those that have none of
-        their own.
+        """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
 
-        Raises ValueError for more than 1,000 jobs or 10,000 dependencies, and what `put` raises,
-        after as long a `wait`."""
-        patience = Patience(wait)
-        rows, put = plan(flow, validation.check_name("queue", self.name), on_failed)
-        check_size(batch := [{"queue": queue, **self._arguments(job)} for queue, job in rows])
-        while True:
-            try:
-                await self._store.put_flow(batch=batch)
-                return put
-            except QueueFull:
-                if not await patience.lasts():
-                    raise
+        Args:
+            flow: A chain, a group or a job. Jobs without `in_queue` come into this queue.
+            on_failed: What happens to jobs without a choice of their own if one that they depend on
+                fails.
+            wait: Seconds to wait while a queue, or Redis, is full.
+
+        Returns:
+            The jids.
+
+        Raises:
+            QueueFull: A queue, or Redis, has no room.
+            ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
+                raises it for.
+        """
+        rows, put = lay_out(flow, self._checked_name(), on_failed)
+        prepared = [(queue, self._sender.prepare(job)) for queue, job in rows]
+        check_size([job for _, job in prepared])
+        await self._sender.put_flow(prepared, wait)
+        return put
 
     async def requeue(self, job: NewJob) -> str:
-        """Put a job that must exist. Raises NoSuchJob."""
-        jid: str = await self._store.requeue(
-            queue=validation.check_name("queue", self.name), **self._arguments(job)
+        """Put a job again that must exist.
+
+        Args:
+            job: The job, with the jid that it has.
+
+        Returns:
+            The jid.
+
+        Raises:
+            NoSuchJob: There is no such job.
+            TypeError: The job has `on_failed`.
+        """
+        new = self._sender.prepare(job)
+        if new["on_failed"] is not None:
+            raise TypeError("requeue has no option on_failed: put the job instead")
+        return await self._store.requeue(
+            queue=self._checked_name(),
+            jid=new["jid"],
+            klass=new["klass"],
+            data=new["data"],
+            delay=new["delay"],
+            priority=new["priority"],
+            tags=new["tags"],
+            retries=new["retries"],
+            depends=new["depends"],
+            context=new["context"],
+            within=new["within"],
+            terms=new["terms"],
         )
-        return jid
 
     async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
-        """Lock up to `count` ready jobs for a worker (by default this client's name); those whose
-        lock ran out go first."""
+        """Lock jobs that are ready, those with an expired lock first.
+
+        Args:
+            count: Maximum number of jobs.
+            worker: Name of the worker that holds them; default: the client's name.
+
+        Returns:
+            The jobs; none if the queue has none, is paused, or is at its limit.
+        """
         return self._jobs(
             await self._store.pop(queue=self.name, worker=worker or self._worker, count=count)
         )
 
     async def peek(self, count: int = 25, *, offset: int = 0) -> list[Job]:
-        """What pop would hand out next; nothing is locked."""
+        """Return the jobs that would be popped next, without locking them.
+
+        Args:
+            count: Maximum number of jobs.
+            offset: Number of jobs to skip.
+        """
         return self._jobs(await self._store.peek(queue=self.name, count=count, offset=offset))
 
     async def recur(
         self, job: str | Klass | NewJob, data: Any = None, **options: Unpack[RecurOptions]
     ) -> RecurringJob:
-        """Put a job again and again: `every` so many seconds, the first after `offset`; or at the
-        times of `cron` in `timezone`. Other options: jid, priority, tags, retries, backlog.
+        """Make a recurring job, or change the one with this jid.
 
-        Without `backlog`, whatever was missed while nobody was there gives one job; with it, at
-        most so many are made up for (0: all). A jid that exists is changed to what is given; its
-        clock starts again, its count goes on, and it stays paused if it is."""
-        return await recur(
-            self._services,
-            validation.check_name("queue", self.name),
-            job,
-            data,
-            options,
-        )
+        A job that is changed starts its schedule again, keeps its count, and stays paused if it is.
 
-    async def unfail(self, group: str, count: int = 25) -> int:
-        """Let failed jobs of a group run again, here, the oldest first; at most 1,000 a call.
-        Returns how many."""
-        moved: int = await self._store.unfail(
-            queue=validation.check_name("queue", self.name), group=group, count=count
-        )
-        return moved
+        Args:
+            job: A handler, its klass, or a new job.
+            data: The data of its instances, unless `job` is a new job.
+            options: See RecurOptions; either `every` or `cron` is required.
 
-    async def jobs(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
-        """The jids in a state: waiting, running, stalled, scheduled, depends or recurring; at most
-        1,000 a call."""
-        found: list[str] = await self._store.jobs(
-            state=state, queue=self.name, offset=offset, count=count
-        )
-        return found
+        Raises:
+            InvalidData: The data can't be encoded, or isn't what the handler takes.
+            TypeError: There is no such option, or one has the wrong type.
+            ValueError: An option is out of range.
+        """
+        queue = self._checked_name()
+        return await recur(self._services, queue, job, data, options)
 
     async def recurring(self, *, offset: int = 0, count: int = 25) -> list[RecurringJob]:
-        """Return recurring jobs with an interval; at most 1,000 a call.
+        """Return recurring jobs with an interval that put into this queue, by when they are due.
 
         Those with a cron expression are listed by `client.timed_recurring`.
+
+        Args:
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs, at most 1,000.
         """
         return await recurring_page(self._services, self.name, offset, count)
 
-    async def counts(self) -> dict[str, Any]:
-        """{name, waiting, running, stalled, scheduled, depends, recurring, paused}."""
-        counts: dict[str, Any] = await self._store.queues(queue=self.name)
-        return counts
+    async def unfail(self, group: str, count: int = 25) -> int:
+        """Put failed jobs of a group into this queue, the oldest first.
+
+        This is qless' own command; `client.jobs.retry_group` puts each into the queue it failed in.
+
+        Args:
+            group: Failure group.
+            count: Maximum number of jobs, at most 1,000.
+
+        Returns:
+            How many were put.
+        """
+        return await self._store.unfail(queue=self._checked_name(), group=group, count=count)
+
+    async def jobs(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
+        """Return the jids of jobs in a state.
+
+        Args:
+            state: "waiting", "running", "stalled", "scheduled", "depends" or "recurring".
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs, at most 1,000.
+        """
+        return await self._store.jobs(state=state, queue=self.name, offset=offset, count=count)
+
+    async def counts(self) -> QueueCounts:
+        """Return the number of jobs in each state."""
+        return msgspec.convert(await self._store.queues(queue=self.name), QueueCounts)
 
     async def lag(self) -> float:
-        """For how many seconds the next job could have been running by now; 0 when none waits."""
+        """Return for how many seconds the next job could have been running; 0 if none waits."""
         (lag,) = await self._store.lag(queues=[self.name])
         return float(lag)
 
     async def length(self) -> int:
-        """How many jobs wait, run or are scheduled."""
-        length: int = await self._store.length(queue=self.name)
-        return length
+        """Return the number of jobs that wait, run or are scheduled."""
+        return await self._store.length(queue=self.name)
 
-    async def stats(self, date: float | None = None) -> dict[str, Any]:
+    async def stats(self, date: float | None = None) -> DayStats:
         """Return the statistics of a day.
 
         Args:
-            date: Any time of the day, in seconds since 1970; default: now. Days are those of UTC.
-
-        Returns:
-            `failures`, of which `failed` are failed still; `retries`, the sum of `lost_locks` and `explicit_retries`;
-            `wait` and `run`: {count, total, mean, std, variance, histogram, milliseconds}. `histogram` has 148 counters: 60 seconds,
-            59 minutes, 23 hours, 6 days; `milliseconds` has 10 of the first second, from 0, 1, 2, 5, 10, 20, 50, 100, 200 and 500 ms on,
-            of what aioqless counted.
+            date: Any time of the day (UTC), in seconds since 1970; default: now.
         """
-        stats: dict[str, Any] = await self._store.stats(queue=self.name, date=date)
-        return stats
+        stats = await self._store.stats(queue=self.name, date=date)
+        return msgspec.convert(stats, DayStats, strict=False)
 
-    async def days(self, count: int = 14) -> list[dict[str, Any]]:
+    async def days(self, count: int = 14) -> list[DayTotals]:
         """Return the totals of the latest days, today's last.
 
         Args:
             count: Number of days, at most 100.
-
-        Returns:
-            {day, popped, completed, failures, retries, lost_locks, explicit_retries} of each; `day` is when it began (UTC),
-            `retries` the sum of the two after it.
         """
-        days: list[dict[str, Any]] = await self._store.days(queue=self.name, count=count)
-        return days
+        days = await self._store.days(queue=self.name, count=count)
+        return msgspec.convert(days, list[DayTotals])
 
     async def pause(self) -> None:
-        """Let nobody pop from here; what runs goes on."""
+        """Keep workers from popping. Running jobs are not affected."""
         await self._store.pause(queues=[self.name])
 
     async def unpause(self) -> None:
-        """Let everybody pop from here again."""
+        """Let workers pop again."""
         await self._store.unpause(queues=[self.name])
 
     async def clear(
@@ -219,15 +299,15 @@ class Queue:
         dry_run: bool = False,
         step: Callable[[int], object] = lambda _: None,
     ) -> Cleared:
-        """Empty the queue: cancel its jobs that wait, are scheduled (also by a limit) or are held
-        by dependencies.
+        """Cancel the jobs of the queue that wait, are scheduled or are held by dependencies.
 
         Running jobs and recurring jobs are not affected. A job stays if a job that isn't canceled
         depends on it. Jobs are canceled a few hundred per call; jobs that are put meanwhile may be
         canceled, too.
 
         Args:
-            states: What to cancel: "waiting", "scheduled", "depends", and also "failed" for jobs that failed in this queue.
+            states: What to cancel: "waiting", "scheduled", "depends", and also "failed" for jobs
+                that failed in this queue.
             dry_run: Cancel nothing, only count.
             step: Called after each call with the number of jobs it dealt with, to show progress.
 
@@ -237,9 +317,7 @@ class Queue:
         Raises:
             ValueError: A state that can't be cleared.
         """
-        clearing = Clearing(
-            self._store, validation.check_name("queue", self.name), states, dry_run=dry_run
-        )
+        clearing = Clearing(self._store, self._checked_name(), states, dry_run=dry_run)
         async for canceled, kept in clearing.steps():
             step(canceled + kept)
         return clearing.result
@@ -250,16 +328,14 @@ class Queue:
         Yields:
             How many jobs a step canceled, and how many stayed for their dependents.
         """
-        return Clearing(self._store, validation.check_name("queue", self.name), QUEUED).steps()
+        return Clearing(self._store, self._checked_name(), QUEUED).steps()
 
     async def forget(self) -> None:
-        """Take it off the list of known queues; its jobs stay."""
+        """Remove the queue from the list of known queues; its jobs stay."""
         await self._store.forget(queues=[self.name])
 
-    def _arguments(self, job: NewJob) -> dict[str, Any]:
-        if job.context is None and (context := self._puts.context(job)):
-            job = replace(job, context=context)
-        return job.arguments(self._services.max_data, self._services.codec)
+    def _checked_name(self) -> str:
+        return validation.check_name("queue", self.name)
 
     def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
         return [Job(self._services, record) for record in records]

@@ -1,4 +1,4 @@
-"""Workers, as Redis knows them, and orders to those that run."""
+"""Workers: which there are, which jobs they hold, and remote commands to running ones."""
 
 from __future__ import annotations
 
@@ -6,57 +6,69 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+import msgspec
 from redis.asyncio import Redis
 
 from aioqless import validation
 from aioqless.client.job.summaries import WorkerGlance
+from aioqless.client.results import WorkerCounts, WorkerJobs, WorkerState
 from aioqless.errors import NotObeyed
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
 
-PATIENCE = 5.0
+TIMEOUT = 5.0  # seconds for a worker to answer
 
 
 class Workers:
-    """Workers as Redis knows them, by pops and heartbeats; and orders to a running one, by its
-    name.
+    """Workers as Redis knows them, by pops and heartbeats, and remote commands to a running one.
 
-    What is ordered holds until the worker ends: a restarted one begins with its own settings. Each
-    order returns what the worker does from then on: {queues, paused}. It raises NoSuchWorker when
-    none listens under the name, NotObeyed when it refuses or doesn't answer within `patience`
-    seconds."""
+    A command holds until the worker ends: a restarted one begins with its own settings. Each
+    command returns the state of the worker after it, and raises NoSuchWorker if no worker listens
+    under the name, or NotObeyed if it refuses or doesn't answer in time.
+    """
 
-    def __init__(self, redis: Redis, store: Store, *, patience: float = PATIENCE) -> None:
+    def __init__(self, redis: Redis, store: Store, *, timeout: float = TIMEOUT) -> None:
         self._redis = redis
         self._store = store
-        self._patience = patience
+        self._timeout = timeout
 
-    async def counts(self) -> list[dict[str, Any]]:
-        """[{name, jobs, stalled}], last seen first."""
-        counts: list[dict[str, Any]] = await self._store.workers()
-        return counts
+    async def counts(self) -> list[WorkerCounts]:
+        """Return how many jobs each worker holds, the one seen last first."""
+        return msgspec.convert(await self._store.workers(), list[WorkerCounts])
 
-    async def jobs(self, name: str) -> dict[str, list[str]]:
-        """{jobs, stalled}: the jids that a worker holds, and those of them whose lock ran out."""
-        held: dict[str, list[str]] = await self._store.workers(worker=name)
-        return held
+    async def jobs(self, name: str) -> WorkerJobs:
+        """Return the jids of the jobs that a worker holds.
+
+        Args:
+            name: Name of the worker.
+        """
+        return msgspec.convert(await self._store.workers(worker=name), WorkerJobs)
 
     async def working(self, *names: str, most: int = 3) -> list[WorkerGlance]:
-        """What each of these workers does now, up to `most` jobs of each; at most 100 a call."""
-        return [
-            WorkerGlance.of(record)
-            for record in await self._store.working(workers=names, most=most)
-        ]
+        """Return summaries of workers.
+
+        Args:
+            names: Names of workers, at most 100.
+            most: Maximum number of jobs shown of each.
+        """
+        records = await self._store.working(workers=names, most=most)
+        return [WorkerGlance.of(record) for record in records]
 
     async def deregister(self, *workers: str) -> None:
-        """Take workers off the list of those known."""
+        """Remove workers from the list of known workers.
+
+        Args:
+            workers: Names of workers.
+        """
         await self._store.deregister(workers=workers)
 
     async def listening(self, *names: str) -> set[str]:
-        """Return those of the workers that listen for commands.
+        """Return those of the workers that listen for remote commands.
+
+        Args:
+            names: Names of workers.
 
         Raises:
             redis.exceptions.NoPermissionError: The Redis user may not use PUBSUB.
@@ -65,21 +77,27 @@ class Workers:
         counts = await self._redis.pubsub_numsub(*channels) if channels else []
         return {name for name, (_, count) in zip(names, counts, strict=True) if count}
 
-    async def show(self, name: str, *, timeout: float | None = None) -> dict[str, Any]:
-        """Return what a running worker serves, and whether it is paused.
+    async def show(self, name: str, *, timeout: float | None = None) -> WorkerState:
+        """Return what a running worker subscribes to, and whether it is paused.
 
         Args:
-            name: The worker.
-            timeout: Seconds to wait for its answer; default: those of all orders.
+            name: Name of the worker.
+            timeout: Seconds to wait for its answer; default: 5.
         """
-        return await self._order(name, "show", self._store.order_show, timeout=timeout)
+        return await self._command(name, "show", self._store.order_show, timeout)
 
     async def subscribe(
         self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None
-    ) -> dict[str, Any]:
-        """Let a worker serve a queue, or all that match a pattern, from now on or under these
-        terms."""
-        return await self._order(
+    ) -> WorkerState:
+        """Subscribe a worker to a queue, or change the limit and weight of a subscription.
+
+        Args:
+            name: Name of the worker.
+            queue: Name of the queue, or a pattern.
+            limit: Maximum number of its jobs that the worker runs at once.
+            weight: Share of its jobs among those of other queues.
+        """
+        return await self._command(
             name,
             "subscribe",
             partial(
@@ -90,46 +108,61 @@ class Workers:
             ),
         )
 
-    async def unsubscribe(self, name: str, queue: str) -> dict[str, Any]:
-        """Let a worker serve a queue no longer; what runs of it goes on."""
-        return await self._order(
+    async def unsubscribe(self, name: str, queue: str) -> WorkerState:
+        """Unsubscribe a worker from a queue. Running jobs are not affected.
+
+        Args:
+            name: Name of the worker.
+            queue: Name of the queue, or a pattern.
+        """
+        return await self._command(
             name, "unsubscribe", partial(self._store.order_unsubscribe, queue=queue)
         )
 
-    async def quiet(self, name: str) -> dict[str, Any]:
-        """Let a worker pop no more until `resume`; what runs goes on."""
-        return await self._order(name, "quiet", self._store.order_quiet)
+    async def quiet(self, name: str) -> WorkerState:
+        """Keep a worker from popping until `resume`. Running jobs are not affected.
 
-    async def resume(self, name: str) -> dict[str, Any]:
-        """Let a worker pop again."""
-        return await self._order(name, "resume", self._store.order_resume)
+        Args:
+            name: Name of the worker.
+        """
+        return await self._command(name, "quiet", self._store.order_quiet)
 
-    async def stop(self, name: str) -> dict[str, Any]:
-        """Let a worker pop no more and end when what runs has ended or was handed back. One of
-        several processes is replaced."""
-        return await self._order(name, "stop", self._store.order_stop)
+    async def resume(self, name: str) -> WorkerState:
+        """Let a worker pop again.
 
-    async def _order(
+        Args:
+            name: Name of the worker.
+        """
+        return await self._command(name, "resume", self._store.order_resume)
+
+    async def stop(self, name: str) -> WorkerState:
+        """Shut a worker down gracefully. One of several processes is replaced.
+
+        Args:
+            name: Name of the worker.
+        """
+        return await self._command(name, "stop", self._store.order_stop)
+
+    async def _command(
         self,
         worker: str,
-        order: str,
+        command: str,
         send: Callable[..., Call[int]],
-        *,
         timeout: float | None = None,
-    ) -> dict[str, Any]:
-        patience = self._patience if timeout is None else timeout
+    ) -> WorkerState:
+        timeout = self._timeout if timeout is None else timeout
         answer = secrets.token_hex(8)
         async with subscribe(self._redis, f"{self._store.namespace}:x:answer:{answer}") as messages:
             await send(worker=worker, answer=answer)
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(timeout):
                     _, payload = await anext(messages)
             except TimeoutError:
                 raise NotObeyed(
-                    f"worker {worker!r} heard {order} and did not answer within {patience} s: its loop is blocked, or it isn't "
-                    "aioqless'. It may still obey"
+                    f"worker {worker!r} received {command} and did not answer within {timeout} s: "
+                    "its event loop is blocked, or it is not an aioqless worker. It may still obey"
                 ) from None
-        told: dict[str, Any] = decode_json(payload)
-        if refused := told.get("refused"):
-            raise NotObeyed(f"worker {worker!r} refused to {order}: {refused}")
-        return told
+        reply = decode_json(payload)
+        if refused := reply.get("refused"):
+            raise NotObeyed(f"worker {worker!r} refused to {command}: {refused}")
+        return msgspec.convert(reply, WorkerState)

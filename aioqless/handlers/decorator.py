@@ -12,7 +12,7 @@ from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client.job import Job
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.options import JobOptions, checked, policy_of, terms_of
+from aioqless.handlers.options import JobOptions, checked, constraints_of, policy_of
 from aioqless.handlers.schedule import recurs_of
 from aioqless.handlers.signature import Takes, takes
 
@@ -83,7 +83,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             executor=options.get("executor"),
             recurs=recurs_of(options, taken),
             takes=taken,
-            terms=terms_of(options, taken),
+            constraints=constraints_of(options, taken),
         )
         if handler.recurs:
             handler.check(json_data.encoded(handler.recurs.data))

@@ -10,8 +10,7 @@ from typing import Any, Generic, Literal
 from typing_extensions import ParamSpec
 
 from aioqless.client.job import Job
-from aioqless.client.put import NewJob
-from aioqless.client.put.constraints import Terms
+from aioqless.client.put import ConstraintOptions, NewJob
 from aioqless.errors import UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.handlers.schedule import Recurs
@@ -39,7 +38,7 @@ class Handler(Generic[P]):
     recurs: Recurs | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
-    terms: Terms | None = None  # on which its jobs are put
+    constraints: ConstraintOptions = field(default_factory=ConstraintOptions, hash=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""

@@ -74,7 +74,7 @@ class _LagMonitor:
             await asyncio.sleep(every)
 
     async def _newly_lagging(self) -> list[tuple[str, float]]:
-        queues = self._queues or tuple(counts["name"] for counts in await self._client.queues())
+        queues = self._queues or tuple(counts.name for counts in await self._client.queues())
         lags = await self._client.store.lag(queues=queues) if queues else []
         lagging = {
             queue: float(lag)

@@ -6,13 +6,19 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from aioqless import validation
-from aioqless.client.put.constraints import TermOptions, Terms
+from aioqless.client.put import ConstraintOptions, ScheduleOptions
+from aioqless.client.put.constraints import (
+    check_constraints,
+    encode_constraints,
+    key_fields,
+    select_constraints,
+)
 from aioqless.handlers.retry_policy import Backoff, RetryPolicy, exponential
 from aioqless.handlers.signature import Takes
 
 
-class JobOptions(TermOptions, total=False):
-    """The options of `@job`, besides those of TermOptions; all are optional.
+class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
+    """The options of `@job`, besides its constraints and its schedule; all are optional.
 
     Times are in seconds.
     """
@@ -29,13 +35,8 @@ class JobOptions(TermOptions, total=False):
     timeout: float  # a run that takes longer is canceled and fails in `<queue>-timeout`
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Literal["process"]
-    every: float  # recurring: put a job at this interval
-    cron: str  # recurring: put a job at the times of this cron expression
-    timezone: str  # of the cron expression; default: UTC
     data: Any  # of recurring jobs
     queue: str  # of recurring jobs; default: the first that the worker serves
-    # How many missed recurring jobs are replayed (0: all); default: they are coalesced into one.
-    backlog: int
 
 
 def checked(options: JobOptions) -> JobOptions:
@@ -87,21 +88,22 @@ def policy_of(options: JobOptions) -> RetryPolicy | None:
     )
 
 
-def terms_of(options: JobOptions, takes: Takes) -> Terms | None:
-    """Return the uniqueness and limits in the options.
+def constraints_of(options: JobOptions, takes: Takes) -> ConstraintOptions:
+    """Return the constraints among the options of `@job`.
 
     Raises:
-        TypeError: One is of the wrong type.
-        ValueError: One is out of range, or a key is drawn from a field that the function lacks.
+        TypeError: A value has the wrong type.
+        ValueError: A value is out of range, or a key is made of a field that the function doesn't
+            take.
     """
-    terms = Terms.of(options)
-    if terms is None:
-        return None
-    terms.drawn("", lambda: dict.fromkeys(terms.fields))
+    constraints = select_constraints(options)
+    check_constraints(constraints)
+    fields = key_fields(constraints)
+    encode_constraints(constraints, "", lambda: dict.fromkeys(fields))
     known = takes.parameters.__struct_fields__ if takes.parameters else None
-    if known is not None and (wrong := terms.fields - set(known)):
+    if known is not None and (wrong := fields - set(known)):
         raise ValueError(
-            f"a key is drawn from {', '.join(sorted(wrong))}, "
-            f"but the function takes {', '.join(known)}"
+            f"a key is made of {', '.join(sorted(wrong))}, but the function takes "
+            f"{', '.join(known)}"
         )
-    return terms
+    return constraints

@@ -15,16 +15,20 @@
 -- @option  within   seconds       the job expires if it has not started within this time
 -- @option  terms    object        uniqueness, concurrency and rate limits (lib/constraints.lua);
 --                                 otherwise the job's
+-- @option  on_failed string       hold (default), fail or cancel it when a dependency fails
 -- @option  worker   string        the caller; another holder of a running job is notified
 -- @role    producer
 -- @durable
 -- @returns text                   the jid, or that of the job that already has the unique key
 -- @raises  EXISTS FULL
 
+if on_failed then cascade.check_policy(on_failed) end
 max_length.check(queue, jid)
-return enqueue.put({
+local put = enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context,
   within = within, worker = worker,
   terms = terms,
 })
+if on_failed and put == jid then cascade.apply_policy(jid, on_failed, now) end
+return put

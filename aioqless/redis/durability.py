@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.errors import AioqlessError, NotDurable
+from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import Command, Connection
 
 MAX_BATCH = 200
@@ -78,15 +78,14 @@ class DurableWrites:
 
     Writes that come while others are waited for are sent together after them, with one wait for
     all. The wait is on the connection of the write, so it means this write, whoever is master.
-
-    Owns the gathered writes, and the task that sends them.
     """
 
     def __init__(self, connection: Connection, durability: Durability) -> None:
         self.connection = connection
         self._durability = durability
-        self._gathered: list[tuple[Command, asyncio.Future[Any]]] = []
-        self._sending: asyncio.Task[None] | None = None
+        self._batcher: Batcher[Command, Any] = Batcher(
+            self._send, name="durable writes", max_items=MAX_BATCH
+        )
 
     async def execute(self, *command: str | bytes | int | float) -> Any:
         """Send a write and return its reply when it is durable.
@@ -95,42 +94,21 @@ class DurableWrites:
             NotDurable: It is done, but not durable yet.
             redis.exceptions.RedisError: The reply is an error, or there is none.
         """
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._gathered.append((command, answer))
-        if self._sending is None:
-            self._sending = asyncio.create_task(self._send_all(), name="aioqless durable writes")
-        return await answer
+        return await self._batcher.submit(command)
 
     async def aclose(self) -> None:
         """Close the connection; calls under way raise ConnectionError."""
         await self.connection.aclose()
-        if self._sending is not None:
-            await asyncio.wait([self._sending])
+        await self._batcher.finish()
 
-    async def _send_all(self) -> None:
-        while self._gathered:
-            batch, self._gathered = self._gathered[:MAX_BATCH], self._gathered[MAX_BATCH:]
-            try:
-                *replies, waited = await self.connection.execute_many(
-                    [*(command for command, _ in batch), self._durability.wait_command],
-                    raise_errors=False,
-                )
-            except Exception as error:  # the callers' to handle
-                outcomes: list[Any] = [error] * len(batch)
-            else:
-                failure = self._failure(waited)
-                outcomes = [
-                    failure if failure and not isinstance(reply, Exception) else reply
-                    for reply in replies
-                ]
-            for (_, answer), outcome in zip(batch, outcomes, strict=True):
-                if answer.done():  # its caller was canceled
-                    continue
-                if isinstance(outcome, Exception):
-                    answer.set_exception(outcome)
-                else:
-                    answer.set_result(outcome)
-        self._sending = None
+    async def _send(self, batch: list[Command]) -> list[Any]:
+        *replies, waited = await self.connection.execute_many(
+            [*batch, self._durability.wait_command], raise_errors=False
+        )
+        failure = self._failure(waited)
+        return [
+            failure if failure and not isinstance(reply, Exception) else reply for reply in replies
+        ]
 
     def _failure(self, waited: Any) -> Exception | None:
         """Return the error for the reply to the wait; None if all writes are durable."""

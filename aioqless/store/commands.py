@@ -441,24 +441,22 @@ class Commands(ABC):
         delay: float, priority: float | None = None, tags: Sequence[str] | None = None,
         retries: int | None = None, depends: Sequence[str] | None = None,
         context: str | bytes | None = None, within: float | None = None,
-        terms: str | bytes | None = None, worker: str | None = None, request: str | None = None,
+        terms: str | bytes | None = None, on_failed: str | None = None, worker: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
         return self.call("put", None, {
             "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "delay": delay,
             "priority": priority, "tags": tags, "retries": retries, "depends": depends,
-            "context": context, "within": within, "terms": terms, "worker": worker,
-            "request": request,
+            "context": context, "within": within, "terms": terms, "on_failed": on_failed,
+            "worker": worker, "request": request,
         })
 
     def put_flow(
-        self, *, now: float | None = None, batch: Batch, apart: str | None = None,
-        existing: str | None = None, request: str | None = None,
+        self, *, now: float | None = None, batch: Batch, request: str | None = None,
     ) -> Call[list[Any]]:
         """Put the jobs of a workflow into queues of their own."""
-        return self.call("put_flow", None, {
-            "now": now, "batch": batch, "apart": apart, "existing": existing, "request": request,
-        })
+        return self.call("put_flow", None, {"now": now, "batch": batch, "request": request})
 
     def put_many(
         self, *, queue: str, now: float | None = None, batch: Batch, existing: str | None = None,

@@ -109,16 +109,16 @@ async def perform(
             "perform takes a job for a handler, which @job makes of a function, "
             f"not for the klass {new.klass!r}"
         )
-    arguments = new.arguments(LIMIT)
-    retries = constant("DEFAULT_RETRIES") if arguments["retries"] is None else arguments["retries"]
+    prepared = new.prepare(LIMIT)
+    retries = constant("DEFAULT_RETRIES") if prepared["retries"] is None else prepared["retries"]
     record: dict[str, Any] = {
-        "jid": arguments["jid"],
-        "klass": arguments["klass"],
+        "jid": prepared["jid"],
+        "klass": prepared["klass"],
         "queue": "default",
         "state": "running",
         "worker": "test",
-        "priority": arguments["priority"] or 0,
-        "tags": arguments["tags"] or [],
+        "priority": prepared["priority"] or 0,
+        "tags": prepared["tags"] or [],
         "retries": retries,
         "remaining": retries,
         "expires": time.time() + LOCK,
@@ -126,8 +126,8 @@ async def perform(
         "failure": {},
         "spawned_from_jid": None,
         "fence": 1,
-        "data": arguments["data"].decode(),
-        "context": new.context,
+        "data": prepared["data"].decode(),
+        "context": new.options.get("context"),
         **fields,
     }
     store = _LockOnlyStore()

@@ -94,7 +94,7 @@ def _arguments(handler: Handler, queue: str | None, max_data: int, codec: Codec)
             f"{handler.klass} recurs into no queue: pass queue= with its schedule, since this "
             "worker serves patterns only"
         )
-    new = NewJob(handler, recurs.data, jid=handler.klass).arguments(max_data, codec)
+    new = NewJob(handler, recurs.data, jid=handler.klass).prepare(max_data, codec)
     given = {name: new[name] for name in ("jid", "klass", "data", "retries", "terms")}
     return given | {
         "queue": recurs.queue or queue,

@@ -87,7 +87,7 @@ class Worker:
         if name is not None:
             self._lease = NameLease(store, name, outage, lifecycle, on_lost=self.stop_at_once)
         self._renewer = RenewerThread(
-            client.apart("locks", TIMEOUT),
+            client.dedicated_store("locks", TIMEOUT),
             store,
             self.name,
             runs,

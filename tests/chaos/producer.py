@@ -9,7 +9,6 @@ import random
 import signal
 import sys
 from collections.abc import Awaitable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +78,14 @@ class Producer:
             jid=f"{os.getpid()}-{self._made}-{how}",
             delay=delay,
         )
-        return replace(job, concurrency_key="narrow", max_concurrent=5) if how == "limited" else job
+        return (
+            job.with_options(concurrency_key="narrow", max_concurrent=5)
+            if how == "limited"
+            else job
+        )
 
     async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:
-        jids = [job.jid for job in jobs]
+        jids = [job.options.get("jid") for job in jobs]
         self._ledger.note("offer", jids)
         try:
             await putting

@@ -18,6 +18,7 @@ from pathlib import Path
 from redis.exceptions import RedisError
 
 from aioqless import Client
+from aioqless.client.results import QueueOverview
 from aioqless.errors import AioqlessError
 from tests.chaos.crew import Crew
 from tests.chaos.faults import KINDS, TOGETHER, Kind, Stage
@@ -201,11 +202,11 @@ async def _worked_off(client: Client, patience: float) -> list[str]:
         try:
             queues = await client.queues()
         except (RedisError, AioqlessError):
-            queues = [{"name": "?", "waiting": 1}]
+            queues = [QueueOverview(name="?", waiting=1)]
         left = [
-            f"{queue['name']}: {queue}"
+            f"{queue.name}: {queue}"
             for queue in queues
-            if any(queue.get(state) for state in STATES)
+            if any(getattr(queue, state) for state in STATES)
         ]
         if not left:
             break

@@ -195,14 +195,15 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
     now = await client.store.now()
     for queue in await client.queues():
         for date in {now // 86400, (now - 3600) // 86400}:
-            stats = await client.queue(queue["name"]).stats(date * 86400)
+            stats = await client.queue(queue.name).stats(date * 86400)
             counted += {
-                "popped": stats["wait"]["count"],
-                "done": stats["run"]["count"],
-                "failed": stats["failed"],
+                "popped": stats.wait.count,
+                "done": stats.run.count,
+                "failed": stats.failed,
             }
         counted["left"] += sum(
-            queue[state] for state in ("waiting", "running", "stalled", "scheduled", "depends")
+            getattr(queue, state)
+            for state in ("waiting", "running", "stalled", "scheduled", "depends")
         )
     events = Counter(event["what"] for job in jobs.values() for event in job.events)
     states = Counter(job.state for job in jobs.values())
@@ -224,8 +225,8 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
             f"{failed} failed and {complete} complete are listed; {dict(states)} are known to the ledger"
         )
     for worker in await client.workers.counts():
-        if worker["jobs"] or worker["stalled"]:
-            verdict.wrong.append(f"worker {worker['name']} still holds {worker}")
+        if worker.jobs or worker.stalled:
+            verdict.wrong.append(f"worker {worker.name} still holds {worker}")
 
 
 def _recovery(seen: Seen, at: float) -> float:

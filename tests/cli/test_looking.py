@@ -204,7 +204,7 @@ async def test_queues_are_paused_together(client: Client, here: Aioqless) -> Non
     assert (
         await here("pause", "mail", "nowhere")
     ).out == "mail paused\nnowhere paused; no job was ever put in nowhere\n"
-    assert (await client.queue("mail").counts())["paused"]
+    assert (await client.queue("mail").counts()).paused
     assert (await here("unpause", "mail")).out == "mail unpaused\n"
 
 

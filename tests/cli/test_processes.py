@@ -102,7 +102,7 @@ async def test_processes_are_told_apart_by_their_number_and_by_their_names(
         await until(lambda: len(worker.logged("process.ready")) == 2)
 
         async def both_have_popped() -> bool:
-            return {each["name"] for each in await client.workers.counts()} == {
+            return {each.name for each in await client.workers.counts()} == {
                 "mailer-1",
                 "mailer-2",
             }

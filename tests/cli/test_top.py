@@ -52,7 +52,7 @@ async def test_a_queue_is_paused_and_goes_on_by_a_key(
     screen: Terminal, client: Client, until: Until
 ) -> None:
     async def paused() -> bool:
-        return bool((await client.queue("mail").counts())["paused"])
+        return bool((await client.queue("mail").counts()).paused)
 
     await screen.shows("billing")
     screen.press("\x1b[B")  # down, from billing to mail

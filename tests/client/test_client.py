@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from aioqless import AioqlessError, Client, Event, InvalidArgument, InvalidData, Job, NoSuchJob, job
+from aioqless.client.results import WorkerCounts, WorkerJobs
 from aioqless.store import Call, ScriptStore
 from tests.conftest import Until
 
@@ -109,7 +110,7 @@ async def test_a_namespace_is_checked_for_what_cannot_be_right(client: Client) -
     assert await client.check() == []
     await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
     (found,) = await client.check()
-    assert (found["problem"], found["jid"]) == ("nowhere", "a")
+    assert (found.problem, found.about["jid"]) == ("nowhere", "a")
     assert await client.check(resolve=True) and await client.check() == []
     assert await client.queue("mail").jobs("waiting") == ["a"]
 
@@ -138,7 +139,7 @@ async def test_two_namespaces_never_see_each_other(client: Client) -> None:
         assert await other.jobs.tagged("x") == (0, []) and await other.jobs.tracked() == ([], [])
         assert (
             await other.config.get("heartbeat") == 60
-            and not (await other.queue("mail").counts())["paused"]
+            and not (await other.queue("mail").counts()).paused
         )
         await other.queue("mail").put("Other", jid="a")
         assert await anext(events) == Event("put", "a", {"queue": "mail"})
@@ -158,21 +159,21 @@ async def test_workers_are_known_by_what_they_hold(client: Client) -> None:
     (first,) = await client.queue("mail").pop(worker="w1")
     await client.queue("mail").pop(2, worker="w2")
     await client.redis.zadd(
-        f"{client.namespace}:w:w2:jobs", {(await client.workers.jobs("w2"))["jobs"][0]: 1}
+        f"{client.namespace}:w:w2:jobs", {(await client.workers.jobs("w2")).jobs[0]: 1}
     )
     assert await client.workers.counts() == [
-        {"name": "w2", "jobs": 1, "stalled": 1},
-        {"name": "w1", "jobs": 1, "stalled": 0},
+        WorkerCounts(name="w2", jobs=1, stalled=1),
+        WorkerCounts(name="w1", jobs=1, stalled=0),
     ]
-    assert await client.workers.jobs("w1") == {"jobs": [first.jid], "stalled": []}
-    assert await client.workers.jobs("nobody") == {"jobs": [], "stalled": []}
+    assert await client.workers.jobs("w1") == WorkerJobs(jobs=[first.jid], stalled=[])
+    assert await client.workers.jobs("nobody") == WorkerJobs(jobs=[], stalled=[])
 
 
 async def test_workers_can_be_taken_off_the_list(client: Client) -> None:
     for worker in ("w1", "w2", "w3"):
         await client.queue("mail").pop(worker=worker)
     await client.workers.deregister("w1", "w3", "nobody")
-    assert [each["name"] for each in await client.workers.counts()] == ["w2"]
+    assert [each.name for each in await client.workers.counts()] == ["w2"]
     with pytest.raises(InvalidArgument, match="name at least one worker"):
         await client.workers.deregister()
 
@@ -455,7 +456,7 @@ async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) ->
         (
             {"every": 5, "delay": 5},
             TypeError,
-            "recur has no option delay; it has .*every, offset, cron, timezone, backlog, jid",
+            "recur has no option delay; it has .*unique.*, jid, .*every, cron, timezone, backlog, offset",
         ),
         ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
@@ -481,6 +482,6 @@ async def test_a_recurring_job_that_goes_while_it_is_made_is_told(
 
     monkeypatch.setattr(ScriptStore, "send", gone)
     with pytest.raises(
-        AioqlessError, match="recurring job often was taken off while it was being read"
+        AioqlessError, match="recurring job often was canceled while it was being read"
     ):
         await queue.recur("Digest", every=60, jid="often")

@@ -52,7 +52,7 @@ async def test_a_pop_locks_no_more_jobs_than_it_returns(
     spoil(proxy)
     assert [popped.jid for popped in await spoiled.queue("mail").pop()] == ["a"]
     counts = await client.queue("mail").counts()
-    assert (counts["running"], counts["waiting"]) == (1, 1)
+    assert (counts.running, counts.waiting) == (1, 1)
 
 
 async def do_complete(job: Job[Any]) -> Any:

@@ -70,7 +70,7 @@ async def test_jobs_that_were_locked_by_a_pop_whose_reply_was_lost_in_an_outage_
         ran.append((job.jid, job.fence, job.remaining))
 
     async with Worker(spoiled, greet, settings=Settings(queues=("mail",), poll=0.02)):
-        await until(lambda: spoiled._doors and proxy.connections >= 2)
+        await until(lambda: spoiled._connected and proxy.connections >= 2)
         proxy.drop = 6  # more than a call is repeated
         await client.queue("mail").put(greet, jid="a")
         await until(lambda: [line for line in lines if line["event"] == "worker.redis_lost"])

@@ -130,7 +130,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("put_many", "put many", mail(lambda queue: queue.put_many(NewJob("Greet", jid=f"n{number}") for number in range(250)))),
     ("put_many", "put a few", mail(lambda queue: queue.put_many(NewJob("Greet", jid=f"n{number}") for number in range(5)))),
     ("put_flow", "put a flow", mail(lambda queue: queue.put_flow(flow()))),
-    ("put_flow", "put with a choice", mail(lambda queue: queue.put("Greet", jid="new", depends=["bad"], on_failed="fail"))),
+    ("put", "put with a choice", mail(lambda queue: queue.put("Greet", jid="new", depends=["bad"], on_failed="fail"))),
     ("requeue", "requeue", mail(lambda queue: queue.requeue(NewJob("Greet", jid="idle", priority=-3)))),
     ("requeue", "move", of("a", lambda job: job.move("billing"))),
     ("pop", "pop", mail(lambda queue: queue.pop(1))),

@@ -76,9 +76,7 @@ async def test_what_only_one_job_can_have_is_refused(
     client: Client, astray: dict[str, Any]
 ) -> None:
     [name] = astray
-    with pytest.raises(
-        TypeError, match=f"a recurring job has no {name}: that is for one job that is put"
-    ):
+    with pytest.raises(TypeError, match=f"a recurring job has no option {name}: put has"):
         await client.queue("mail").recur(NewJob("Digest", **astray), every=60)
     assert await client.queues() == []
 

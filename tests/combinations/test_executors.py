@@ -223,10 +223,10 @@ def _stopped(worker: Worker) -> bool:
 
 async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> None:
     for options, why in (
-        ({"unique_until": "started"}, "say which, by unique"),
+        ({"unique_until": "started"}, "need unique, which is the key"),
         ({"max_concurrent": 0}, "max_concurrent must be a whole number from 1"),
-        ({"concurrency_key": "k"}, "say how, by max_concurrent or rate_limit"),
-        ({"unique": "k", "unique_for": 5, "unique_until": "done"}, "exclude each other"),
+        ({"concurrency_key": "k"}, "needs max_concurrent or rate_limit"),
+        ({"unique": "k", "unique_for": 5, "unique_until": "done"}, "mutually exclusive"),
         ({"every": 60, "cron": "* * * * *"}, "cron"),
         ({"cron": "0 0 31 2 *"}, "31"),
     ):

@@ -88,7 +88,7 @@ async def test_those_behind_a_job_that_lost_its_locks_are_cancelled_with_it(
         await lapse(redis, client)
     assert await states(client, *jids) == ["failed"]
     await client.store.tick(batch=[])
-    assert (await client.queue("mail").counts())["depends"] == 0
+    assert (await client.queue("mail").counts()).depends == 0
 
 
 async def test_what_a_failure_took_along_runs_again_when_it_is_unfailed(client: Client) -> None:
@@ -186,7 +186,7 @@ async def test_context_and_terms_travel_with_each_job_of_a_batch_or_flow(client:
         await queue.put_flow(
             chain(in_queue("mail", flaky.data(), context={"trace": "2"}, unique="k"), total.data())
         )
-    assert (await queue.counts())["depends"] == 1
+    assert (await queue.counts()).depends == 1
     await client.jobs.cancel(first, second)
 
 

@@ -215,7 +215,7 @@ async def test_a_burst_ends_though_jobs_are_handed_back_or_held_back(
     async with work(visit, burst=True, release_unknown=600) as worker:
         await until(lambda: not worker.healthy)
     assert (len(lines.of("job.completed")), len(lines.of("job.released"))) == (1, 1)
-    assert (await client.queue("mail").counts())["scheduled"] == 3
+    assert (await client.queue("mail").counts()).scheduled == 3
 
 
 async def test_runs_of_a_key_do_not_overlap_though_one_is_moved_away_meanwhile(

@@ -171,8 +171,8 @@ async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_agai
     assert (code, report) == (130, "")
     assert told.endswith("Interrupted. Run it again to go on.\n")
     counts = await client.queue("pages").counts()
-    assert counts["running"] == 0
-    assert counts["waiting"] > 0
+    assert counts.running == 0
+    assert counts.waiting > 0
 
     code, report, told = await Audit(data).end()
     assert code == 0, told
@@ -188,7 +188,7 @@ async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(
         audit.process.kill()
         await audit.end()
     await asyncio.to_thread(wait_for_end, website)
-    assert (await client.queue("pages").counts())["running"] > 0
+    assert (await client.queue("pages").counts()).running > 0
 
     code, report, told = await Audit(data).end()
     assert code == 0, told

@@ -40,7 +40,7 @@ async def ours(live_url: str) -> AsyncIterator[Client]:
         await redis.flushall()
     async with Client(live_url) as client:
         yield client
-        found = {each["problem"] for each in await client.check(resolve=True)}
+        found = {each.problem for each in await client.check(resolve=True)}
         assert found <= LEFT_BY_PEERS and await client.check() == []
 
 

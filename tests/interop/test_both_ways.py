@@ -243,8 +243,8 @@ async def test_statistics_are_one_account(ours: Client, peer: Any) -> None:
         (mine,) = await ours.queue("mail").pop()
         await mine.complete()
     theirs, mine_ = peer.queues["mail"].stats(), await ours.queue("mail").stats()
-    assert theirs["run"]["count"] == mine_["run"]["count"] == 4
-    assert theirs["run"]["histogram"] == mine_["run"]["histogram"]
+    assert theirs["run"]["count"] == mine_.run.count == 4
+    assert theirs["run"]["histogram"] == mine_.run.histogram
 
 
 async def test_the_peer_lists_our_queues_and_workers(ours: Client, peer: Any) -> None:

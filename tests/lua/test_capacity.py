@@ -73,10 +73,6 @@ async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: St
     async with story.refused(QueueFull, queue="mail"):
         await story.store.put_flow(now=0, batch=[*flow, more])
     assert await story.store.put_flow(now=1, batch=flow) == ["a", "b", "c"]
-    apart = await story.store.put_flow(
-        now=2, batch=[more, {**more, "queue": "post", "jid": "e"}], apart="yes"
-    )
-    assert type(apart[0]) is QueueFull and apart[1] == "e"
 
 
 async def test_what_retries_goes_on_is_unfailed_or_recurs_finds_room(story: Story) -> None:

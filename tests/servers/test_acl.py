@@ -226,7 +226,7 @@ async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
     async with as_a("dashboard") as client:
         mail = client.queue("mail")
         assert (
-            (await mail.counts())["waiting"] == 2
+            (await mail.counts()).waiting == 2
             and await client.queues()
             and await client.workers.counts()
         )
@@ -282,7 +282,7 @@ async def test_people_reserve_finish_and_leave_to_others(as_a: ByRole, root: Cli
         had = await desk.reserve("bob", again=True)
         assert had
         await had.hand_over("ann")
-        assert await desk.reserve("ann") and (await desk.counts())["running"] == 1
+        assert await desk.reserve("ann") and (await desk.counts()).running == 1
     assert await root.check() == []
 
 

@@ -95,7 +95,7 @@ async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(
             jid = await client.queue("mail").put("Greet")
             assert (await anext(events)).jid == jid
             await until(lambda: ran)
-            assert (await client.workers.show(worker.name))["paused"] is False
+            assert (await client.workers.show(worker.name)).paused is False
 
 
 @pytest.mark.parametrize("node", [0, 1, 2, 3])

@@ -148,7 +148,7 @@ async def test_workers_of_both_versions_take_jobs_that_clients_of_both_put(
     async with working(client, hold):
 
         async def all_run() -> bool:
-            return (await mail.counts())["running"] == 10
+            return (await mail.counts()).running == 10
 
         await until(all_run, PATIENCE)  # each worker runs five at most
         await client.redis.rpush(released, *range(10))

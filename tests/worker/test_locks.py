@@ -77,7 +77,7 @@ async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
         worker.resume()
 
         async def handed_out() -> bool:
-            return bool((await client.queue("mail").counts())["running"])
+            return bool((await client.queue("mail").counts()).running)
 
         await until(handed_out)
         if taken:

@@ -115,7 +115,7 @@ async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(
     async with work(stay, concurrency=2, grace=0) as worker:
         await until(lambda: len(worker.running) == 2)
         counts = await client.queue("mail").counts()
-        assert (counts["running"], counts["waiting"]) == (2, 3)
+        assert (counts.running, counts.waiting) == (2, 3)
 
 
 async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(

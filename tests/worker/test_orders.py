@@ -8,6 +8,7 @@ import json
 import pytest
 
 from aioqless import Client, InvalidArgument, NoSuchWorker, NotObeyed
+from aioqless.client.results import WorkerState
 from aioqless.client.workers import Workers
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
@@ -23,15 +24,13 @@ async def test_it_subscribes_and_unsubscribes_and_tells_what_it_serves_then(
     await fill(client, "reports", 2)
     async with work(stage.handler, name="ann", grace=0) as worker:
         await idle(worker)
-        assert await client.workers.subscribe("ann", "reports", limit=1) == {
-            "queues": ["mail", "reports=1"],
-            "paused": False,
-        }
+        assert await client.workers.subscribe("ann", "reports", limit=1) == WorkerState(
+            queues=["mail", "reports=1"], paused=False
+        )
         await until(lambda: list(stage.running) == ["reports0"])
-        assert await client.workers.unsubscribe("ann", "reports") == {
-            "queues": ["mail"],
-            "paused": False,
-        }
+        assert await client.workers.unsubscribe("ann", "reports") == WorkerState(
+            queues=["mail"], paused=False
+        )
         assert list(stage.running) == ["reports0"], "what runs is left alone"
         stage.end()
         await until(lambda: not worker.running)
@@ -43,12 +42,12 @@ async def test_it_is_quiet_and_resumes(
 ) -> None:
     async with work(stage.handler, name="ann", grace=0) as worker:
         await idle(worker)
-        assert await client.workers.quiet("ann") == {"queues": ["mail"], "paused": True}
+        assert await client.workers.quiet("ann") == WorkerState(queues=["mail"], paused=True)
         await fill(client, "mail", 1)
-        assert await client.workers.show("ann") == {"queues": ["mail"], "paused": True}
+        assert await client.workers.show("ann") == WorkerState(queues=["mail"], paused=True)
         await until(lambda: lines.of("worker.paused"))
         assert not stage.ran
-        assert await client.workers.resume("ann") == {"queues": ["mail"], "paused": False}
+        assert await client.workers.resume("ann") == WorkerState(queues=["mail"], paused=False)
         await until(lambda: list(stage.running) == ["mail0"])
 
 
@@ -77,7 +76,7 @@ async def test_a_worker_that_restarts_begins_with_its_own_settings(
         await client.workers.subscribe("ann", "reports")
     async with work(note, name="ann") as worker:
         await idle(worker)
-        assert (await client.workers.show("ann"))["queues"] == ["mail"]
+        assert (await client.workers.show("ann")).queues == ["mail"]
 
 
 async def test_what_its_own_methods_would_refuse_is_refused_with_the_reason(
@@ -101,7 +100,7 @@ async def test_what_its_own_methods_would_refuse_is_refused_with_the_reason(
             await client.workers.subscribe("ann", "post", limit=-1)
         with pytest.raises(ValueError, match="queue must not be empty"):
             await client.workers.subscribe("ann", "")
-        assert (await client.workers.show("ann"))["queues"] == ["mail"]
+        assert (await client.workers.show("ann")).queues == ["mail"]
 
 
 async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> None:
@@ -109,9 +108,9 @@ async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> 
         await another_clients_worker.subscribe(f"{client.namespace}:w:ruby")
         await another_clients_worker.get_message(timeout=5)
         with pytest.raises(
-            NotObeyed, match=r"worker 'ruby' heard quiet and did not answer within 0\.05 s"
+            NotObeyed, match=r"worker 'ruby' received quiet and did not answer within 0\.05 s"
         ):
-            await Workers(client.redis, client.store, patience=0.05).quiet("ruby")
+            await Workers(client.redis, client.store, timeout=0.05).quiet("ruby")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +136,7 @@ async def test_nonsense_is_ignored_whoever_says_it(
         await client.redis.publish(
             f"{client.namespace}:w:ann", json.dumps({"event": "order", **order})
         )
-        assert await client.workers.show("ann") == {"queues": ["mail"], "paused": False}
+        assert await client.workers.show("ann") == WorkerState(queues=["mail"], paused=False)
         assert worker.healthy
 
 
@@ -149,6 +148,6 @@ async def test_orders_at_once_are_all_obeyed_and_each_answered(
         await asyncio.gather(
             *(client.workers.subscribe("ann", f"q{n}", limit=n + 1) for n in range(20))
         )
-        assert sorted((await client.workers.show("ann"))["queues"]) == sorted(
+        assert sorted((await client.workers.show("ann")).queues) == sorted(
             ["mail", *(f"q{n}={n + 1}" for n in range(20))]
         )

@@ -30,13 +30,13 @@ async def test_a_burst_ends_when_nothing_is_ready_whatever_is_scheduled_held_or_
     await client.queue("quiet").pause()
     async with work(note, queues=("mail", "quiet"), burst=True, concurrency=3) as worker:
         await until(lambda: not worker.healthy)
-    counts = {each["name"]: each for each in await client.queues()}
-    assert (counts["mail"]["waiting"], counts["mail"]["scheduled"], counts["mail"]["depends"]) == (
+    counts = {each.name: each for each in await client.queues()}
+    assert (counts["mail"].waiting, counts["mail"].scheduled, counts["mail"].depends) == (
         0,
         1,
         1,
     )
-    assert counts["quiet"]["waiting"] == 1 and len(await client.jobs.complete(count=100)) == 50
+    assert counts["quiet"].waiting == 1 and len(await client.jobs.complete(count=100)) == 50
 
 
 async def test_a_burst_does_what_its_last_job_puts(

@@ -122,7 +122,7 @@ async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
     lost.progress(0.9)
     reporter = client.services.reporter
     assert isinstance(reporter, ProgressReporter)
-    await until(lambda: reporter._sending is None)
+    await until(lambda: reporter.is_idle)
     held.progress(0.1)
 
     async def a_tenth() -> bool:

@@ -164,16 +164,16 @@ async def _jids(
         if queue is not None:
             raise AioqlessError("a complete job is in no queue: leave it out")
         return await client.jobs.complete(offset=offset, count=count)
-    names = [queue] if queue is not None else [counts["name"] for counts in await client.queues()]
+    names = [queue] if queue is not None else [counts.name for counts in await client.queues()]
     found: list[str] = []
     for name in names:
         counts = await client.queue(name).counts()
         for each in [state] if state else STATES[:-1]:
-            if counts[each] > offset:
+            if getattr(counts, each) > offset:
                 found += await client.queue(name).jobs(
                     each, offset=offset, count=count - len(found)
                 )
-            offset = max(0, offset - counts[each])
+            offset = max(0, offset - getattr(counts, each))
             if len(found) >= count:
                 return found
     return found

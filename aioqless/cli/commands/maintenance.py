@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from aioqless.cli.presentation.printing import console, show_line, table
 from aioqless.cli.presentation.prompts import progress
 from aioqless.client import Client
 from aioqless.client.archive import Archive
+from aioqless.client.results import Finding
 from aioqless.errors import AioqlessError
 
 
@@ -30,7 +31,7 @@ def check(
 ) -> None:
     """Look for what can't be right in the namespace; exit code 1 when something was found that is
     not mended."""
-    problems: list[dict[str, Any]] = []
+    problems: list[Finding] = []
     troubles: list[str] = []
 
     async def act(client: Client) -> None:
@@ -42,10 +43,10 @@ def check(
     run(url, namespace, act)
     for trouble in troubles:
         console(errors=True).print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
-    left = [problem for problem in problems if not problem.get("mended")]
+    left = [problem for problem in problems if not problem.mended]
     if json:
         for problem in problems:
-            show_line(problem)
+            show_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
     elif problems:
         _report(problems)
     mended = len(problems) - len(left)
@@ -60,16 +61,16 @@ def check(
         raise typer.Exit(REFUSED)
 
 
-def _report(problems: list[dict[str, Any]]) -> None:
+def _report(problems: list[Finding]) -> None:
     """Problems by kind: how many, how many of them mended, and one of them."""
-    kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    kinds: dict[str, list[Finding]] = defaultdict(list)
     for problem in problems:
-        kinds[problem["problem"]].append(problem)
+        kinds[problem.problem].append(problem)
     rows = [
         (
             kind,
             len(some),
-            sum(bool(each.get("mended")) for each in some),
+            sum(each.mended for each in some),
             brief("  ".join(_about(some[0])), 100),
         )
         for kind, some in sorted(kinds.items(), key=lambda each: -len(each[1]))
@@ -77,10 +78,8 @@ def _report(problems: list[dict[str, Any]]) -> None:
     table(["problem", "found", "mended", "such as"], rows, empty="")
 
 
-def _about(problem: dict[str, Any]) -> list[str]:
-    return [
-        f"{name}={value}" for name, value in problem.items() if name not in ("problem", "mended")
-    ]
+def _about(problem: Finding) -> list[str]:
+    return [f"{name}={value}" for name, value in problem.about.items()]
 
 
 @app.command()

@@ -56,7 +56,7 @@ def queues(
             return
         table(
             COLUMNS,
-            [[counts[column] for column in COLUMNS] for counts in found],
+            [[getattr(counts, column) for column in COLUMNS] for counts in found],
             empty="No queues yet: the first put makes one.",
         )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
+import msgspec
 import typer
 
 from aioqless.cli.app import Json, Namespace, Url, app, run
@@ -15,6 +16,7 @@ from aioqless.cli.presentation.histograms import bar, gathered, quantile
 from aioqless.cli.presentation.printing import console, say, show, table
 from aioqless.cli.presentation.suggestions import unheard_of
 from aioqless.client import Client
+from aioqless.client.results import DayStats, Durations
 from aioqless.errors import AioqlessError
 
 LONGEST = 60  # columns of a bar
@@ -42,19 +44,19 @@ def stats(
         if queue is None:
             await _all(client, day, json)
             return
-        told = _numbers(await client.queue(queue).stats(day))
+        told = await client.queue(queue).stats(day)
         if json:
-            show({"queue": queue, "day": _name(day), **told})
+            show({"queue": queue, "day": _name(day), **msgspec.structs.asdict(told)})
         if unheard := await unheard_of(client, queue):
             raise AioqlessError(unheard)
         if json:
             return
         say(f"{plain(queue)} on {_name(day)} (UTC)", style="bold")
         say(
-            f"{many(told['failures'], 'failure')}, of which {told['failed']:,} are failed still; {_retries(told)}"
+            f"{many(told.failures, 'failure')}, of which {told.failed:,} are failed still; {_retries(told)}"
         )
         for kind, title in (("wait", "Waited before they ran"), ("run", "Ran")):
-            _draw(title, told[kind])
+            _draw(title, getattr(told, kind))
 
     run(url, namespace, act)
 
@@ -75,36 +77,30 @@ def _name(day: float) -> str:
     return datetime.fromtimestamp(day, UTC).strftime("%Y-%m-%d")
 
 
-def _numbers(told: dict[str, Any]) -> dict[str, Any]:
-    """The counters of the histograms as numbers."""
-    for kind in ("wait", "run"):
-        for name in ("histogram", "milliseconds"):
-            told[kind][name] = [int(count) for count in told[kind][name]]
-    return told
-
-
-def _retries(told: dict[str, Any]) -> str:
+def _retries(told: DayStats) -> str:
     """The number of retries, with its parts when there are any."""
-    parts = f" ({told['explicit_retries']:,} explicit, {many(told['lost_locks'], 'lock lost', 'locks lost')})"
-    return many(told["retries"], "retry", "retries") + (parts if told["retries"] else "")
+    parts = (
+        f" ({told.explicit_retries:,} explicit, {many(told.lost_locks, 'lock lost', 'locks lost')})"
+    )
+    return many(told.retries, "retry", "retries") + (parts if told.retries else "")
 
 
-def _draw(title: str, told: dict[str, Any]) -> None:
+def _draw(title: str, told: Durations) -> None:
     from rich.text import Text
 
     say(f"\n{title}", style="bold")
-    bars = gathered(told["histogram"], told["milliseconds"])
-    if not told["count"]:
+    bars = gathered(told.histogram, told.milliseconds)
+    if not told.count:
         say("  none", style="dim")
         return
     below = {
-        share: quantile(told["histogram"], share / 100, told["milliseconds"])
+        share: quantile(told.histogram, share / 100, told.milliseconds)
         for share in (50, 95, 99)
         if bars
     }
     quantiles = "  ".join(f"p{share} < {span(seconds)}" for share, seconds in below.items())
     say(
-        f"  {many(told['count'], 'job')}  mean {span(told['mean'])}  deviation {span(told['std'])}  {quantiles}"
+        f"  {many(told.count, 'job')}  mean {span(told.mean)}  deviation {span(told.std)}  {quantiles}"
     )
     most = max((count for _, count in bars), default=0)
     width = min(LONGEST, max(10, console().width - 30))
@@ -119,27 +115,32 @@ def _draw(title: str, told: dict[str, Any]) -> None:
 async def _all(client: Client, day: float, json: bool) -> None:
     """A line for each queue, of 1,000 at most."""
     told = [
-        (counts["name"], _numbers(await client.queue(counts["name"]).stats(day)))
+        (counts.name, await client.queue(counts.name).stats(day))
         for counts in await client.queues()
     ]
     if json:
-        show([{"queue": name, "day": _name(day), **each} for name, each in told])
+        show(
+            [
+                {"queue": name, "day": _name(day), **msgspec.structs.asdict(each)}
+                for name, each in told
+            ]
+        )
         return
     columns = ["queue", "popped", "waited", "completed", "ran", "failures", "retries"]
     rows = [
         (
             name,
-            each["wait"]["count"],
-            _mean(each["wait"]),
-            each["run"]["count"],
-            _mean(each["run"]),
-            each["failures"],
-            each["retries"],
+            each.wait.count,
+            _mean(each.wait),
+            each.run.count,
+            _mean(each.run),
+            each.failures,
+            each.retries,
         )
         for name, each in told
     ]
     table(columns, rows, empty="No queues yet: the first put makes one.")
 
 
-def _mean(told: dict[str, Any]) -> str:
-    return f"{span(told['mean'])}" if told["count"] else "-"
+def _mean(told: Durations) -> str:
+    return f"{span(told.mean)}" if told.count else "-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from aioqless.cli.presentation.printing import say, show, table
 from aioqless.cli.presentation.suggestions import instead
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerGlance
+from aioqless.client.results import WorkerState
 from aioqless.errors import AioqlessError, NoSuchWorker
 from aioqless.worker import Subscription
 
@@ -43,7 +44,7 @@ def workers(
         if worker is not None:
             await _one(client, worker, json)
             return
-        names = [each["name"] for each in await client.workers.counts()]
+        names = [each.name for each in await client.workers.counts()]
         most, step = (JOBS, A_CALL) if json else (1, MOST)
         found = [
             each
@@ -71,14 +72,15 @@ def _row(worker: WorkerGlance) -> tuple[object, ...]:
 
 async def _one(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
-    jobs = await client.jobs.multiget(*(held["jobs"] + held["stalled"])[:MOST])
-    known = [each["name"] for each in await client.workers.counts()]
+    jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MOST])
+    known = [each.name for each in await client.workers.counts()]
     if json:
         (glance,) = await client.workers.working(worker, most=0)
         show(
             {
                 "name": worker,
-                **held,
+                "jobs": held.jobs,
+                "stalled": held.stalled,
                 "seen": glance.seen or None,
                 "doing": [listed(job) for job in jobs],
             }
@@ -87,7 +89,7 @@ async def _one(client: Client, worker: str, json: bool) -> None:
         raise AioqlessError(f"no worker named {plain(worker)} was seen{instead(worker, known)}")
     if json:
         return
-    stalled = set(held["stalled"])
+    stalled = set(held.stalled)
     rows = [
         (
             job.jid,
@@ -163,7 +165,7 @@ def _order(
     url: str | None,
     namespace: str,
     json: bool,
-    order: Callable[[Client], Awaitable[dict[str, Any]]],
+    order: Callable[[Client], Awaitable[WorkerState]],
 ) -> None:
     """Give an order, and print what the worker does from then on."""
 
@@ -171,13 +173,13 @@ def _order(
         try:
             told = await order(client)
         except NoSuchWorker:
-            known = [each["name"] for each in await client.workers.counts()]
+            known = [each.name for each in await client.workers.counts()]
             raise AioqlessError(
                 f"no worker {plain(worker)} listens{instead(worker, known)}"
             ) from None
         if json:
-            show({"queues": told["queues"], "paused": told["paused"]})
+            show({"queues": told.queues, "paused": told.paused})
         else:
-            say(" ".join(map(plain, told["queues"])) + (" (paused)" if told["paused"] else ""))
+            say(" ".join(map(plain, told.queues)) + (" (paused)" if told.paused else ""))
 
     run(url, namespace, act)

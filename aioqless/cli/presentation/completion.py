@@ -78,11 +78,11 @@ async def _read(
 
 
 async def _queues(client: Client) -> Iterable[str]:
-    return [counts["name"] for counts in await client.queues()]
+    return [counts.name for counts in await client.queues()]
 
 
 async def _workers(client: Client) -> Iterable[str]:
-    return [counts["name"] for counts in await client.workers.counts()]
+    return [counts.name for counts in await client.workers.counts()]
 
 
 async def failed_lately(client: Client) -> list[str]:

@@ -21,7 +21,7 @@ def instead(name: str, names: Iterable[str]) -> str:
 async def unheard_of(client: Client, queue: str) -> str:
     """That nothing is known of a queue; empty for one that is known, or may be: with so many
     queues, not all are asked for."""
-    known = {counts["name"] for counts in await client.queues(count=MOST)}
+    known = {counts.name for counts in await client.queues(count=MOST)}
     return (
         ""
         if queue in known or len(known) == MOST

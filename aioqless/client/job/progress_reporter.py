@@ -1,4 +1,4 @@
-"""Reports of progress on their way to Redis."""
+"""ProgressReporter: sends the progress of running jobs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Protocol
 from redis import exceptions
 
 from aioqless.log import log
-from aioqless.store import Call, Store
+from aioqless.redis.batcher import Batcher
+from aioqless.store import Store
 
-PAUSE = 0.1
+PAUSE = 0.1  # seconds between two reports of a job
 
 
 class ReportedJob(Protocol):
@@ -30,17 +31,26 @@ class Reporter(Protocol):
 
 
 class ProgressReporter:
-    """Owns the latest report of each job that isn't sent yet, and the task that sends them: at
-    once, and the next after a pause."""
+    """Sends progress at once, and the next after a pause, always with the latest.
+
+    Owns the latest progress of each job that isn't sent yet.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._loop = asyncio.get_running_loop()
         self._latest: dict[str, tuple[ReportedJob, float, str]] = {}
-        self._sending: asyncio.Task[None] | None = None
+        self._batcher: Batcher[str, None] = Batcher(
+            self._send, name="progress", max_items=1000, pause=PAUSE
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was reported has been sent."""
+        return self._batcher.is_idle
 
     def report(self, job: ReportedJob, share: float, message: str) -> None:
-        """Send it soon. May be called in any thread."""
+        """Send the progress of a job soon. May be called in any thread."""
         try:
             here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -51,38 +61,32 @@ class ProgressReporter:
             self._loop.call_soon_threadsafe(self._keep, job, share, message)
 
     def _keep(self, job: ReportedJob, share: float, message: str) -> None:
+        if job.jid not in self._latest:
+            self._batcher.submit(job.jid)
         self._latest[job.jid] = job, share, message
-        if self._sending is None:
-            self._sending = self._loop.create_task(self._send(), name="aioqless progress reporter")
 
-    async def _send(self) -> None:
-        """Send what there is, until nothing came during a pause."""
-        try:
-            while self._latest:
-                latest, self._latest = self._latest, {}
-                jobs = [job for job, _, _ in latest.values()]
-                answers = await self._answers([self._call(*each) for each in latest.values()])
-                for job, answer in zip(jobs, answers, strict=True):
-                    if isinstance(answer, Exception):
-                        log.debug("job.progress_lost", jid=job.jid, error=str(answer))
-                    else:
-                        job.expires = max(job.expires, answer)
-                await asyncio.sleep(PAUSE)
-        finally:
-            self._sending = None
+    async def _send(self, jids: list[str]) -> list[None]:
+        latest = [self._latest.pop(jid) for jid in jids]
+        for (job, _, _), answer in zip(latest, await self._answers(latest), strict=True):
+            if isinstance(answer, Exception):
+                log.debug("job.progress_lost", jid=job.jid, error=str(answer))
+            else:
+                job.expires = max(job.expires, answer)
+        return [None] * len(jids)
 
-    async def _answers(self, calls: list[Call]) -> list[Any]:
-        """Nothing is sent a second time: the next report may get through."""
+    async def _answers(self, latest: list[tuple[ReportedJob, float, str]]) -> list[Any]:
+        """Return the new expiry of each lock; nothing is sent again: the next report may do."""
+        calls = [
+            self._store.heartbeat(
+                jid=job.jid,
+                worker=job.worker,
+                fence=job.fence or None,
+                progress=share,
+                message=message,
+            )
+            for job, share, message in latest
+        ]
         try:
             return await self._store.pipeline(calls)
         except exceptions.RedisError as error:
             return [error] * len(calls)
-
-    def _call(self, job: ReportedJob, share: float, message: str) -> Call:
-        return self._store.heartbeat(
-            jid=job.jid,
-            worker=job.worker,
-            fence=job.fence or None,
-            progress=share,
-            message=message,
-        )

@@ -1,23 +1,30 @@
-"""Jobs on their way in.
+"""Putting jobs: options, checks, and the one route to Redis.
 
-terms.py   Terms    on which they are put: uniqueness, limits, rates
-new.py     NewJob   what is put, and with which options
-puts.py    Puts     sends it: puts that come together travel together
-room.py    Patience waiting for room where there is none
+options.py      PutOptions     the options of put, of recurring jobs and of `@job`, each declared once
+constraints.py                 uniqueness, concurrency limit and rate limit: checked and encoded
+new_job.py      NewJob         a job to be put; PreparedJob is what the scripts take
+sender.py       PutSender      sends prepared jobs, in batches and with backpressure
 """
 
-from aioqless.client.put.backpressure import Patience, put_patiently
-from aioqless.client.put.new_job import Klass, NewJob, OnFailed, PutOptions
-from aioqless.client.put.put_batcher import Puts, in_batches, put_batch
+from aioqless.client.put.new_job import Klass, NewJob, PreparedJob
+from aioqless.client.put.options import (
+    ConstraintOptions,
+    OnFailed,
+    PutOptions,
+    RecurOptions,
+    ScheduleOptions,
+)
+from aioqless.client.put.sender import Backpressure, PutSender
 
 __all__ = [
+    "Backpressure",
+    "ConstraintOptions",
     "Klass",
     "NewJob",
     "OnFailed",
-    "Patience",
+    "PreparedJob",
     "PutOptions",
-    "Puts",
-    "in_batches",
-    "put_batch",
-    "put_patiently",
+    "PutSender",
+    "RecurOptions",
+    "ScheduleOptions",
 ]

@@ -1,175 +1,223 @@
-"""NewJob: what is put, and with which options."""
+"""NewJob: a job to be put, with its options; PreparedJob: the same as the scripts take it."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Protocol, TypedDict, cast, get_args
 
 import msgspec
+from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.put.constraints import NOTHING, Key, TermOptions, Terms
+from aioqless.client.put.constraints import (
+    check_constraints,
+    encode_constraints,
+    merge_constraints,
+    select_constraints,
+)
+from aioqless.client.put.options import ConstraintOptions, OnFailed, PutOptions
 from aioqless.errors import InvalidData
 
-LONGEST_CONTEXT = 4_096  # bytes
-
-OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
+MAX_CONTEXT = 4_096  # bytes
 
 
-class PutOptions(TermOptions, total=False):
-    """The options of put, which are the fields of NewJob behind klass and data."""
+class Klass(Protocol):
+    """What a handler declares about the jobs that are put for it."""
 
-    jid: str | None
+    @property
+    def klass(self) -> str:
+        """Name of its jobs in Redis."""
+
+    @property
+    def retries(self) -> int | None:
+        """Maximum number of retries; None for the default."""
+
+    @property
+    def constraints(self) -> ConstraintOptions:
+        """Constraints of its jobs."""
+
+    def check(self, text: bytes) -> None:
+        """Check that it takes this data.
+
+        Raises:
+            InvalidData: It doesn't.
+        """
+
+    def values(self, text: bytes) -> dict[str, Any]:
+        """Return the data by field name, with defaults.
+
+        Raises:
+            InvalidData: It doesn't take this data.
+        """
+
+
+class PreparedJob(TypedDict):
+    """A job as the put commands take it: checked, encoded and encrypted."""
+
+    jid: str
+    klass: str
+    data: bytes
     delay: float
     priority: float | None
     tags: Sequence[str] | None
     retries: int | None
     depends: Sequence[str] | None
-    context: Mapping[str, str] | None
-    expires_in: float | None
+    context: bytes | None
+    within: float | None
     on_failed: OnFailed | None
-    if_exists: Literal["keep", "raise"] | None
+    terms: bytes | None
 
 
-class Klass(Protocol):
-    """What a handler says of the jobs that are put for it."""
-
-    @property
-    def klass(self) -> str: ...
-    @property
-    def retries(self) -> int | None: ...
-    @property
-    def terms(self) -> Terms | None: ...
-    def check(self, text: bytes) -> None:
-        """Whether it takes these data. Raises InvalidData."""
-
-    def values(self, text: bytes) -> dict[str, Any]:
-        """The data by the names of their fields. Raises InvalidData."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class NewJob:
-    """A job to be put. `klass` is a handler, or the name of one that another process or language
-    has.
+    """A job to be put.
 
-    `priority` is lower for what runs sooner; `delay` is in seconds; `context` are texts that travel
-    with it, such as those of a trace. It fails in `<queue>-too-late` unless it begins
-    `expires_in` seconds from now. `on_failed` is what becomes of it when one that it depends on
-    fails. The other options are those of `docs/jobs.md`, "Options of put"."""
+    Attributes:
+        klass: The handler, or the klass of one in another process or language.
+        data: The job's data, any JSON value but `false`.
+        options: Options of put.
+    """
 
     klass: str | Klass
-    data: Any = None
-    jid: str | None = None
-    delay: float = 0
-    priority: float | None = None
-    tags: Sequence[str] | None = None
-    retries: int | None = None
-    depends: Sequence[str] | None = None
-    context: Mapping[str, str] | None = None
-    expires_in: float | None = None
-    on_failed: OnFailed | None = None
-    if_exists: Literal["keep", "raise"] | None = None
-    unique: Key | None = None
-    unique_until: Literal["started", "done"] | None = None
-    unique_for: float | None = None
-    concurrency_key: Key | None = None
-    max_concurrent: int | None = None
-    rate_limit: tuple[int, float] | None = None
+    data: Any
+    options: PutOptions
+
+    def __init__(self, klass: str | Klass, data: Any = None, **options: Unpack[PutOptions]) -> None:
+        """Make a job.
+
+        Args:
+            klass: The handler, or the klass of one in another process or language.
+            data: The job's data.
+            options: See PutOptions.
+
+        Raises:
+            TypeError: Put has no such option.
+        """
+        if unknown := options.keys() - PutOptions.__annotations__.keys():
+            raise TypeError(
+                f"put has no option {', '.join(sorted(unknown))}; "
+                f"it has {', '.join(PutOptions.__annotations__)}"
+            )
+        object.__setattr__(self, "klass", klass)
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "options", options)
 
     @classmethod
     def of(cls, job: str | Klass | NewJob, data: Any, options: PutOptions) -> NewJob:
-        """What a caller put: a klass or handler with its data, or a new job already, with options
-        on top. Raises TypeError."""
-        if isinstance(job, NewJob) and data is not None:
-            raise TypeError(
-                f"the job has its data already, {json_data.shown(job.data)}; what is given beside it are options by name"
-            )
-        try:
-            return replace(job, **options) if isinstance(job, NewJob) else cls(job, data, **options)
-        except TypeError:
-            if unknown := options.keys() - PutOptions.__annotations__.keys():
-                raise TypeError(
-                    f"put has no option {', '.join(sorted(unknown))}; it has {', '.join(PutOptions.__annotations__)}"
-                ) from None
-            raise
+        """Return what a caller of put gave as one job.
 
-    def arguments(self, max_data: int, codec: Codec = PLAIN) -> dict[str, Any]:
-        """What the put scripts take, the data sealed. Raises InvalidData and ValueError, naming
-        what is wrong, before anything is sent."""
-        text = json_data.encoded(self.data, max_data)
-        if not isinstance(self.klass, str) and not hasattr(self.klass, "klass"):
+        Args:
+            job: A klass, a handler, or a new job.
+            data: The data, unless `job` is a new job.
+            options: Options of put; they override those of a new job.
+
+        Raises:
+            TypeError: A new job was given data, or put has no such option.
+        """
+        if not isinstance(job, NewJob):
+            return cls(job, data, **options)
+        if data is not None:
             raise TypeError(
-                f"klass must be a handler, which @job makes of a function, or a text, not {self.klass!r}"
+                f"the job has its data already, {json_data.shown(job.data)}: "
+                "pass options of put by name"
             )
-        if isinstance(self.klass, str):
-            klass, retries = validation.check_name("klass", self.klass), self.retries
-        else:
-            klass, retries = (
-                self.klass.klass,
-                self.klass.retries if self.retries is None else self.retries,
-            )
-            self.klass.check(text)
-        if self.on_failed not in (None, *get_args(OnFailed)):
+        return job.with_options(**options) if options else job
+
+    def with_options(self, **options: Unpack[PutOptions]) -> NewJob:
+        """Return the same job with more options, which override its own.
+
+        Raises:
+            TypeError: Put has no such option.
+        """
+        merged = self.options.copy()
+        merged.update(options)
+        return NewJob(self.klass, self.data, **merged)
+
+    def prepare(self, max_data: int, codec: Codec = PLAIN) -> PreparedJob:
+        """Check and encode the job as the put commands take it.
+
+        Args:
+            max_data: Maximum size of the data, in bytes.
+            codec: Encodes the data.
+
+        Raises:
+            InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range.
+        """
+        text = json_data.encoded(self.data, max_data)
+        klass, retries = self._klass_and_retries(text)
+        options = self.options
+        on_failed, context = options.get("on_failed"), options.get("context")
+        if on_failed not in (None, *get_args(OnFailed)):
             raise ValueError(
-                f"on_failed must be one of {', '.join(get_args(OnFailed))}, not {self.on_failed!r}"
+                f"on_failed must be one of {', '.join(get_args(OnFailed))} (got {on_failed!r})"
             )
+        jid, tags, depends = options.get("jid"), options.get("tags"), options.get("depends")
         return {
-            "jid": secrets.token_hex(16) if self.jid is None else validation.check_jid(self.jid),
+            "jid": secrets.token_hex(16) if jid is None else validation.check_jid(jid),
             "klass": klass,
             "data": codec.encode(text, klass),
-            "delay": validation.check_number("delay", self.delay, least=0),
-            "priority": None
-            if self.priority is None
-            else validation.check_number("priority", self.priority),
-            "tags": None if self.tags is None else validation.check_names("tags", self.tags),
-            "retries": None
-            if retries is None
-            else validation.check_number("retries", retries, least=0),
-            "depends": None
-            if self.depends is None
-            else validation.check_names("depends", self.depends),
-            "context": None if self.context is None else _context(self.context),
-            "within": None
-            if self.expires_in is None
-            else validation.check_number("expires_in", self.expires_in, least=0),
-            **({"on_failed": self.on_failed} if self.on_failed else {}),
-            "terms": self._terms(klass, text),
+            "delay": validation.check_number("delay", options.get("delay", 0), least=0),
+            "priority": _number("priority", options.get("priority")),
+            "tags": None if tags is None else validation.check_names("tags", tags),
+            "retries": cast("int | None", _number("retries", retries, least=0)),
+            "depends": None if depends is None else validation.check_names("depends", depends),
+            "context": None if context is None else _encode_context(context),
+            "within": _number("expires_in", options.get("expires_in"), least=0),
+            "on_failed": on_failed,
+            "terms": self._encode_constraints(klass, text),
         }
 
-    def _terms(self, klass: str, text: bytes) -> bytes | None:
+    def _klass_and_retries(self, text: bytes) -> tuple[str, int | None]:
+        own = self.options.get("retries")
+        if isinstance(self.klass, str):
+            return validation.check_name("klass", self.klass), own
+        if not hasattr(self.klass, "klass"):
+            raise TypeError(
+                "klass must be a handler, which @job makes of a function, or a text "
+                f"(got {self.klass!r})"
+            )
+        self.klass.check(text)
+        return self.klass.klass, self.klass.retries if own is None else own
+
+    def _encode_constraints(self, klass: str, text: bytes) -> bytes | None:
         handler = None if isinstance(self.klass, str) else self.klass
-        declared = handler.terms if handler else None
-        own = (
-            self.unique,
-            self.unique_until,
-            self.unique_for,
-            self.concurrency_key,
-            self.max_concurrent,
-            self.rate_limit,
-        )
-        if declared is None and self.if_exists is None and own == NOTHING:
+        own = select_constraints(self.options)
+        if_exists = self.options.get("if_exists")
+        if if_exists not in (None, "keep", "raise"):
+            raise ValueError(f"if_exists must be 'keep' or 'raise' (got {if_exists!r})")
+        constraints = merge_constraints(own, handler.constraints) if handler else own
+        if not constraints and if_exists is None:
             return None
-        if self.if_exists not in (None, "keep", "raise"):
-            raise ValueError(f"if_exists must be 'keep' or 'raise', not {self.if_exists!r}")
-        values = partial(handler.values, text) if handler else partial(_values, text)
-        return Terms(*own).checked().over(declared).drawn(klass, values, self.if_exists)
+        check_constraints(own)
+        values = partial(handler.values if handler else _decode_fields, text)
+        return encode_constraints(constraints, klass, values, if_exists)
 
 
-def _context(texts: Mapping[str, str]) -> bytes:
-    """Encode the texts that travel with a job. Raises InvalidData and TypeError."""
+def _number(what: str, number: float | None, least: float | None = None) -> float | None:
+    if number is None:
+        return None
+    if least is None:
+        return validation.check_number(what, number)
+    return validation.check_number(what, number, least=least)
+
+
+def _encode_context(texts: Mapping[str, str]) -> bytes:
     text = json_data.encoded(validation.check_texts("context", texts))
-    if len(text) > LONGEST_CONTEXT:
+    if len(text) > MAX_CONTEXT:
         raise InvalidData(
-            f"context is {len(text):,} bytes, more than the {LONGEST_CONTEXT:,} that it may have; put it into the data"
+            f"context must be at most {MAX_CONTEXT:,} bytes (got {len(text):,}): "
+            "put it into the data"
         )
     return text
 
 
-def _values(text: bytes) -> dict[str, Any]:
+def _decode_fields(text: bytes) -> dict[str, Any]:
     data = msgspec.json.decode(text)
     return data if isinstance(data, dict) else {}

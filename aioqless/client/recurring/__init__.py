@@ -5,6 +5,7 @@ schedules.py   Every          when instances come: by that, or whenever some sec
 job.py         RecurringJob   the template of those instances; `recur` makes one
 """
 
-from aioqless.client.recurring.job import RecurOptions, RecurringJob, recur
+from aioqless.client.put.options import RecurOptions
+from aioqless.client.recurring.job import RecurringJob, recur
 
 __all__ = ["RecurOptions", "RecurringJob", "recur"]

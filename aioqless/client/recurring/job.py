@@ -3,45 +3,19 @@ made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Literal, Self, cast
+from collections.abc import Mapping
+from typing import Any, Self, cast
 
 from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client.job.services import Services
-from aioqless.client.put import Klass, NewJob, PutOptions
-from aioqless.client.put.constraints import TermOptions
+from aioqless.client.put import Klass, NewJob, PutOptions, RecurOptions
+from aioqless.client.put.options import TemplateOptions
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
 from aioqless.errors import AioqlessError, NoSuchJob
 
-# What a recurring job's instances have of what a job can be put with.
-OF_PUT: tuple[Literal["jid", "priority", "tags", "retries"], ...] = (
-    "jid",
-    "priority",
-    "tags",
-    "retries",
-)
-SHARED = ("klass", "data", *OF_PUT)
-OF_TERMS = tuple(TermOptions.__annotations__)
-
-
-class RecurOptions(TermOptions, total=False):
-    """The options of recur: either `every` or `cron`, and what else its instances and its clock are
-    like."""
-
-    every: float  # seconds from one instance to the next
-    offset: float  # with every: seconds until the first, by default 0
-    cron: str  # the times of a cron expression
-    timezone: str  # with cron: where these are the times of day, by default UTC
-    # how many instances that nobody was there for are made up for, 0: all; without it, they count
-    # once
-    backlog: int
-    jid: str | None
-    priority: float | None
-    tags: Sequence[str] | None
-    retries: int | None
+OF_PUT_ALONE = PutOptions.__annotations__.keys() - TemplateOptions.__annotations__.keys()
 
 
 async def recur(
@@ -51,44 +25,51 @@ async def recur(
     data: Any,
     options: RecurOptions,
 ) -> RecurringJob:
-    """Make a recurring job, or what there is of this jid anew. Raises TypeError, ValueError and
-    InvalidData before anything is sent."""
+    """Make a recurring job, or change the one with this jid.
+
+    Raises:
+        InvalidData: The data can't be encoded, or isn't what the handler takes.
+        TypeError: There is no such option, or one has the wrong type.
+        ValueError: An option is out of range.
+    """
     if wrong := options.keys() - RecurOptions.__annotations__.keys():
         raise TypeError(
-            f"recur has no option {', '.join(sorted(wrong))}; it has {', '.join(RecurOptions.__annotations__)}"
+            f"recur has no option {', '.join(sorted(wrong))}; "
+            f"it has {', '.join(RecurOptions.__annotations__)}"
         )
     store, schedule = services.store, schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = validation.check_number("offset", options.get("offset", 0), least=0)
-    of_put = cast(
-        PutOptions, {name: value for name, value in options.items() if name in (*OF_PUT, *OF_TERMS)}
-    )
-    template = NewJob.of(job, data, of_put)
-    if astray := [
-        each.name
-        for each in fields(template)
-        if each.name not in (*SHARED, *OF_TERMS) and getattr(template, each.name) != each.default
-    ]:
-        raise TypeError(
-            f"a recurring job has no {', '.join(astray)}: that is for one job that is put"
-        )
-    new = template.arguments(services.max_data, services.codec)
-    given = {name: new[name] for name in (*SHARED, "terms")} | {"queue": queue, "backlog": backlog}
+    of_put = {name: options[name] for name in TemplateOptions.__annotations__ if name in options}  # type: ignore[literal-required]  # the names are those of a part of the options
+    template = NewJob.of(job, data, cast(PutOptions, of_put))
+    if astray := sorted(OF_PUT_ALONE & template.options.keys()):
+        raise TypeError(f"a recurring job has no option {', '.join(astray)}: put has")
+    new = template.prepare(services.max_data, services.codec)
+    shared: dict[str, Any] = {
+        "queue": queue,
+        "jid": new["jid"],
+        "klass": new["klass"],
+        "data": new["data"],
+        "priority": new["priority"],
+        "tags": new["tags"],
+        "retries": new["retries"],
+        "terms": new["terms"],
+        "backlog": backlog,
+    }
     if isinstance(schedule, Cron):
         if "offset" in options:
-            raise TypeError("offset goes with every: a cron expression says its times")
-        first = schedule.next(await store.now())
+            raise TypeError("offset goes with every: a cron expression has times of its own")
         await store.recur_cron(
             expression=schedule.expression,
             timezone=schedule.timezone,
-            next=first,
-            **given,
+            next=schedule.next(await store.now()),
+            **shared,
         )
     else:
-        await store.recur_on(interval=schedule.seconds, offset=offset, **given)
+        await store.recur_on(interval=schedule.seconds, offset=offset, **shared)
     record = await store.recur_get(jid=new["jid"])
     if record is None:
-        raise AioqlessError(f"recurring job {new['jid']} was taken off while it was being read")
+        raise AioqlessError(f"recurring job {new['jid']} was canceled while it was being read")
     return RecurringJob(services, record)
 
 

@@ -7,12 +7,11 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import msgspec
 from redis import exceptions
 
 from aioqless.client import Client
+from aioqless.client.results import QueueCounts, QueueOverview, WorkerCounts, rates_between
 from aioqless.client.server import ServerInfo
 
 MAX_SAMPLES = 90
@@ -26,23 +25,6 @@ UNSERVED_AFTER = 30
 LOST_AFTER = 30
 ALARM_FOR = 3600  # seconds for which a lost worker is reported
 RATES_EXPIRE = 3600  # seconds between two samples after which no rates are computed
-
-
-class QueueNow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A queue's counts, and today's totals."""
-
-    name: str
-    waiting: int = 0
-    running: int = 0
-    stalled: int = 0
-    scheduled: int = 0
-    depends: int = 0
-    recurring: int = 0
-    paused: bool = False
-    popped: int = 0
-    completed: int = 0
-    failures: int = 0
-    retries: int = 0  # explicit ones and lost locks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +43,9 @@ class Sample:
     """
 
     when: float = 0
-    queues: tuple[QueueNow, ...] = ()
+    queues: tuple[QueueOverview, ...] = ()
     failed: Mapping[str, int] = field(default_factory=dict)
-    workers: tuple[Mapping[str, Any], ...] = ()
+    workers: tuple[WorkerCounts, ...] = ()
     server: ServerInfo = field(default_factory=ServerInfo)
     archive_problem: str | None = None
     unserved: Mapping[str, int] = field(default_factory=dict)
@@ -97,19 +79,16 @@ class Sampler:
         return list(self._rates.get(queue, ()))
 
     def _add(self, sample: Sample, now: float) -> None:
-        before, elapsed = {queue.name: queue for queue in self.latest.queues}, now - self._sampled
+        before, elapsed = self.latest.queues, now - self._sampled
         self.latest, self._sampled = sample, now
         if elapsed > RATES_EXPIRE:
             self._rates = {}
             return
         total_completed = total_failed = 0.0
-        for queue in sample.queues:
-            if earlier := before.get(queue.name):
-                completed = _increase(earlier.completed, queue.completed) / elapsed
-                failed = _increase(earlier.failures, queue.failures) / elapsed
-                self._add_rates(queue.name, sample.when, completed, failed)
-                total_completed += completed
-                total_failed += failed
+        for name, rates in rates_between(before, sample.queues, elapsed).items():
+            self._add_rates(name, sample.when, rates.completed, rates.failed)
+            total_completed += rates.completed
+            total_failed += rates.failed
         self._add_rates("", sample.when, total_completed, total_failed)
         for gone in self._rates.keys() - {queue.name for queue in sample.queues} - {""}:
             del self._rates[gone]
@@ -120,7 +99,7 @@ class Sampler:
 
 
 async def _take_sample(client: Client) -> Sample:
-    queues = msgspec.convert(await _read_queues(client), tuple[QueueNow, ...])
+    queues = tuple(await _read_queues(client))
     failed = await client.jobs.failed()
     workers = tuple(await client.workers.counts())
     archive, now = await client.archive.state(), time.time()
@@ -132,16 +111,11 @@ async def _take_sample(client: Client) -> Sample:
         archive_problem=archive.trouble(now),
         server=await client.server.info(),
         unserved=await find_unserved(client, queues),
-        lost=await find_lost(client, [each["name"] for each in workers], now),
+        lost=await find_lost(client, [each.name for each in workers], now),
     )
 
 
-def _increase(before: int, after: int) -> int:
-    """Return the increase of a counter that restarts at 0 each day."""
-    return after - before if after >= before else after
-
-
-async def find_unserved(client: Client, queues: Iterable[QueueNow]) -> dict[str, int]:
+async def find_unserved(client: Client, queues: Iterable[QueueCounts]) -> dict[str, int]:
     """Return the queues that no worker seems to serve, each with the time since when.
 
     Jobs wait there, none runs, and the next one could have been running for a while.
@@ -189,8 +163,8 @@ async def find_lost(client: Client, names: Sequence[str], now: float) -> dict[st
     return {name: seen for name, seen in silent.items() if name not in listening}
 
 
-async def _read_queues(client: Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+async def _read_queues(client: Client) -> list[QueueOverview]:
+    found: list[QueueOverview] = []
     while len(found) < MAX_QUEUES:
         page = await client.queues(offset=len(found), count=QUEUES_PER_CALL)
         found += page

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from aioqless.client import Client
+from aioqless.client.results import WorkerState
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.bulk import BulkActions
 from aioqless.contrib.dashboard.flash import FlashMessages
@@ -39,7 +40,7 @@ class Dashboard:
         self.sampler = Sampler(client)
         self.bulk_actions = BulkActions(client)
         # what workers replied when they were asked last
-        self.worker_states = BoundedDict[str, dict[str, object] | None](MAX_WORKER_STATES)
+        self.worker_states = BoundedDict[str, WorkerState | None](MAX_WORKER_STATES)
 
     def proof_of(self, name: str) -> str | None:
         """Return the secret that a user's session depends on; None for an unknown user.

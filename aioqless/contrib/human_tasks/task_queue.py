@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from aioqless import validation
 from aioqless.client import Client
 from aioqless.client.job import Job
+from aioqless.client.results import QueueCounts
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
 from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by
@@ -96,7 +95,7 @@ class TaskQueue:
         job = await self.client.jobs.get(jid)
         return self._reservation(Person.of(person), job, 0, fence)
 
-    async def counts(self) -> dict[str, Any]:
+    async def counts(self) -> QueueCounts:
         """Return the queue's counts, as `client.queue(name).counts()` does."""
         return await self.client.queue(self.queue).counts()
 

@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client import REDIS_UNAVAILABLE, Client, json_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.put import Klass, NewJob, PutOptions, in_batches, put_batch
+from aioqless.client.put import Klass, NewJob, PreparedJob, PutOptions
 from aioqless.errors import QueueFull, require_extra
 from aioqless.log import log
 from aioqless.waiting import wait_for_event
@@ -87,7 +87,7 @@ class Outbox:
 
         Raises InvalidData and ValueError as `Queue.put` does. `delay` and `expires_in` count from
         now."""
-        arguments = NewJob.of(job, data, options).arguments(self._max_data, self._codec)
+        arguments = NewJob.of(job, data, options).prepare(self._max_data, self._codec)
         entry = self._entry()
         entry.queue = validation.check_name("queue", queue)
         entry.job = json.dumps(
@@ -98,8 +98,7 @@ class Outbox:
         )
         entry.written = time.time()
         session.add(entry)
-        jid: str = arguments["jid"]
-        return jid
+        return arguments["jid"]
 
 
 class Relay:
@@ -171,10 +170,8 @@ class Relay:
 
     async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> int:
         """Returns how many were dealt with: those for which there is no room stay as they are."""
-        store = self._client.store
-        answers = await in_batches(
-            [_arguments(row) for row in rows],
-            lambda batch: put_batch(store, queue, batch, existing="keep"),
+        answers = await self._client.queue(queue).put_prepared(
+            [_prepared_job(row) for row in rows], keep_existing=True
         )
         if held := [answer for answer in answers if isinstance(answer, QueueFull)]:
             log.error("outbox.blocked", error=str(held[0]))
@@ -196,7 +193,9 @@ class Relay:
         return len(rows)
 
 
-def _but_held(rows: Sequence[Any], answers: list[Any]) -> tuple[list[Any], list[Any]]:
+def _but_held(
+    rows: Sequence[Any], answers: list[str | Exception]
+) -> tuple[list[Any], list[str | Exception]]:
     dealt = [
         (row, answer)
         for row, answer in zip(rows, answers, strict=True)
@@ -205,11 +204,11 @@ def _but_held(rows: Sequence[Any], answers: list[Any]) -> tuple[list[Any], list[
     return [row for row, _ in dealt], [answer for _, answer in dealt]
 
 
-def _arguments(row: Any) -> dict[str, Any]:
+def _prepared_job(row: Any) -> PreparedJob:
     """What the script takes; times that began when the row was written are shorter by now."""
-    arguments: dict[str, Any] = json.loads(row.job)
+    job: PreparedJob = json.loads(row.job)
     passed = time.time() - row.written
-    for name in ("delay", "within"):
-        if arguments.get(name):
-            arguments[name] = max(0.0, arguments[name] - passed)
-    return arguments
+    job["delay"] = max(0.0, job["delay"] - passed)
+    if job["within"] is not None:
+        job["within"] = max(0.0, job["within"] - passed)
+    return job

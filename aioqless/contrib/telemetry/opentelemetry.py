@@ -1,8 +1,8 @@
 """OpenTelemetry traces from put to finish, across processes. Needs `aioqless[opentelemetry]`.
 
-A worker that loads this module traces its runs and the jobs that they put. Other clients set
-`client.context = inject_context`. Configure exporters as usual, by OpenTelemetry's SDK or its
-environment variables.
+A worker that loads this module traces its runs and the jobs that they put. Other clients call
+`client.set_default_context(inject_context)`. Configure exporters as usual, by OpenTelemetry's SDK
+or its environment variables.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def inject_context(new: NewJob) -> dict[str, str]:
 @resource
 async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
     """Let the worker's client put jobs with the current trace."""
-    client.context = client.context or inject_context
+    if not client.has_default_context:
+        client.set_default_context(inject_context)
     yield Tracing()
 
 

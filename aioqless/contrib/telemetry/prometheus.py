@@ -98,13 +98,13 @@ async def _update_gauges(client: Client) -> None:
 async def read_gauges(client: Client) -> None:
     """Update the gauges of queues and failure groups from Redis."""
     queues = await client.queues()
-    lags = await client.lags(*[counts["name"] for counts in queues])
+    lags = await client.lags(*[counts.name for counts in queues])
     depth.clear()
     lag.clear()
     failed.clear()
     for counts, waited in zip(queues, lags, strict=True):
         for state in STATES:
-            depth.labels(counts["name"], state).set(counts[state])
-        lag.labels(counts["name"]).set(waited)
+            depth.labels(counts.name, state).set(getattr(counts, state))
+        lag.labels(counts.name).set(waited)
     for group, jobs in (await client.jobs.failed()).items():
         failed.labels(group).set(jobs)

@@ -4,6 +4,7 @@
 local CHOICES = {hold = true, fail = true, cancel = true}
 local PORTION = 200
 
+-- @seldom
 function cascade.check_policy(choice)
   if choice and not CHOICES[choice] then
     errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel')
@@ -20,6 +21,13 @@ function cascade.set_policy(jid, choice)
     if state then record.set_fields(other, 'x-cascade', 1) end
     if state == 'failed' then cascade.defer('failed', other, keys.dependents(other)) end
   end
+end
+
+-- Set the policy of one job, and apply it if a dependency has failed before.
+-- @seldom
+function cascade.apply_policy(jid, choice, now)
+  cascade.set_policy(jid, choice)
+  cascade.run_deferred(now)
 end
 
 -- Defer applying the policies after a failure, or after a cancellation that one caused.

@@ -30,7 +30,7 @@ def names(client: Client) -> Names:
     """The names on the list of workers."""
 
     async def read() -> set[str]:
-        return {each["name"] for each in await client.workers.counts()}
+        return {each.name for each in await client.workers.counts()}
 
     return read
 

@@ -37,12 +37,10 @@ async def town(client: Client, until: Until) -> AsyncIterator[Client]:
         await put_a_days_work(client)
 
         async def at_rest() -> bool:
-            counts = {each["name"]: each for each in await client.queues()}
+            counts = {each.name: each for each in await client.queues()}
             return (
-                all(each["waiting"] == 0 for each in counts.values())
-                and sum(each["running"] for each in counts.values())
-                == counts["stock"]["running"]
-                == 4
+                all(each.waiting == 0 for each in counts.values())
+                and sum(each.running for each in counts.values()) == counts["stock"].running == 4
                 and (await client.jobs.failed()).keys()
                 == {"mail-ValueError", "billing-CardRefused"}
             )
@@ -231,7 +229,7 @@ async def test_a_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client
     await page.goto("/queue?name=mail")
     await page.get_by_role("button", name="Pause").click()
     await says(page, "Queue mail is paused")
-    assert (await town.queue("mail").counts())["paused"]
+    assert (await town.queue("mail").counts()).paused
     await page.get_by_role("button", name="Unpause").click()
     await says(page, "Queue mail goes on")
     await page.get_by_text("Forget…").click()

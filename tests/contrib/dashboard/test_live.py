@@ -269,4 +269,4 @@ async def test_without_javascript_links_and_buttons_work(  # type: ignore[no-unt
         await page.get_by_role("link", name="mail").click()
         await page.get_by_role("button", name="Pause").click()
         await expect(page.locator("#notes")).to_contain_text("Queue mail is paused")
-    assert (await client.queue("mail").counts())["paused"]
+    assert (await client.queue("mail").counts()).paused

@@ -77,7 +77,7 @@ async def test_an_odd_value_keeps_no_act_out_of_the_trail(
         "pause",
         [("token", (await token(http)).encode()), ("queue", b"mail"), ("x" * 5000, HALF)],
     )
-    assert (await client.queue("mail").counts())["paused"]
+    assert (await client.queue("mail").counts()).paused
     (noted,) = await client.store.trail_list()
     assert (noted["act"], noted["about"]["queue"]) == ("pause", "mail") and "\\udced" in str(
         noted["about"]

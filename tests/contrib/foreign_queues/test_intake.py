@@ -51,7 +51,7 @@ async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
         '["arg1",1.0,{"a":[]}]',
     )
     counts = await here.queue("elixir-default").counts()
-    assert (counts["waiting"], counts["scheduled"]) == (1, 2)
+    assert (counts.waiting, counts.scheduled) == (1, 2)
 
 
 async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:

@@ -93,7 +93,7 @@ async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(
         )
 
     async def there(count: int) -> bool:
-        return (await here.queue("mail").counts())["waiting"] >= count
+        return (await here.queue("mail").counts()).waiting >= count
 
     pushing = asyncio.create_task(push("many"))  # type: ignore[arg-type, var-annotated]
     for reached in (1, 300, 600):

@@ -86,7 +86,7 @@ async def test_a_reload_shows_what_the_tab_has_and_takes_nothing(
     task = await ada.reserve()
     again = (await ada.ask("reservation")).json()["task"]
     assert held(again) == held(task) and 299 < again["left"] <= 300
-    assert (await client.queue("review").counts())["running"] == 1
+    assert (await client.queue("review").counts()).running == 1
 
 
 async def test_another_tab_gets_another_job(client: Client, ada: Browser) -> None:
@@ -329,7 +329,7 @@ async def test_a_page_of_elsewhere_changes_nothing(
     for path in ("/session", "/desks/review/reservation"):
         answer = await ada.http.post(path, json={}, headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (403, "origin")
-    assert (await client.queue("review").counts())["running"] == 0
+    assert (await client.queue("review").counts()).running == 0
 
 
 async def test_a_form_of_elsewhere_is_no_request(ada: Browser) -> None:

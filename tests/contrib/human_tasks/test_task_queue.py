@@ -327,7 +327,7 @@ async def test_what_is_given_back_waits(client: Client, tasks: TaskQueue) -> Non
     await put(client, "a")
     await (await have(tasks, "ada")).give_back()
     assert await tasks.status("ada", "a") == TaskStatus("waiting")
-    assert (await tasks.counts())["waiting"] == 1
+    assert (await tasks.counts()).waiting == 1
 
 
 @pytest.mark.parametrize("name", ["", "a@b", " ada", "a\nb", "x" * 65])

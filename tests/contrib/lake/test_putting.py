@@ -160,7 +160,7 @@ async def test_what_was_put_already_stays_as_and_where_it_is(client: Client) -> 
     await done.complete()
     assert await put(client, rows, queue="q", klass="k") == (0, 3, [])
     counts = await client.queue("q").counts()
-    assert (counts["waiting"], counts["running"]) == (1, 1)
+    assert (counts.waiting, counts.running) == (1, 1)
     stayed = await client.jobs.get(done.jid)
     assert stayed and stayed.state == "complete"
     await runs.complete()
@@ -169,7 +169,7 @@ async def test_what_was_put_already_stays_as_and_where_it_is(client: Client) -> 
 async def test_rows_go_to_the_queues_that_they_name(client: Client) -> None:
     rows = batch(*({"queue": f"q{n % 3}", "n": n} for n in range(200)))
     assert (await put(client, rows, klass="k"))[0] == 200
-    assert sorted(counts["waiting"] for counts in await client.queues()) == [66, 67, 67]
+    assert sorted(counts.waiting for counts in await client.queues()) == [66, 67, 67]
 
 
 async def test_a_row_that_is_refused_leaves_the_others_alone_where_rejects_have_a_place(

@@ -87,10 +87,10 @@ async def test_what_surrounds_jobs_is_there_as_tables(client: Client, spark: Spa
         "mail",
         1,
         1,
-        own["wait"]["mean"],
+        own.wait.mean,
     )
     assert (day.retries, day.lost_locks, day.explicit_retries) == (1, 0, 1)
-    assert list(day.run.histogram) == list(map(int, own["run"]["histogram"]))
+    assert list(day["run"]["histogram"]) == list(map(int, own.run.histogram))
     (template,) = read(spark, client, "recurring").collect()
     assert (template.jid, template.interval, template.data, template.paused) == (
         "r",

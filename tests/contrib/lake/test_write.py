@@ -51,7 +51,7 @@ async def test_rows_become_jobs_once_however_often_they_are_written(
     write(rows, client, queue="mail", klass="app.send", tags="bulk")
     write(rows, client, queue="mail", klass="app.send", tags="bulk")
     counts = await client.queue("mail").counts()
-    assert counts["waiting"] == 500
+    assert counts.waiting == 500
     (first,) = await client.queue("mail").pop(1)
     assert (
         first.klass == "app.send"

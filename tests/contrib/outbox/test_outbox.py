@@ -260,7 +260,7 @@ async def test_a_relays_process_that_is_killed_loses_nothing_and_puts_nothing_tw
         )
 
     async def there(count: int) -> bool:
-        return (await client.queue("mail").counts())["waiting"] >= count
+        return (await client.queue("mail").counts()).waiting >= count
 
     async with AsyncSession(engine) as session, session.begin():
         jids = [outbox.put(session, "mail", "K", n) for n in range(1000)]

@@ -45,7 +45,7 @@ async def first(job: Job[Any], client: Client = Inject) -> None:
 async def test_one_trace_holds_the_request_its_job_and_what_that_put(
     client: Client, work: Work, until: Until
 ) -> None:
-    client.context = opentelemetry.inject_context
+    client.set_default_context(opentelemetry.inject_context)
     async with work(first, second, opentelemetry.tracing, opentelemetry.trace_run):
         with trace.get_tracer("web").start_as_current_span("request"):
             await client.queue("mail").put(first)

@@ -41,13 +41,18 @@ class Board:
         if not self.busiest:
             return list(self.seen.queues)
         return sorted(
-            self.seen.queues, key=lambda queue: (-queue.rate, -queue.counts["waiting"], queue.name)
+            self.seen.queues,
+            key=lambda queue: (
+                -queue.rates.completed,
+                -queue.counts.waiting,
+                queue.counts.name,
+            ),
         )
 
     def names(self, pane: str) -> list[str]:
         """What the lines of a pane are about."""
         if pane == "queues":
-            return [queue.name for queue in self.queues()]
+            return [queue.counts.name for queue in self.queues()]
         return (
             list(self.seen.failed)
             if pane == "failures"
@@ -108,7 +113,7 @@ class Board:
 
     async def _pause(self, name: str) -> str:
         queue = self.client.queue(name)
-        if (await queue.counts())["paused"]:
+        if (await queue.counts()).paused:
             await queue.unpause()
             return f"{plain(name)} goes on"
         await queue.pause()
@@ -128,7 +133,7 @@ class Board:
         return "" if found.latest else f"nothing is left in {plain(group)}"
 
     async def _quiet(self, name: str) -> str:
-        if (await self.client.workers.show(name))["paused"]:
+        if (await self.client.workers.show(name)).paused:
             await self.client.workers.resume(name)
             return f"{plain(name)} goes on"
         await self.client.workers.quiet(name)

@@ -13,23 +13,20 @@ from redis import exceptions
 
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerGlance
+from aioqless.client.results import QueueOverview, Rates, rates_between
 
 KEPT = 60  # looks
 A_CALL = 100  # workers
 SILENCE = 60  # seconds after which a worker comes behind those that are there
-COUNTS = ("waiting", "running", "stalled", "scheduled", "depends")
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueSeen:
-    """A queue: its counts, and how many jobs a second were done and failed since the look before;
-    `done` at the latest looks."""
+    """A queue: its counts, how many jobs a second were completed and failed since the look before,
+    and `done`: how many were completed at the latest looks."""
 
-    name: str
-    counts: Mapping[str, int]
-    paused: bool
-    rate: float = 0
-    failing: float = 0
+    counts: QueueOverview
+    rates: Rates
     done: tuple[float, ...] = ()
 
 
@@ -46,7 +43,7 @@ class Seen:
     away: str = ""
 
     def sum(self, count: str) -> int:
-        return sum(queue.counts[count] for queue in self.queues)
+        return sum(getattr(queue.counts, count) for queue in self.queues)
 
 
 class Looking:
@@ -55,7 +52,7 @@ class Looking:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._totals: dict[str, tuple[float, float]] = {}  # done, failed: today, at the look before
+        self._before: list[QueueOverview] = []
         self._rates: dict[str, deque[float]] = {}
         self._looked: float | None = None
 
@@ -68,16 +65,19 @@ class Looking:
             self._info(),
         )
         now = time.monotonic()
-        passed = now - self._looked if self._looked is not None else None
-        self._looked = now
+        if self._looked is None:
+            rates = {}
+        else:
+            rates = rates_between(self._before, queues, now - self._looked)
+        self._before, self._looked = queues, now
         return Seen(
             when=time.time(),
             queues=tuple(
-                self._queue(counts, passed)
-                for counts in sorted(queues, key=lambda each: each["name"])
+                self._queue(counts, rates.get(counts.name, Rates()))
+                for counts in sorted(queues, key=lambda each: each.name)
             ),
             failed=dict(sorted(failed.items(), key=lambda each: (-each[1], each[0]))),
-            workers=await self._working([worker["name"] for worker in workers]),
+            workers=await self._working([worker.name for worker in workers]),
             redis=redis,
         )
 
@@ -96,26 +96,7 @@ class Looking:
             return {}
         return info
 
-    def _rate(self, told: Mapping[str, Any], passed: float | None) -> tuple[float, float]:
-        """Done and failed a second since the look before; when a day ends the totals begin anew."""
-        name, now = told["name"], (told["completed"], told["failures"])
-        before = self._totals.get(name, now if passed is None else (0, 0))
-        self._totals[name] = now
-        if not passed or now[0] < before[0] or now[1] < before[1]:
-            return 0, 0
-        done, failed = ((now[each] - before[each]) / passed for each in (0, 1))
-        return done, failed
-
-    def _queue(self, counts: Mapping[str, Any], passed: float | None) -> QueueSeen:
-        rate = self._rate(counts, passed)
-        done = self._rates.setdefault(counts["name"], deque(maxlen=KEPT))
-        done.append(rate[0])
-        numbers = {count: int(counts[count]) for count in COUNTS}
-        return QueueSeen(
-            name=counts["name"],
-            counts=numbers,
-            paused=counts["paused"],
-            rate=rate[0],
-            failing=rate[1],
-            done=tuple(done),
-        )
+    def _queue(self, counts: QueueOverview, rates: Rates) -> QueueSeen:
+        done = self._rates.setdefault(counts.name, deque(maxlen=KEPT))
+        done.append(rates.completed)
+        return QueueSeen(counts=counts, rates=rates, done=tuple(done))

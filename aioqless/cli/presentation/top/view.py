@@ -13,9 +13,9 @@ from rich.text import Text
 from aioqless.cli.presentation.formatting import STYLES, ago, brief, clock, many, plain
 from aioqless.cli.presentation.histograms import spark
 from aioqless.cli.presentation.top.controller import Board
-from aioqless.cli.presentation.top.sampler import COUNTS
 from aioqless.client.job.summaries import FailureGroup
 
+COUNTS = ("waiting", "running", "stalled", "scheduled", "depends")
 AROUND = 6  # lines that are always there: head, titles, foot
 TREND = 20  # columns
 KEYS = {"queues": "p pause/go on", "failures": "r run again  enter why", "workers": "p quiet/go on"}
@@ -117,7 +117,7 @@ def _head(board: Board, where: str) -> list[Text]:
         part for count in COUNTS for part in ((f"{seen.sum(count):,} {count}", STYLES[count]), "  ")
     ]
     failed = sum(seen.failed.values())
-    rate = sum(queue.rate for queue in seen.queues)
+    rate = sum(queue.rates.completed for queue in seen.queues)
     second = Text.assemble(
         *counts,
         (f"{failed:,} failed", STYLES["failed"] if failed else "dim"),
@@ -145,19 +145,24 @@ def _queue_rows(board: Board, width: int) -> list[tuple[Any, ...]]:
     rows = []
     for queue in board.queues():
         name = Text.assemble(
-            plain(queue.name), (" paused", STYLES["paused"]) if queue.paused else ""
+            plain(queue.counts.name), (" paused", STYLES["paused"]) if queue.counts.paused else ""
         )
         counts = [
-            Text(f"{queue.counts[name]:,}", style=STYLES[name] if queue.counts[name] else "dim")
+            Text(
+                f"{getattr(queue.counts, name):,}",
+                style=STYLES[name] if getattr(queue.counts, name) else "dim",
+            )
             for name, _ in _queue_columns(width)
             if name in COUNTS
         ]
-        failing = Text(f"{queue.failing:,.1f}", style=STYLES["failed"] if queue.failing else "dim")
+        failing = Text(
+            f"{queue.rates.failed:,.1f}", style=STYLES["failed"] if queue.rates.failed else "dim"
+        )
         rows.append(
             (
                 name,
                 *counts,
-                f"{queue.rate:,.1f}",
+                f"{queue.rates.completed:,.1f}",
                 failing,
                 *([Text(spark(queue.done[-TREND:]), style="cyan")] if width >= 120 else []),
             )

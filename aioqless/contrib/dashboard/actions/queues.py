@@ -27,7 +27,7 @@ async def clear(request: ActionRequest) -> str:
     """Cancel the jobs of a queue that are not running, in steps."""
     queue = request.client.queue(validation.check_name("queue", request.text("queue")))
     counts = await queue.counts()
-    if not (total := sum(counts[state] for state in QUEUED)):
+    if not (total := sum(getattr(counts, state) for state in QUEUED)):
         raise ValueError(f"queue {queue.name} has no job that could be canceled")
     steps = queue.clear_in_steps()
 
@@ -44,7 +44,7 @@ async def forget(request: ActionRequest) -> Redirect:
     """Remove an empty queue from the list."""
     queue = request.client.queue(request.text("queue"))
     counts = await queue.counts()
-    if held := sum(counts[state] for state in HELD):
+    if held := sum(getattr(counts, state) for state in HELD):
         raise ValueError(
             f"queue {queue.name} has {held:,} jobs: only an empty one can be taken off the list"
         )

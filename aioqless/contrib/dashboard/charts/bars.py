@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from aioqless.client.results import DayTotals, Durations
 from aioqless.contrib.dashboard import formatting
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
@@ -29,7 +29,7 @@ BINS: list[tuple[str, range]] = [
 ]
 
 
-def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
+def histogram(kind: str, stats: Durations) -> Markup:
     """Draw a histogram of times; `kind` is wait or run. Bars cover growing ranges, to days."""
     counts = _bars(stats)
     most, step = max(count for _, count in counts) or 1, WIDTH / len(counts)
@@ -57,31 +57,35 @@ def histogram(kind: str, stats: Mapping[str, Any]) -> Markup:
         for at, (label, _) in enumerate(counts)
         if label in (*LABELED, *FINE)
     )
-    jobs, mean = formatting.number(stats["count"]), formatting.duration(stats["mean"])
+    jobs, mean = formatting.number(stats.count), formatting.duration(stats.mean)
     return _chart(f"{kind} of {jobs} jobs: {mean} on average", WIDTH, bars + labels)
 
 
-def _bars(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _bars(stats: Durations) -> list[tuple[str, int]]:
     """Return the label and the count of each bar.
 
     Other qless clients do not count milliseconds: theirs form one bar below a second.
     """
-    counters, fine = ([int(each) for each in stats[name]] for name in ("histogram", "milliseconds"))
+    counters, fine = stats.histogram, stats.milliseconds
     unknown = counters[0] - sum(fine)
     bars = [("0 s to 1 s", unknown)] if unknown > 0 else []
     bars += zip(FIRST_SECOND, fine, strict=True)
     return [*bars, *((label, sum(counters[at] for at in spans)) for label, spans in BINS)]
 
 
-def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
+def fortnight(days: Sequence[DayTotals]) -> Markup:
     """Draw how many jobs completed and failed on each of the last days."""
-    most = max((each["completed"] + each["failures"] for each in days), default=0) or 1
+    most = max((each.completed + each.failures for each in days), default=0) or 1
     step = WIDE / max(1, len(days))
     bars = Markup("")
     for at, each in enumerate(days):
-        bad, good = (each[what] / most * (HEIGHT - 6) for what in ("failures", "completed"))
-        completed, failed = (formatting.number(each[what]) for what in ("completed", "failures"))
-        day = formatting.day(each["day"])
+        bad, good = (
+            getattr(each, what) / most * (HEIGHT - 6) for what in ("failures", "completed")
+        )
+        completed, failed = (
+            formatting.number(getattr(each, what)) for what in ("completed", "failures")
+        )
+        day = formatting.day(each.day)
         bars += Markup(
             '<g><title>{title}</title><rect class="run" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" '
             'height="{good:.1f}" rx="1.5"/><rect class="bad" x="{x:.1f}" y="{top:.1f}" '
@@ -98,7 +102,7 @@ def fortnight(days: Sequence[Mapping[str, Any]]) -> Markup:
             foot=HEIGHT + FOOT - 4,
             label=day[8:],
         )
-    total = formatting.number(sum(each["completed"] for each in days))
+    total = formatting.number(sum(each.completed for each in days))
     return _chart(f"{total} completed in the last {len(days)} days", WIDE, bars)
 
 

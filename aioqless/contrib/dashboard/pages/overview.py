@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from aioqless.client.results import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
-from aioqless.contrib.dashboard.sampler import ALARM_FOR, QueueNow, Sample
+from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
 MAX_QUEUES = 12
 MAX_GROUPS = 6
@@ -27,7 +28,7 @@ async def show_overview(request: PageRequest) -> Page:
     sampler, client = request.dashboard.sampler, request.client
     sample = await sampler.refresh(client)
     groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_GROUPS]
-    workers = [each["name"] for each in sample.workers[:MAX_WORKERS]]
+    workers = [each.name for each in sample.workers[:MAX_WORKERS]]
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
         "groups": await client.jobs.failures(*groups) if groups else [],
@@ -61,7 +62,7 @@ async def list_queues(request: PageRequest) -> Page:
     return Page("queues.html", "Queues", values)
 
 
-def _urgency(sample: Sample, queue: QueueNow) -> tuple[object, ...]:
+def _urgency(sample: Sample, queue: QueueOverview) -> tuple[object, ...]:
     """Return a sort key: unserved and stalled first, then paused with jobs, then by length."""
     return (
         queue.name not in sample.unserved,

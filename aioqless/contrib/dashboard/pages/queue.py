@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
-from aioqless.contrib.dashboard.sampler import QueueNow, find_unserved
+from aioqless.contrib.dashboard.sampler import find_unserved
 
 DAY = 86_400
 TABS = ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics")
@@ -17,7 +17,7 @@ async def show_queue(request: PageRequest) -> Page:
     if not name:
         raise KeyError(name)
     queue, sampler = request.client.queue(name), request.dashboard.sampler
-    counts = QueueNow(**await queue.counts())
+    counts = await queue.counts()
     groups = await request.client.jobs.failed()
     values: dict[str, object] = {
         "queue": counts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aioqless.client.results import WorkerState
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.errors import NoSuchWorker, NotObeyed
 
@@ -14,7 +15,7 @@ async def list_workers(request: PageRequest) -> Page:
     """List the workers, those seen last first."""
     sample = await request.dashboard.sampler.refresh(request.client)
     search = request.text("q").lower()
-    names = [each["name"] for each in sample.workers if search in each["name"].lower()]
+    names = [each.name for each in sample.workers if search in each.name.lower()]
     page = names[request.offset : request.offset + WORKERS_PER_PAGE]
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
@@ -39,7 +40,7 @@ async def show_worker(request: PageRequest) -> Page:
     return Page("worker.html", f"{name} · worker", values)
 
 
-async def _ask_state(request: PageRequest, name: str) -> dict[str, object] | None:
+async def _ask_state(request: PageRequest, name: str) -> WorkerState | None:
     """Ask a worker for its state; None if it does not listen or is another qless client."""
     workers = request.client.workers
     if not await workers.listening(name):

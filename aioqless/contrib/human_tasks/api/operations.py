@@ -63,12 +63,12 @@ class Operation:
 async def counts(request: TaskRequest) -> Counts:
     """Count the jobs of the queue."""
     found, policy = await request.tasks.counts(), request.tasks.policy
-    reserved = found["running"] + found["stalled"]
+    reserved = found.running + found.stalled
     return Counts(
         request.tasks.queue,
-        found["waiting"],
+        found.waiting,
         reserved,
-        found["paused"],
+        found.paused,
         policy.limit,
         policy.max_limit,
     )

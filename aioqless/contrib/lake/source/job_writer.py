@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
 from aioqless.client import Client
-from aioqless.client.put import Patience, in_batches, put_patiently
+from aioqless.client.put import Backpressure, PreparedJob
 from aioqless.contrib.lake.source.options import Options
 from aioqless.contrib.lake.source.row_mapping import Recipe, Reject, shown
 from aioqless.errors import AioqlessError, QueueFull
@@ -31,7 +30,7 @@ class Limits:
         most = options.whole("maxRejects", 10_000, least=0) or 0
         wait = options.number("wait", 3600.0)
         assert wait is not None
-        Patience(wait)
+        Backpressure(wait)
         return cls(options.whole("maxDepth", None), wait, most if options.text("rejects") else 0)
 
 
@@ -51,7 +50,7 @@ async def put_rows(
     QueueFull when there was no room."""
     tally = Tally()
     for batch in batches:
-        queues: dict[str, list[dict[str, Any]]] = {}
+        queues: dict[str, list[PreparedJob]] = {}
         for made in recipe.jobs(batch, client.codec):
             if isinstance(made, Reject):
                 tally.rejects.append(made)
@@ -65,13 +64,12 @@ async def put_rows(
 
 
 async def _put(
-    client: Client, queue: str, jobs: list[dict[str, Any]], limits: Limits, tally: Tally
+    client: Client, queue: str, jobs: list[PreparedJob], limits: Limits, tally: Tally
 ) -> None:
-    patience = Patience(limits.wait)
-    async for portion in _with_room(client, queue, jobs, limits.depth, patience):
-        answers = await in_batches(
-            portion,
-            lambda batch: put_patiently(client.store, queue, batch, patience, existing="keep"),
+    backpressure = Backpressure(limits.wait)
+    async for portion in _with_room(client, queue, jobs, limits.depth, backpressure):
+        answers = await client.queue(queue).put_prepared(
+            portion, wait=backpressure.left, keep_existing=True
         )
         for job, answer in zip(portion, answers, strict=True):
             if isinstance(answer, QueueFull):
@@ -95,8 +93,12 @@ async def _put(
 
 
 async def _with_room(
-    client: Client, queue: str, jobs: list[dict[str, Any]], depth: int | None, patience: Patience
-) -> AsyncIterator[list[dict[str, Any]]]:
+    client: Client,
+    queue: str,
+    jobs: list[PreparedJob],
+    depth: int | None,
+    backpressure: Backpressure,
+) -> AsyncIterator[list[PreparedJob]]:
     """As many at a time as a queue has room for; other tasks put too, so it may get some more than
     `depth`."""
     if depth is None:
@@ -106,7 +108,7 @@ async def _with_room(
     while at < len(jobs):
         room = depth - await client.queue(queue).length()
         if room <= 0:
-            if not await patience.lasts():
+            if not await backpressure.pause():
                 raise AioqlessError(
                     f"the queue {queue!r} had {depth:,} jobs or more for longer than wait, which says how many seconds"
                 )

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client.codec import Codec
-from aioqless.client.put import NewJob
+from aioqless.client.put import NewJob, PreparedJob
 from aioqless.contrib.lake.source.options import Options
 from aioqless.errors import InvalidData
 
@@ -107,7 +107,7 @@ class Recipe:
 
     def jobs(
         self, batch: pa.RecordBatch, codec: Codec
-    ) -> Iterator[tuple[str, dict[str, Any]] | Reject]:
+    ) -> Iterator[tuple[str, PreparedJob] | Reject]:
         """Each row as its queue and what the put scripts take, or the reason why not."""
         columns = _Columns.of(batch.schema.names)
         usual = self._usual()
@@ -117,7 +117,7 @@ class Recipe:
             except (ValueError, TypeError, InvalidData) as why:
                 yield Reject(str(why), shown(row))
 
-    def _usual(self) -> dict[str, Any]:
+    def _usual(self) -> PreparedJob:
         """What the scripts take of a job of which its row says nothing. Raises ValueError for an
         option that can't be."""
         return NewJob(
@@ -125,14 +125,14 @@ class Recipe:
                 "klass": "?",
                 **{name: value for name, value in self.constant.items() if name != "queue"},
             }
-        ).arguments(self.max_data)
+        ).prepare(self.max_data)
 
     def _job(
-        self, row: Row, columns: _Columns, usual: Mapping[str, Any], codec: Codec
-    ) -> tuple[str, dict[str, Any]]:
+        self, row: Row, columns: _Columns, usual: PreparedJob, codec: Codec
+    ) -> tuple[str, PreparedJob]:
         """NewJob's arguments for a row. Most of them are the same for all rows, so only what a row
         says is checked for each."""
-        job = {**usual, "jid": None}
+        job: dict[str, Any] = {**usual, "jid": None}
         for name in columns.said:
             if (value := row[name]) is not None:
                 job[name] = CHECKS[name](value)
@@ -143,7 +143,7 @@ class Recipe:
         job["data"] = codec.encode(text, job["klass"])
         if job["jid"] is None:
             job["jid"] = self._derived(row)
-        return queue, job
+        return queue, cast(PreparedJob, job)
 
     def _data(self, row: Row, columns: _Columns) -> Any:
         if columns.of_data is not None:

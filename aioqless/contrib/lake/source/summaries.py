@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
@@ -37,7 +38,7 @@ async def queues(client: Client, days: int) -> AsyncIterator[Row]:
     offset = 0
     while page := await client.queues(offset=offset, count=PAGE):
         for counts in page:
-            yield counts
+            yield msgspec.structs.asdict(counts)
         offset += len(page)
 
 
@@ -86,19 +87,16 @@ async def stats(client: Client, days: int) -> AsyncIterator[Row]:
     async for queue in queues(client, days):
         for back in range(days):
             day = today - timedelta(days=back)
-            told = await client.queue(queue["name"]).stats(_midnight(day))
-            if (
-                told["wait"]["count"]
-                or told["run"]["count"]
-                or told["failures"]
-                or told["retries"]
-                or told["failed"]
-            ):
-                spent = {
-                    kind: {**told[kind], "histogram": list(map(int, told[kind]["histogram"]))}
-                    for kind in ("wait", "run")
-                }
-                yield {"queue": queue["name"], "day": day, **told, **spent}
+            stats = await client.queue(queue["name"]).stats(_midnight(day))
+            counts = (
+                stats.wait.count,
+                stats.run.count,
+                stats.failures,
+                stats.retries,
+                stats.failed,
+            )
+            if any(counts):
+                yield {"queue": queue["name"], "day": day, **msgspec.to_builtins(stats)}
 
 
 async def recurring(client: Client, days: int) -> AsyncIterator[Row]:

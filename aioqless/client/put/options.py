@@ -1,0 +1,97 @@
+"""Options of put, of recurring jobs and of `@job`: each is declared here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, TypedDict
+
+Key: TypeAlias = str | tuple[str, ...]
+OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
+
+
+class ConstraintOptions(TypedDict, total=False):
+    """Uniqueness, concurrency limit and rate limit of a job.
+
+    A key is a text, which all jobs share that name it, or a tuple of names of fields of the data,
+    which gives a key for each combination of their values, separately for each klass.
+
+    Attributes:
+        unique: Key that one job has at a time; a put with a taken key returns that job's jid.
+        unique_until: Whether the job has the key until it starts, or until it ends (the default).
+        unique_for: Seconds from now for which the job has the key instead, whatever its state.
+        concurrency_key: What `max_concurrent` and `rate_limit` count; default: the klass.
+        max_concurrent: Maximum number of jobs of the key that run at once.
+        rate_limit: Maximum number of jobs of the key that start within a number of seconds.
+    """
+
+    unique: Key | None
+    unique_until: Literal["started", "done"] | None
+    unique_for: float | None
+    concurrency_key: Key | None
+    max_concurrent: int | None
+    rate_limit: tuple[int, float] | None
+
+
+class TemplateOptions(ConstraintOptions, total=False):
+    """What a job that is put and the instances of a recurring job have in common.
+
+    Attributes:
+        jid: Id of the job; default: a random one.
+        priority: Lower runs sooner; default: 0.
+        tags: Tags to find the job by.
+        retries: Maximum number of retries; default: the handler's, else 5.
+    """
+
+    jid: str | None
+    priority: float | None
+    tags: Sequence[str] | None
+    retries: int | None
+
+
+class PutOptions(TemplateOptions, total=False):
+    """The options of put.
+
+    Attributes:
+        delay: Seconds until the job may run.
+        depends: Jids of jobs to wait for.
+        context: Texts by name that travel with the job, such as those of a trace.
+        expires_in: Seconds from now in which the job must start; a worker that gets it later fails
+            it in the group `<queue>-too-late`.
+        on_failed: What happens to the job if one that it depends on fails.
+        if_exists: What to do if the jid or the unique key is taken: leave that job alone, or raise
+            AlreadyThere. Default: a jid is moved here, a unique key is left alone.
+    """
+
+    delay: float
+    depends: Sequence[str] | None
+    context: Mapping[str, str] | None
+    expires_in: float | None
+    on_failed: OnFailed | None
+    if_exists: Literal["keep", "raise"] | None
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """When the instances of a recurring job are due.
+
+    Attributes:
+        every: Interval, in seconds.
+        cron: Cron expression, instead of an interval.
+        timezone: With `cron`: its time zone; default: UTC.
+        backlog: Maximum number of missed instances to make up for, 0 for all; default: missed
+            instances are coalesced into one.
+    """
+
+    every: float
+    cron: str
+    timezone: str
+    backlog: int
+
+
+class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
+    """The options of recur: either `every` or `cron`, and what its instances are put with.
+
+    Attributes:
+        offset: With `every`: seconds until the first instance; default: 0.
+    """
+
+    offset: float

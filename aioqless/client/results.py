@@ -1,0 +1,233 @@
+"""Results of read calls: counts, statistics, workers and consistency findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Self, TypeAlias
+
+import msgspec
+
+JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+
+
+class QueueCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Number of jobs of a queue in each state.
+
+    Attributes:
+        name: Name of the queue.
+        waiting: Jobs that a worker may pop now.
+        running: Jobs that a worker holds.
+        stalled: Running jobs whose lock has expired.
+        scheduled: Jobs that are delayed, wait for a retry or are held back by a limit.
+        depends: Jobs that wait for other jobs.
+        recurring: Recurring jobs of the queue.
+        paused: Whether workers are kept from popping.
+    """
+
+    name: str
+    waiting: int = 0
+    running: int = 0
+    stalled: int = 0
+    scheduled: int = 0
+    depends: int = 0
+    recurring: int = 0
+    paused: bool = False
+
+
+class QueueOverview(QueueCounts, frozen=True, kw_only=True, gc=False):
+    """The counts of a queue, and its totals of today (UTC) so far.
+
+    Attributes:
+        popped: Runs started.
+        completed: Jobs completed.
+        failures: Jobs failed.
+        retries: Sum of `lost_locks` and `explicit_retries`.
+        lost_locks: Runs whose lock expired and was taken over.
+        explicit_retries: Runs that ended in a retry.
+    """
+
+    popped: int = 0
+    completed: int = 0
+    failures: int = 0
+    retries: int = 0
+    lost_locks: int = 0
+    explicit_retries: int = 0
+
+
+class DayTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The totals of a queue on one day.
+
+    Attributes:
+        day: When the day began (UTC), in seconds since 1970.
+        popped: Runs started.
+        completed: Jobs completed.
+        failures: Jobs failed.
+        retries: Sum of `lost_locks` and `explicit_retries`.
+        lost_locks: Runs whose lock expired and was taken over.
+        explicit_retries: Runs that ended in a retry.
+    """
+
+    day: float
+    popped: int
+    completed: int
+    failures: int
+    retries: int
+    lost_locks: int
+    explicit_retries: int
+
+
+class Durations(msgspec.Struct, frozen=True, kw_only=True):
+    """How long something took, over all jobs of a day, in seconds.
+
+    Attributes:
+        count: Number of jobs.
+        total: Sum of their durations.
+        mean: Mean duration.
+        std: Standard deviation.
+        variance: Variance.
+        histogram: 148 counters: 60 seconds, 59 minutes, 23 hours, 6 days.
+        milliseconds: 10 counters of the first second, from 0, 1, 2, 5, 10, 20, 50, 100, 200 and
+            500 ms on. Only jobs that aioqless ran are counted.
+    """
+
+    count: int
+    total: float
+    mean: float
+    std: float
+    variance: float
+    histogram: list[int]
+    milliseconds: list[int]
+
+
+class DayStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Statistics of a queue on one day.
+
+    Attributes:
+        failures: Jobs failed on that day.
+        failed: Those of them that are still failed.
+        retries: Sum of `lost_locks` and `explicit_retries`.
+        lost_locks: Runs whose lock expired and was taken over.
+        explicit_retries: Runs that ended in a retry.
+        wait: How long jobs waited before they ran.
+        run: How long completed jobs ran.
+    """
+
+    failures: int
+    failed: int
+    retries: int
+    lost_locks: int
+    explicit_retries: int
+    wait: Durations
+    run: Durations
+
+
+class WorkerCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Number of jobs that a worker holds.
+
+    Attributes:
+        name: Name of the worker.
+        jobs: Jobs it holds with a valid lock.
+        stalled: Jobs it holds with an expired lock.
+    """
+
+    name: str
+    jobs: int
+    stalled: int
+
+
+class WorkerJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """The jids of the jobs that a worker holds.
+
+    Attributes:
+        jobs: Those with a valid lock.
+        stalled: Those with an expired lock.
+    """
+
+    jobs: list[str]
+    stalled: list[str]
+
+
+class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a running worker answers to a remote command.
+
+    Attributes:
+        queues: Subscriptions of the worker, such as `mail` or `reports=4`.
+        paused: Whether it pops no jobs.
+    """
+
+    queues: list[str]
+    paused: bool
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One inconsistency that `Client.check` found.
+
+    Attributes:
+        problem: Kind of problem, as `aioqless lua check` lists them.
+        mended: Whether it was repaired.
+        about: What it concerns, such as `jid`, `queue` or `key`.
+    """
+
+    problem: str
+    mended: bool
+    about: dict[str, JsonValue]
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, JsonValue]) -> Self:
+        """Build a finding from the reply of the command `check`."""
+        about = {name: each for name, each in record.items() if name not in ("problem", "mended")}
+        return cls(problem=str(record["problem"]), mended=bool(record["mended"]), about=about)
+
+
+class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of `Jobs.cancel_many`.
+
+    Attributes:
+        canceled: Number of jobs that were deleted.
+        kept: Jids of the jobs that stayed since a job that was not canceled depends on them.
+    """
+
+    canceled: int
+    kept: tuple[str, ...]
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Jobs per second between two samples of a queue.
+
+    Attributes:
+        completed: Jobs completed per second.
+        failed: Jobs failed per second.
+    """
+
+    completed: float = 0.0
+    failed: float = 0.0
+
+
+def rates_between(
+    before: Iterable[QueueOverview], after: Iterable[QueueOverview], seconds: float
+) -> dict[str, Rates]:
+    """Compute the rates of each queue between two samples.
+
+    The totals start again at 0 each day (UTC); what was counted before midnight is then lost.
+
+    Args:
+        before: The earlier sample. A queue that is missing in it counts from 0.
+        after: The later sample.
+        seconds: Time between the two.
+
+    Returns:
+        The rates by queue name, for each queue of the later sample.
+    """
+    earlier = {queue.name: queue for queue in before}
+    rates: dict[str, Rates] = {}
+    for queue in after:
+        was = earlier.get(queue.name) or QueueOverview(name=queue.name)
+        rates[queue.name] = Rates(
+            completed=_growth(was.completed, queue.completed) / seconds,
+            failed=_growth(was.failures, queue.failures) / seconds,
+        )
+    return rates
+
+
+def _growth(before: int, after: int) -> int:
+    return after - before if after >= before else after

@@ -1,0 +1,140 @@
+"""Batcher: sends items together that are submitted while others are on their way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from aioqless.errors import AioqlessError
+from aioqless.waiting import cancel_and_wait
+
+Item = TypeVar("Item")
+Reply = TypeVar("Reply")
+
+
+class BatcherClosed(AioqlessError):
+    """The batcher was closed before the item was sent, or before its reply arrived."""
+
+
+class Batcher(Generic[Item, Reply]):
+    """Sends items in batches, and gives each item its own reply.
+
+    The first batch holds all that is submitted in one turn of the event loop. While `parallel`
+    batches are on their way, further items gather for the next one: no timer, no threshold.
+
+    Owns the items that are not sent yet, and the tasks that send them.
+
+    Args:
+        send: Sends a batch and returns one reply for each item, in order. An exception among the
+            replies is raised to the caller of its item, one that `send` raises to all of them.
+        max_items: Maximum number of items in a batch.
+        fitting: Returns how many of the leading items fit into one batch; by default `max_items`.
+        parallel: Maximum number of batches on their way at once.
+        pause: Seconds between a reply and the next batch of the same task.
+        name: Name of the tasks.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[list[Item]], Awaitable[Sequence[Reply | Exception]]],
+        *,
+        name: str,
+        max_items: int = 100,
+        fitting: Callable[[Sequence[Item]], int] | None = None,
+        parallel: int = 1,
+        pause: float = 0.0,
+    ) -> None:
+        self._send = send
+        self._name = name
+        self._fitting = fitting or (lambda items: min(len(items), max_items))
+        self._parallel = parallel
+        self._pause = pause
+        self._items: list[Item] = []
+        self._futures: list[asyncio.Future[Reply]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sending = 0  # tasks that have not ended
+        self._scheduled = False  # one of them has not taken its first batch yet
+        self._closed = False
+
+    def submit(self, item: Item) -> asyncio.Future[Reply]:
+        """Send an item soon, and return the future of its reply.
+
+        If the future is canceled, the item is sent nevertheless.
+        """
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        if self._closed:
+            future.set_exception(BatcherClosed(f"{self._name}: closed"))
+            return future
+        self._items.append(item)
+        self._futures.append(future)
+        self._schedule()
+        return future
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is submitted or on its way."""
+        return not self._sending
+
+    @property
+    def is_on_last_batch(self) -> bool:
+        """Whether one batch is on its way and nothing else is submitted."""
+        return not self._items and self._sending <= 1
+
+    async def finish(self) -> None:
+        """Wait until nothing is on its way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def aclose(self) -> None:
+        """Cancel what is on its way; callers that still wait get BatcherClosed."""
+        self._closed = True
+        await cancel_and_wait(*self._tasks)
+        self._items, futures, self._futures = [], self._futures, []
+        self._fail(futures)
+
+    def _schedule(self) -> None:
+        if self._items and not self._scheduled and self._sending < self._parallel:
+            self._scheduled = True
+            self._sending += 1
+            task = asyncio.create_task(self._send_all(), name=f"aioqless {self._name}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _send_all(self) -> None:
+        try:
+            while True:
+                self._scheduled = False
+                if not self._items:
+                    return
+                count = self._fitting(self._items)
+                batch, self._items = self._items[:count], self._items[count:]
+                futures, self._futures = self._futures[:count], self._futures[count:]
+                self._schedule()
+                await self._send_batch(batch, futures)
+                if self._pause:
+                    await asyncio.sleep(self._pause)
+        finally:
+            self._sending -= 1
+
+    async def _send_batch(self, batch: list[Item], futures: list[asyncio.Future[Reply]]) -> None:
+        replies: Sequence[Reply | Exception]
+        try:
+            replies = await self._send(batch)
+        except asyncio.CancelledError:
+            self._fail(futures)
+            raise
+        except Exception as error:  # whatever it is, the callers handle it
+            replies = [error] * len(batch)
+        for future, reply in zip(futures, replies, strict=True):
+            if future.done():  # its caller was canceled
+                continue
+            if isinstance(reply, Exception):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)
+
+    def _fail(self, futures: list[asyncio.Future[Reply]]) -> None:
+        for future in futures:
+            if not future.done():
+                future.set_exception(BatcherClosed(f"{self._name}: closed"))

@@ -1,0 +1,95 @@
+"""Batcher: what is sent together, and who gets which reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from aioqless.redis.batcher import Batcher, BatcherClosed
+
+
+class Sent:
+    """Records batches; replies when it is told to."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.may_reply = asyncio.Event()
+        self.two_sent = asyncio.Event()
+
+    async def __call__(self, batch: list[int]) -> Sequence[int | Exception]:
+        self.batches.append(batch)
+        if len(self.batches) == 2:
+            self.two_sent.set()
+        await self.may_reply.wait()
+        return [each * 10 if each >= 0 else ValueError(each) for each in batch]
+
+
+async def test_items_of_one_turn_of_the_loop_are_sent_together() -> None:
+    sent = Sent()
+    sent.may_reply.set()
+    batcher = Batcher(sent, name="test")
+    assert await asyncio.gather(*(batcher.submit(number) for number in range(3))) == [0, 10, 20]
+    assert sent.batches == [[0, 1, 2]]
+    assert batcher.is_idle
+
+
+async def test_items_gather_while_all_batches_are_on_their_way() -> None:
+    sent = Sent()
+    batcher = Batcher(sent, name="test", parallel=2, max_items=2)
+    replies = [batcher.submit(number) for number in range(7)]
+    await sent.two_sent.wait()
+    assert sent.batches == [[0, 1], [2, 3]]
+    sent.may_reply.set()
+    assert await asyncio.gather(*replies) == [number * 10 for number in range(7)]
+    assert sent.batches == [[0, 1], [2, 3], [4, 5], [6]]
+
+
+async def test_exception_among_replies_is_raised_to_its_caller_alone() -> None:
+    sent = Sent()
+    sent.may_reply.set()
+    batcher = Batcher(sent, name="test")
+    good, bad = batcher.submit(1), batcher.submit(-1)
+    assert await good == 10
+    with pytest.raises(ValueError, match="-1"):
+        await bad
+
+
+async def test_failed_batch_is_raised_to_all_and_the_next_is_sent() -> None:
+    attempts = 0
+
+    async def send(batch: list[int]) -> list[int]:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise ConnectionError("away")
+        return batch
+
+    batcher = Batcher(send, name="test", max_items=2)
+    replies = [batcher.submit(number) for number in range(3)]
+    for reply in replies[:2]:
+        with pytest.raises(ConnectionError):
+            await reply
+    assert await replies[2] == 2
+
+
+async def test_item_of_a_canceled_caller_is_sent_nevertheless() -> None:
+    sent = Sent()
+    batcher = Batcher(sent, name="test")
+    canceled, other = batcher.submit(1), batcher.submit(2)
+    canceled.cancel()
+    sent.may_reply.set()
+    assert await other == 20
+    assert sent.batches == [[1, 2]]
+
+
+async def test_closing_fails_what_waits_and_what_comes_later() -> None:
+    sent = Sent()
+    batcher = Batcher(sent, name="test", max_items=1, parallel=2)
+    replies = [batcher.submit(number) for number in range(3)]
+    await sent.two_sent.wait()
+    await batcher.aclose()
+    for reply in [*replies, batcher.submit(4)]:
+        with pytest.raises(BatcherClosed):
+            await reply
