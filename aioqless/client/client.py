@@ -26,6 +26,7 @@ from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
+from aioqless.client.foreign_jobs import ForeignJobs
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.services import Services
 from aioqless.client.job.watcher import JobWatcher
@@ -191,6 +192,11 @@ class Client:
     def keyspace(self) -> Keyspace:
         """The keys of the namespace, for tools that scan all of it."""
         return Keyspace(self.store)
+
+    @property
+    def foreign_jobs(self) -> ForeignJobs:
+        """Import of jobs that other systems' clients push."""
+        return ForeignJobs(self.store)
 
     @property
     def reservations(self) -> Reservations:

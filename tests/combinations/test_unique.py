@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from aioqless import AlreadyThere, Client, Job, NewJob, Retry, Settings, Worker, job
-from aioqless.contrib.foreign_queues import Source
+from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.testing import Clock, drain
 from tests.cli.conftest import Start
@@ -129,7 +129,7 @@ async def test_what_an_intake_takes_is_unique_by_its_jid_alone(client: Client) -
         )
     await client.redis.sadd(f"{prefix}:queues", "mail")
     settings = Settings(
-        queues=("mail",), importers=[Source(format="exq", prefix=prefix)], burst=True
+        queues=("mail",), importers=[ForeignQueues(format="exq", prefix=prefix)], burst=True
     )
     await Worker(client, sync, settings=settings).run()
     assert await states(client, "a", "b") == ["complete", "complete"]

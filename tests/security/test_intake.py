@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.contrib.foreign_queues import Format, Source
+from aioqless.contrib.foreign_queues import ForeignQueues, Format
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.redis_checks import Outage
 from tests.conftest import Until
@@ -92,7 +92,7 @@ async def _taken(url: str, format: Format, waiting: list[bytes], later: list[byt
                 )
             pushed = len(waiting) + (await redis.zcard("fuzz:retry"))
             taken = await ImportLoop(
-                client, Source(format=format, prefix="fuzz"), Outage()
+                client, ForeignQueues(format=format, prefix="fuzz"), Outage()
             ).run_once()
             aside = await redis.lrange("other:x:refused", 0, -1)
             assert (await redis.exists("fuzz:queue:mail", "fuzz:retry"), taken + len(aside)) == (
@@ -135,7 +135,7 @@ async def test_a_worker_lives_through_what_was_pushed_and_works_what_is_behind_i
         f"{prefix}:queue:mail", b'{"class":"Greet","args":["the last"],"jid":"z"}'
     )
     options = Settings(
-        queues=("mail",), poll=0.05, importers=(Source(format="sidekiq", prefix=prefix),)
+        queues=("mail",), poll=0.05, importers=(ForeignQueues(format="sidekiq", prefix=prefix),)
     )
     async with Worker(client, greet, settings=options) as worker:
         await until(lambda: ["the last"] in ran, 20)

@@ -10,7 +10,7 @@ from aioqless import log
 from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
 from aioqless.cli.signal_handlers import stop_when_told
 from aioqless.client import Client
-from aioqless.contrib.foreign_queues import Format, Source
+from aioqless.contrib.foreign_queues import ForeignQueues, Format
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.redis_checks import Outage
 
@@ -37,7 +37,7 @@ def intake(
     """Take over jobs that clients of another system push into the same Redis, until SIGTERM or
     SIGINT."""
     log.write_to(level=log_level, as_json=log_json)
-    source = Source(
+    source = ForeignQueues(
         format=cast(Format, format), prefix=prefix, queues=tuple(queue or ()), into=into
     )
 

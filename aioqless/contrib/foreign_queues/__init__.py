@@ -1,5 +1,5 @@
 """Import of jobs that clients of Sidekiq, exq and Resque push."""
 
-from aioqless.contrib.foreign_queues.foreign_queues import ForeignImporter, Format, Source
+from aioqless.contrib.foreign_queues.foreign_queues import ForeignImporter, ForeignQueues, Format
 
-__all__ = ["ForeignImporter", "Format", "Source"]
+__all__ = ["ForeignImporter", "ForeignQueues", "Format"]

@@ -1,5 +1,4 @@
-"""Jobs that clients of sidekiq, exq and resque push: where they are, and how they become jobs of
-ours."""
+"""Imports jobs that clients of Sidekiq, exq and Resque push."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.client.foreign_jobs import Part
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.log import log
 from aioqless.worker import Imported
@@ -19,20 +19,26 @@ from aioqless.worker import Imported
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
 
 PREFIXES: dict[str, str] = {"sidekiq": "", "exq": "exq", "resque": "resque"}
-MOST_PER_CALL = 100
-MOST_PAGES = 10
-FIRST_RETRY = {"exq": 1}  # what `retry_count` says when the first retry is to come; elsewhere 0
-DEAD_EVERY = 30.0  # seconds between two looks for dead nodes of exq
+MAX_PER_CALL = 100
+MAX_PAGES = 10
+FIRST_RETRY = {"exq": 1}  # its `retry_count` before the first retry; elsewhere 0
+DEAD_NODES_INTERVAL = 30.0  # seconds between two searches for dead nodes of exq
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Another system's queues, in the same database of the same Redis. Checked when made; raises
-    ValueError and TypeError.
+class ForeignQueues:
+    """Queues of another system, in the same database of the same Redis.
 
-    `prefix` is what its keys begin with, before a colon; default: that of the format. Without
-    `queues`, all that it has are taken from. A job goes to the queue of the same name, with `into`
-    before it."""
+    Args:
+        format: The other system.
+        prefix: The prefix of its keys, before a colon; default: that of the system.
+        queues: The queues to import from; default: all.
+        into: Prefix of the queues' names here; without one they have the same names.
+
+    Raises:
+        ValueError: An unknown format, or an invalid name.
+        TypeError: Queues that are not a list.
+    """
 
     format: Format
     prefix: str | None = None
@@ -50,8 +56,8 @@ class Source:
         validation.check_names("queues", self.queues)
 
     @property
-    def keys_begin(self) -> str:
-        """What its keys begin with."""
+    def key_prefix(self) -> str:
+        """The prefix of its keys, with the colon."""
         prefix = (PREFIXES[self.format] if self.prefix is None else self.prefix).removesuffix(":")
         return f"{prefix}:" if prefix else ""
 
@@ -60,21 +66,21 @@ class Source:
         return ForeignImporter(client, self)
 
     def __str__(self) -> str:
-        return f"{self.format} {self.keys_begin}{','.join(self.queues) or '*'}"
+        return f"{self.format} {self.key_prefix}{','.join(self.queues) or '*'}"
 
 
 class ForeignImporter:
-    """Imports the jobs of a source, as `aioqless.worker.Importer`.
+    """Imports jobs, as an `aioqless.worker.Importer`.
 
     Owns how far the scans of scheduled entries have come.
     """
 
-    def __init__(self, client: Client, source: Source) -> None:
-        self._store = client.store
+    def __init__(self, client: Client, source: ForeignQueues) -> None:
+        self._client = client
         self._source = source
-        self._passed = {"schedule": 0, "retry": 0}
-        self._told: set[str] = set()
-        self._looked_for_dead = -DEAD_EVERY
+        self._offsets: dict[Part, int] = {"schedule": 0, "retry": 0}
+        self._logged: set[str] = set()
+        self._searched_dead_nodes = -DEAD_NODES_INTERVAL
 
     async def check(self) -> None:
         """Check that jobs can be imported in one step, which is not so in a Cluster.
@@ -82,7 +88,7 @@ class ForeignImporter:
         Raises:
             AioqlessError: The keys of the other system are on other nodes.
         """
-        if b"cluster_enabled:1" in await self._store.connection.execute("INFO", "cluster"):
+        if (await self._client.server.info()).cluster:
             raise AioqlessError(
                 f"jobs of {self._source.format} can't be taken in a Redis Cluster: "
                 "its keys are on other nodes than ours"
@@ -95,66 +101,71 @@ class ForeignImporter:
             QueueFull: A queue here takes no more jobs.
         """
         queues = list(self._source.queues) or await self._take("queues")
-        answers = [await self._queue(queue) for queue in queues]
+        answers = [await self._import_queue(queue) for queue in queues]
         if self._source.format != "resque":
-            answers += [answer for word in self._passed for answer in await self._sorted(word)]
-        if self._source.format == "exq" and time.monotonic() >= self._looked_for_dead + DEAD_EVERY:
-            answers += await self._backups(queues)
+            answers += [
+                answer for part in self._offsets for answer in await self._import_sorted(part)
+            ]
+        if (
+            self._source.format == "exq"
+            and time.monotonic() >= self._searched_dead_nodes + DEAD_NODES_INTERVAL
+        ):
+            answers += await self._import_backups(queues)
         return [
             Imported(answer["taken"], answer["refused"])
             for answer in answers
             if answer["taken"] or answer["refused"]
         ]
 
-    async def _queue(self, queue: str) -> Any:
+    async def _import_queue(self, queue: str) -> Any:
         side = "left" if self._source.format == "resque" else "right"
-        return await self._take("queue", queue=queue, side=side, count=MOST_PER_CALL)
+        return await self._take("queue", queue=queue, side=side, count=MAX_PER_CALL)
 
-    async def _backups(self, queues: Sequence[str]) -> list[Any]:
-        """Take what dead nodes had begun; the next look follows at once if there is more."""
+    async def _import_backups(self, queues: Sequence[str]) -> list[Any]:
+        """Import the jobs that dead nodes were running; search again at once if there are more."""
         nodes = await self._take("dead")
         answers = [
-            await self._take("backup", node=node, count=MOST_PER_CALL, queues=queues)
+            await self._take("backup", node=node, count=MAX_PER_CALL, queues=queues)
             for node in nodes
         ]
         if not any(answer["more"] for answer in answers):
-            self._looked_for_dead = time.monotonic()
+            self._searched_dead_nodes = time.monotonic()
         return answers
 
-    async def _sorted(self, word: str) -> list[Any]:
-        """A walk of some pages, which the next look goes on with."""
+    async def _import_sorted(self, part: Part) -> list[Any]:
+        """Import due entries of a sorted set, some pages at a time."""
         answers = []
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             answer = await self._take(
-                word, offset=self._passed[word], count=MOST_PER_CALL, queues=self._source.queues
+                part, offset=self._offsets[part], count=MAX_PER_CALL, queues=self._source.queues
             )
             answers.append(answer)
-            self._passed[word] = self._passed[word] + answer["passed"] if answer["more"] else 0
+            self._offsets[part] = self._offsets[part] + answer["passed"] if answer["more"] else 0
             if not answer["more"]:
                 break
         return answers
 
-    async def _take(self, word: str, **arguments: Any) -> Any:
-        """Take from one key. One that isn't what it is taken for, or has a name that no queue here
-        can have, holds up no other."""
+    async def _take(self, part: Part, **arguments: Any) -> Any:
+        """Import from one key; log a key of another type or with an invalid name, and skip it."""
         try:
-            where = {
-                "prefix": self._source.keys_begin,
-                "into": self._source.into,
-                "first_retry": FIRST_RETRY.get(self._source.format, 0),
-            }
-            return await self._store.call("intake", word, {**where, **arguments})
+            return await self._client.foreign_jobs.take(
+                part,
+                prefix=self._source.key_prefix,
+                into=self._source.into,
+                first_retry=FIRST_RETRY.get(self._source.format, 0),
+                **arguments,
+            )
         except (*REDIS_UNAVAILABLE, QueueFull):
             raise
-        except (ScriptError, exceptions.ResponseError) as wrong:
-            what = arguments.get("queue") or arguments.get("node", word)
-            if what not in self._told:
-                self._told.add(what)
+        except (ScriptError, exceptions.ResponseError) as error:
+            what = arguments.get("queue") or arguments.get("node", part)
+            if what not in self._logged:
+                self._logged.add(what)
                 log.error(
-                    "intake.unreadable", source=str(self._source), what=what, error=str(wrong)
+                    "intake.unreadable", source=str(self._source), what=what, error=str(error)
                 )
             return (
                 []
-                if word in ("queues", "dead")
+                if part in ("queues", "dead")
                 else {"taken": 0, "passed": 0, "refused": [], "more": False}
             )

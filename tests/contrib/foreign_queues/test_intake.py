@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless import Client, Settings
-from aioqless.contrib.foreign_queues import Source
+from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.redis_checks import Outage
 from tests.conftest import Until
@@ -27,7 +27,7 @@ RESQUE = '{"class":"Archive","args":[35,"compressed"]}'
 
 
 def _intake(client: Client, poll: float = 1.0, **source: Any) -> ImportLoop:
-    return ImportLoop(client, Source(**source), Outage(), poll)
+    return ImportLoop(client, ForeignQueues(**source), Outage(), poll)
 
 
 async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
@@ -188,11 +188,11 @@ async def test_at_the_memory_limit_it_waits(here: Client, lines: Lines, until: U
 )
 def test_a_wrong_source_is_refused_with_the_reason(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises((ValueError, TypeError), match=why):
-        Source(**wrong)
+        ForeignQueues(**wrong)
 
 
 def test_settings_take_a_list_of_sources() -> None:
     with pytest.raises(TypeError, match="importers must be a list of sources"):
-        Settings(importers=Source(format="exq"))  # type: ignore[arg-type]
+        Settings(importers=ForeignQueues(format="exq"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="importers must be a list of sources"):
         Settings(importers=["exq"])  # type: ignore[list-item]

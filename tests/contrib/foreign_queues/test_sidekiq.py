@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.contrib.foreign_queues import Source
+from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.redis_checks import Outage
 from tests.conftest import Until
@@ -24,7 +24,7 @@ async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_wer
 ) -> None:
     now, later, post, *plain = await push("some")
     sent = [json.loads(entry) for entry in await here.redis.lrange("queue:mail", 0, -1)]
-    assert await ImportLoop(here, Source(format="sidekiq"), Outage()).run_once() == 6
+    assert await ImportLoop(here, ForeignQueues(format="sidekiq"), Outage()).run_once() == 6
 
     hard = await got(here, now)
     assert (hard.klass, hard.queue, hard.state, hard.retries, hard.tags) == (
@@ -63,7 +63,7 @@ async def test_a_worker_takes_and_performs_them_in_the_order_they_were_pushed(
         done.append((job.jid, number))
 
     settings = Settings(
-        queues=("mail",), concurrency=1, poll=0.05, importers=[Source(format="sidekiq")]
+        queues=("mail",), concurrency=1, poll=0.05, importers=[ForeignQueues(format="sidekiq")]
     )
     async with Worker(here, hard, settings=settings):
         jids = await push("many")
