@@ -111,8 +111,7 @@ class ImportLoop:
             log.warning("intake.blocked", source=str(self._source), error=str(full))
             self.caught_up = True
             return PAUSE_WHEN_FULL
-        self._outage.permitted = True
-        self._outage.record_success()
+        self._outage.record_success(permitted=True)
         self._log(batch)
         self.caught_up = self.caught_up or not batch
         return 0 if batch else self._poll

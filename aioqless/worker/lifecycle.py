@@ -13,6 +13,10 @@ class Lifecycle:
         self.releasing = False  # it releases its runs, and waits for Redis only while locks last
         self._on_stopping = on_stopping
 
+    def release(self) -> None:
+        """Release runs from now on instead of waiting for them."""
+        self.releasing = True
+
     def stop(self) -> bool:
         """Begin the shutdown; return whether it had not begun yet."""
         if self.stopping:

@@ -239,8 +239,7 @@ class Poller:
                 except NOT_NOW as error:
                     pause = self._outage.record_failure(error, asked)
                 else:
-                    self._outage.permitted = True
-                    self._outage.record_success()
+                    self._outage.record_success(permitted=True)
                     if rows and time.monotonic() - asked > LATE:
                         rows = await drop_lost(self._store, self._worker, rows)
                     return rows, float(due or 0), float(now)

@@ -32,8 +32,8 @@ class Outage:
     """
 
     def __init__(self, first: float = 0.1, longest: float = 5.0) -> None:
-        self.permitted = False  # whether Redis ever let this worker take jobs
         self.reached = False  # whether the last call was answered
+        self._permitted = False  # whether Redis ever let this worker take jobs
         self._first = first
         self._longest = longest
         self._answered = float("-inf")  # when the last answer came
@@ -56,7 +56,7 @@ class Outage:
         Raises:
             AioqlessError: Permissions are missing that this worker has never had.
         """
-        if isinstance(error, exceptions.NoPermissionError) and not self.permitted:
+        if isinstance(error, exceptions.NoPermissionError) and not self._permitted:
             raise AioqlessError(
                 f"the Redis user lacks permissions that a worker needs: {error}. "
                 "`aioqless acl worker` prints a user that has them"
@@ -75,9 +75,14 @@ class Outage:
         """Record a failure and wait as long as it asks for, or until Redis answers another call."""
         await wait_for_event(self._back, self.record_failure(error, asked))
 
-    def record_success(self) -> None:
-        """Record that Redis answered."""
+    def record_success(self, *, permitted: bool = False) -> None:
+        """Record that Redis answered.
+
+        Args:
+            permitted: It let this worker take jobs.
+        """
         self.reached = True
+        self._permitted = self._permitted or permitted
         self._answered = time.monotonic()
         self._back.set()
         if self._since is not None:

@@ -90,6 +90,13 @@ class RunTable:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
         return min(self._concurrency - len(self.slots), 2 * self._concurrency - len(self.running))
 
+    def add(self, run: Run) -> Run | None:
+        """Add a run, which takes a slot; return the run of its job that it replaces, if any."""
+        former = self.running.get(run.job.jid)
+        self.running[run.job.jid] = run
+        self.slots.add(run)
+        return former
+
     def free_slot(self, run: Run) -> None:
         """Free the slot of a run, if it still has one."""
         self.slots.discard(run)

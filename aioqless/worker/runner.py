@@ -81,15 +81,14 @@ class Runner:
             run.stop("shutdown")
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
-        former, self._runs.running[job.jid] = self._runs.running.get(job.jid), run
-        self._runs.slots.add(run)
+        former = self._runs.add(run)
         name = f"aioqless {job.jid}"
         run.watcher = asyncio.create_task(self._see_through(run, former), name=name)
         self._on_begin(run)
 
     def release_all(self) -> None:
         """Stop and release all runs, and those that start from now on."""
-        self._lifecycle.releasing = True
+        self._lifecycle.release()
         for run in list(self._runs.running.values()):
             run.stop("shutdown")
 
@@ -254,7 +253,7 @@ class Runner:
         self.abandoned = list(self._runs.slots)
         for run in self.abandoned:
             run.abandoned = True
-            self._runs.running.pop(run.job.jid, None)
+            self._runs.remove(run)
             for task in (run.watcher, run.task):
                 if task is not None:
                     task.cancel()

@@ -1,0 +1,92 @@
+"""What a second, overlapping poller would win: `python -m tests.bench.poller [jobs] [rounds]`.
+
+A worker has one poller: it pops, starts the jobs, and pops again. With a second one, Redis could
+work on a pop while the jobs of the other begin. Both drain the same number of no-op jobs by turns
+within one run, so that their ratio says something on a busy machine, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import statistics
+import sys
+import time
+from unittest import mock
+
+import structlog
+import uvloop
+
+from aioqless import Client, Job, NewJob, Settings, Worker, job
+from aioqless.testing import server
+from aioqless.worker.poller import Poller, Popped, StartJob
+
+CONCURRENCIES = (20, 100)
+
+
+@job(klass="noop")
+async def noop(job: Job, id: int) -> None:
+    pass
+
+
+class OverlappingPoller(Poller):
+    """Polls twice at once; each poll leaves alone the slots that the other has asked for."""
+
+    _asked = 0
+
+    async def run(self, start: StartJob) -> None:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(super().run(start))
+            both.create_task(super().run(start))
+
+    async def _poll(self, start: StartJob) -> float:
+        if self._count() <= 0:
+            self._runs.slot_freed.clear()
+            await self._runs.slot_freed.wait()
+            return 0
+        return await super()._poll(start)
+
+    def _count(self) -> int:
+        return min(super()._count(), self._runs.free - self._asked)
+
+    async def _pop(self, count: int) -> Popped:
+        self._asked += count
+        try:
+            return await super()._pop(count)
+        finally:
+            self._asked -= count
+            self._leave_waits()
+
+
+async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> float:
+    """Return the jobs a second."""
+    async with Client(url) as client:
+        await client.queue("default").put_many(NewJob(noop, {"id": id}) for id in range(jobs))
+    settings = Settings(concurrency=concurrency, burst=True)
+    async with Client(url) as client:
+        with mock.patch("aioqless.worker.worker.Poller", poller):
+            worker = Worker(client, noop, settings=settings)
+        began = time.perf_counter()
+        await worker.run()
+        return jobs / (time.perf_counter() - began)
+
+
+def main(jobs: int = 6_000, rounds: int = 20) -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    pollers = (Poller, OverlappingPoller)
+    with server() as url:
+        for concurrency in CONCURRENCIES:
+            rates: dict[type[Poller], list[float]] = {poller: [] for poller in pollers}
+            for number in range(rounds):
+                for poller in pollers if number % 2 else reversed(pollers):
+                    rates[poller].append(uvloop.run(drain(url, jobs, concurrency, poller)))
+            one, two = (rates[poller] for poller in pollers)
+            ratio = statistics.median(b / a for a, b in zip(one, two, strict=True))
+            print(
+                f"concurrency {concurrency}: best {max(one):.0f} jobs/s with one poller, "
+                f"{max(two):.0f} with two ({max(two) / max(one):.2f}); median of ratios {ratio:.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
