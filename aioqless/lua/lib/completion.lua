@@ -70,8 +70,7 @@ end
 
 function completion.write(job, now, state, queue, ...)
   record.set_fields(job.jid, 'state', state, 'queue', queue, 'worker', '', 'expires', '0',
-    'failure', '{}', 'remaining', json.number(job.retries),
-    'time', record.format_time(now), ...)
+    'failure', '{}', 'remaining', json.number(job.retries), 'time', record.format_time(now), ...)
 end
 
 -- Remove the completed jobs from their queues and worker, add them to the set of completed jobs,

@@ -30,11 +30,10 @@ function enqueue.put(put)
   tagging.attach(put.jid, tags, put.now)
   dependency.link(put.jid, depends)
   local state = enqueue.add(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
-  record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data, 'priority',
-    json.number(priority), 'tags', json.texts(tags),
-    'state', state, 'worker', '', 'expires', '0', 'queue', put.queue, 'retries',
-    json.number(retries), 'remaining', json.number(retries),
-    'time', record.format_time(put.now))
+  record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data,
+    'priority', json.number(priority), 'tags', json.texts(tags), 'state', state, 'worker', '',
+    'expires', '0', 'queue', put.queue, 'retries', json.number(retries),
+    'remaining', json.number(retries), 'time', record.format_time(put.now))
   if #depends > 0 then
     record.set_fields(put.jid, 'x-after', json.texts(depends))
     if job then record.delete_fields(put.jid, 'x-on-failed') end

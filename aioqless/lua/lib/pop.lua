@@ -15,15 +15,13 @@ function pop.take(queue, worker, count, now)
   if count <= 0 or redis.call('SISMEMBER', keys.paused(), queue) == 1 then return {} end
   pop.register_worker(worker, now)
   count = math.min(count, constants.MAX_BATCH, pop.read_capacity(queue, now))
-  local jobs, lapsed = {}, locks.find_expired(queue, now, count)
-  for _, jid in ipairs(lapsed) do
+  local jobs, expired = {}, locks.find_expired(queue, now, count)
+  for _, jid in ipairs(expired) do
     local job = locks.expire(queue, jid, now)
-    if job and pop.may_start(queue, job, priority_score.compute(job.priority, job.put or now),
-      now) then
-      jobs[#jobs + 1] = job
-    end
+    local score = job and priority_score.compute(job.priority, job.put or now)
+    if job and pop.may_start(queue, job, score, now) then jobs[#jobs + 1] = job end
   end
-  cut_short = cut_short or #lapsed == count and #jobs < count
+  cut_short = cut_short or #expired == count and #jobs < count
   local held_back = 0
   repeat
     local wanted = count - #jobs
@@ -63,19 +61,17 @@ function pop.was_cut_short() return cut_short end
 function pop.lock(queue, jobs, worker, now)
   if #jobs == 0 then return {} end
   local fence = redis.call('INCRBY', keys.fence(), #jobs) - #jobs
-  local expires = json.number(locks.compute_expiry(queue, now))
+  local expires, time = json.number(locks.compute_expiry(queue, now)), record.format_time(now)
   local popped = cjson.encode({worker = worker})
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
     history.append(job.jid, job, now, 'popped', popped)
     stats.add('wait', queue, now, now - (job.time or now))
-    record.set_fields(job.jid, 'state', 'running', 'worker', worker, 'expires', expires, 'time',
-      record.format_time(now),
-      'x-put', job.time_text or record.format_time(now), 'x-fence', json.number(fence + i))
+    local run = json.number(fence + i)
+    record.set_fields(job.jid, 'state', 'running', 'worker', worker, 'expires', expires,
+      'time', time, 'x-put', job.time_text or time, 'x-fence', run)
     events.publish_tracked('popped', job.jid)
-    if job.row then
-      job_row.keep(job, worker, expires, record.format_time(now), json.number(fence + i))
-    end
+    if job.row then job_row.keep(job, worker, expires, time, run) end
     jids[i] = job.jid
     locked[2 * i - 1], locked[2 * i] = expires, job.jid
   end
@@ -93,8 +89,9 @@ function pop.register_worker(worker, now)
   if met[worker] then return end
   met[worker] = true
   redis.call('ZADD', keys.workers(), now, worker)
-  for _, silent in ipairs(redis.call('ZRANGE', keys.workers(), '-inf',
-    now - config.number('max-worker-age'), 'BYSCORE', 'LIMIT', 0, 10)) do
+  local oldest = now - config.number('max-worker-age')
+  local all_silent = redis.call('ZRANGE', keys.workers(), '-inf', oldest, 'BYSCORE', 'LIMIT', 0, 10)
+  for _, silent in ipairs(all_silent) do
     redis.call('UNLINK', keys.worker_jobs(silent))
     redis.call('ZREM', keys.workers(), silent)
   end

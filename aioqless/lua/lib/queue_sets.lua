@@ -44,8 +44,9 @@ end
 function queue_sets.remove(queue, ...)
   redis.call('ZREM', keys.waiting(queue), ...)
   if redis.call('ZREM', keys.locks(queue), ...) > 0 and config.is_limited(queue)
-    and redis.call('EXISTS', keys.waiting(queue),
-      keys.scheduled(queue)) > 0 then events.publish_ready(queue) end
+    and redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue)) > 0 then
+    events.publish_ready(queue)
+  end
   redis.call('ZREM', keys.scheduled(queue), ...)
   redis.call('ZREM', keys.depends(queue), ...)
 end

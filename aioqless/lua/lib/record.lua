@@ -5,25 +5,24 @@ local formatted, text
 -- The fields that commands decide by; nil for a job that doesn't exist.
 function record.read(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority',
-    'retries', 'remaining', 'time',
-    'tags', 'failure', 'scheduled', 'grace', 'history', 'x-fence', 'x-put', 'x-terms')
+    'retries', 'remaining', 'time', 'tags', 'failure', 'scheduled', 'grace', 'history', 'x-fence',
+    'x-put', 'x-terms')
   if not f[1] then return nil end
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
     priority = tonumber(f[5]) or 0,
     retries = tonumber(f[6]) or constants.DEFAULT_RETRIES,
     remaining = tonumber(f[7]) or tonumber(f[6]) or constants.DEFAULT_RETRIES,
-    time = tonumber(f[8]), time_text = f[8] or nil, tags = f[9],
-    failure = f[10], scheduled = tonumber(f[11]), grace = f[12], old_history = f[13],
-    fence = f[14], put = tonumber(f[15]), terms = f[16],
+    time = tonumber(f[8]), time_text = f[8] or nil, tags = f[9], failure = f[10],
+    scheduled = tonumber(f[11]), grace = f[12], old_history = f[13], fence = f[14],
+    put = tonumber(f[15]), terms = f[16],
   }
 end
 
 -- The fields that completing a run needs. Each field costs time, missing ones most.
 function record.read_running(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries',
-    'time', 'x-fence', 'scheduled', 'grace',
-    'history', 'x-terms')
+    'time', 'x-fence', 'scheduled', 'grace', 'history', 'x-terms')
   if not f[1] then return nil end
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
