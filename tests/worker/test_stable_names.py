@@ -76,7 +76,7 @@ async def test_two_that_begin_together_do_not_either(
 async def test_one_elsewhere_that_is_heard_of_has_its_name(client: Client) -> None:
     await claim(client)
     assert str(await refusal(client)).startswith(
-        "incarnation: the name 'ann' belongs to process 1 on elsewhere, which was heard of 0 s ago"
+        "incarnation: the name 'ann' belongs to process 1 on elsewhere, last seen 0 s ago"
     )
 
 
