@@ -4,7 +4,8 @@ commands.py      Commands      every command by its arguments (generated from th
 codegen.py                     what generates it
 call.py          Call          a command with its arguments, to be awaited
 store.py         Store         what the layers above need; OfflineStore has no connection
-script_store.py  ScriptStore   sends commands, again where that is needed
+script_store.py  ScriptStore   sends commands, again if they get no answer
+request_ids.py   RequestIds    by which a script recognizes a call that is sent again
 invocation.py    Invocation    a call laid out to be sent, and how its reply is read
 header.py        Command       a command's signature, read from its file
 composer.py      Script        built from a header, a body, and the library functions they reach

@@ -69,7 +69,9 @@ async def test_a_burst_takes_what_another_systems_clients_have_pushed_before_it_
     entries = [f'{{"class": "Hard", "jid": "{n}", "args": []}}' for n in range(250)]
     await client.redis.lpush(f"{prefix}:queue:mail", *entries)
     await client.redis.sadd(f"{prefix}:queues", "mail")
-    async with work(hard, importers=[ForeignQueues(format="exq", prefix=prefix)], burst=True) as worker:
+    async with work(
+        hard, importers=[ForeignQueues(format="exq", prefix=prefix)], burst=True
+    ) as worker:
         await until(lambda: not worker.healthy)
     assert (
         await client.queue("mail").length() == 0
