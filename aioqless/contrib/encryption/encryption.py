@@ -1,10 +1,10 @@
-"""Data that only those who have a key can read, or write.
+"""Encryption and signing of job data and results.
 
-A sealed job's data are still JSON: `{"aioqless-sealed": "…"}`, encrypted, or `{"aioqless-signed":
-"…", "data": …}`, readable by all and made by one who has a key. Each is bound to the klass of its
-job: data that were put for one handler are refused by another. What handlers return is kept sealed
-too, bound to its job: `{"aioqless-sealed": "…"}`, or `{"aioqless-signed": "…", "result": "its
-JSON"}`."""
+Encrypted data is still JSON: `{"aioqless-sealed": "…"}`; signed data is `{"aioqless-signed": "…",
+"data": …}`, readable by everybody. Both are bound to the klass of the job: data that was put for
+one handler is refused by another. Results are bound to their job: `{"aioqless-sealed": "…"}`, or
+`{"aioqless-signed": "…", "result": "its JSON"}`.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +34,18 @@ KEY = 32  # bytes
 
 
 class Encryption:
-    """Seals the data that a client puts, and opens those it reads: `Client(url,
-    codec=Encryption(new_key, old_key))`.
+    """A codec that encrypts or signs: `Client(url, codec=Encryption(new_key, old_key))`.
 
-    The first key seals, all of them open: to rotate, give the new one in front, and take the old
-    one away when no job is left that was sealed with it. `mode`: `encrypt`, or `sign`. With
-    `required`, data that nobody has sealed are refused, else they are read as they are. Raises
-    ValueError for keys that `Encryption.new_key` can't have made, and AioqlessError without the library
-    that encrypts."""
+    Args:
+        keys: The first key encrypts, all of them decrypt. To rotate, put a new key in front, and
+            remove the old one when no job is left that was encrypted with it.
+        mode: "encrypt" or "sign".
+        required: Refuse data that is neither encrypted nor signed, instead of reading it.
+
+    Raises:
+        ValueError: An invalid mode, or keys that `Encryption.new_key` has not made.
+        MissingExtra: The library that encrypts is not installed.
+    """
 
     bound_to_klass = True
 
@@ -59,13 +63,15 @@ class Encryption:
 
     @staticmethod
     def new_key() -> str:
-        """A key, for a secret store."""
+        """Return a new key, for a secret store."""
         return base64.urlsafe_b64encode(os.urandom(KEY)).decode()
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
-        """What AIOQLESS_SEAL_KEYS (separated by commas), AIOQLESS_SEAL (encrypt, sign) and
-        AIOQLESS_SEAL_REQUIRED (1) say; None without keys."""
+        """Read AIOQLESS_SEAL_KEYS, AIOQLESS_SEAL and AIOQLESS_SEAL_REQUIRED; None without keys.
+
+        Keys are separated by commas; the mode is encrypt or sign; 1 means required.
+        """
         keys = [
             key.strip() for key in variables.get("AIOQLESS_SEAL_KEYS", "").split(",") if key.strip()
         ]
@@ -77,7 +83,7 @@ class Encryption:
         )
 
     def encode(self, text: bytes, klass: str) -> bytes:
-        """The data of a job of this klass as they are stored."""
+        """Return the data of a job of this klass as it is stored."""
         if self.mode == "encrypt":
             return msgspec.json.encode(
                 EncryptedData(self._fernet.encrypt(_bound(klass, text)).decode())
@@ -85,8 +91,7 @@ class Encryption:
         return msgspec.json.encode(SignedData(_mac(self._keys[0], klass, text), msgspec.Raw(text)))
 
     def encode_result(self, text: bytes, jid: str) -> bytes:
-        """What a job's handler returned as it is kept: bound to the job, and never to be taken for
-        data."""
+        """Return a job's result as it is stored: bound to the job, and never valid as data."""
         if self.mode == "encrypt":
             return self.encode(text, _result_of(jid))
         return msgspec.json.encode(
@@ -94,7 +99,7 @@ class Encryption:
         )
 
     def _decrypt(self, token: str, klass: str) -> bytes:
-        """What was encrypted for this klass. Raises DecryptionError."""
+        """Return what was encrypted for this klass; raise DecryptionError."""
         from cryptography.fernet import InvalidToken
 
         try:
@@ -109,12 +114,13 @@ class Encryption:
         return text[len(prefix) :]
 
     def _verify(self, mac: str, text: bytes, klass: str) -> bytes:
-        """Data that were signed for this klass. Raises DecryptionError."""
+        """Return data that was signed for this klass; raise DecryptionError."""
         if not any(
             hmac.compare_digest(_mac(key, klass, text).encode(), mac.encode()) for key in self._keys
         ):
             raise DecryptionError(
-                f"its data are signed with a key that isn't here or for another klass than {klass}, or were changed"
+                "its data are signed with a key that isn't here or for another klass than "
+                f"{klass}, or were changed"
             )
         return text
 
@@ -185,7 +191,8 @@ def _key(number: int, key: str) -> bytes:
         made = b""
     if len(made) != KEY:  # which isn't shown
         raise ValueError(
-            f"key {number} of the encryption is not {KEY} bytes in URL-safe base64; Encryption.new_key() makes one"
+            f"key {number} of the encryption is not {KEY} bytes in URL-safe base64; "
+            "Encryption.new_key() makes one"
         )
     return made
 

@@ -1,5 +1,4 @@
-"""Put after commit: jobs that a transaction of SQLAlchemy writes beside its own rows, and a relay
-that brings them to Redis.
+"""Transactional outbox: a SQLAlchemy transaction writes jobs, a relay puts them after its commit.
 
 Needs `aioqless[sqlalchemy]`.
 """
@@ -42,13 +41,19 @@ with require_extra("sqlalchemy"):
     from sqlalchemy.orm import Session, registry
 
 
-MOST_PER_TRANSACTION = 100
-PAUSE_WHEN_AWAY = 5.0
+MAX_PER_TRANSACTION = 100
+PAUSE_WHEN_BLOCKED = 5.0
 
 
 class Outbox:
-    """A table of jobs that are still to be put. `metadata`: where it is declared, such as that of
-    your models, for Alembic to find it; `codec`: encodes what is written to it."""
+    """A table of jobs that have not been put yet.
+
+    Args:
+        metadata: Declares the table, such as the metadata of your models, so that Alembic finds it.
+        table: The table's name.
+        max_data: Maximum size of a job's data, in bytes.
+        codec: Encodes the data that is written to the table.
+    """
 
     def __init__(
         self,
@@ -66,10 +71,9 @@ class Outbox:
             Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
             Column("queue", String(validation.LONGEST), nullable=False),
             Column("job", Text, nullable=False),  # the arguments of put, as JSON
-            Column(
-                "written", Float(53), nullable=False
-            ),  # seconds since 1970, by the clock of who wrote it
-            Column("refused", Text, nullable=True),  # why it can't be put; nothing is lost
+            # seconds since 1970, by the clock of the writing process
+            Column("written", Float(53), nullable=False),
+            Column("refused", Text, nullable=True),  # why Redis refused it; nothing is lost
         )
         self._entry: type[Any] = type("OutboxEntry", (), {})
         registry(metadata=self.table.metadata).map_imperatively(self._entry, self.table)
@@ -82,11 +86,22 @@ class Outbox:
         data: Any = None,
         **options: Unpack[PutOptions],
     ) -> str:
-        """Put a job if and when the session's transaction is committed; returns its jid at once.
-        Nothing is awaited: the session writes the row with its next flush.
+        """Put a job when the session's transaction commits; return its jid immediately.
 
-        Raises InvalidData and ValueError as `Queue.put` does. `delay` and `expires_in` count from
-        now."""
+        Nothing is awaited: the session writes the row with its next flush. `delay` and `expires_in`
+        count from now.
+
+        Args:
+            session: Writes the row.
+            queue: The name of the queue.
+            job: As in `Queue.put`.
+            data: As in `Queue.put`.
+            options: Those of `Queue.put`.
+
+        Raises:
+            InvalidData: Data that can't be stored.
+            ValueError: An invalid option.
+        """
         arguments = NewJob.of(job, data, options).prepare(self._max_data, self._codec)
         entry = self._entry()
         entry.queue = validation.check_name("queue", queue)
@@ -102,12 +117,18 @@ class Outbox:
 
 
 class Relay:
-    """Puts what an outbox holds, the earliest first, and deletes what Redis has. Owns when it looks
-    next.
+    """Puts the jobs of an outbox, the earliest first, and deletes the rows that Redis has.
 
-    A job whose jid is there already is left as it is, so what was put by a relay that died before
-    it could delete isn't put again. Any number of relays may run; where the database can skip
-    locked rows (PostgreSQL, MySQL 8), each has its own."""
+    An existing job with the same jid is not changed, so that jobs whose relay died before it could
+    delete them are not put twice. Any number of relays may run; on databases that can skip locked
+    rows (PostgreSQL, MySQL 8), they work in parallel.
+
+    Args:
+        outbox: The table.
+        engine: Connects to the database.
+        client: Puts the jobs.
+        poll: Seconds between two reads of the table.
+    """
 
     def __init__(
         self, outbox: Outbox, engine: AsyncEngine, client: Client, *, poll: float = 1.0
@@ -119,15 +140,15 @@ class Relay:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """`run` returns when the transaction under way has ended."""
+        """Let `run` return after the current transaction."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Put what comes until told to stop, through outages of Redis and of the database."""
+        """Put jobs until `stop` is called, and through outages of Redis and of the database."""
         worked = False
         while not self._stopping.is_set():
             try:
-                pause = 0 if await self._portion() else self._poll
+                pause = 0 if await self._relay_batch() else self._poll
                 worked = True
             except (
                 *REDIS_UNAVAILABLE,
@@ -139,25 +160,24 @@ class Relay:
                 if isinstance(error, exceptions.NoPermissionError) and not worked:
                     raise
                 log.error("outbox.blocked", error=str(error))
-                pause = PAUSE_WHEN_AWAY
+                pause = PAUSE_WHEN_BLOCKED
             await wait_for_event(self._stopping, pause)
 
     async def once(self) -> int:
-        """Put all that is committed by now; returns how many jobs. Raises what keeps it from
-        that."""
+        """Put all committed jobs; return how many. Errors of Redis and the database are raised."""
         total = 0
-        while done := await self._portion():
+        while done := await self._relay_batch():
             total += done
         return total
 
-    async def _portion(self) -> int:
-        """Put the earliest; returns how many rows were dealt with."""
+    async def _relay_batch(self) -> int:
+        """Put a batch of the earliest jobs; return the number of handled rows."""
         table = self._table
         async with self._engine.begin() as transaction:
             found = select(table).where(table.c.refused.is_(None)).order_by(table.c.id)
             rows = (
                 await transaction.execute(
-                    found.limit(MOST_PER_TRANSACTION).with_for_update(skip_locked=True)
+                    found.limit(MAX_PER_TRANSACTION).with_for_update(skip_locked=True)
                 )
             ).all()
             of_queue = {
@@ -169,13 +189,13 @@ class Relay:
             )
 
     async def _put(self, transaction: AsyncConnection, queue: str, rows: Sequence[Any]) -> int:
-        """Returns how many were dealt with: those for which there is no room stay as they are."""
+        """Put rows; return how many were handled. Rows stay if the queue is full."""
         answers = await self._client.queue(queue).put_prepared(
             [_prepared_job(row) for row in rows], keep_existing=True
         )
-        if held := [answer for answer in answers if isinstance(answer, QueueFull)]:
-            log.error("outbox.blocked", error=str(held[0]))
-            rows, answers = _but_held(rows, answers)
+        if blocked := [answer for answer in answers if isinstance(answer, QueueFull)]:
+            log.error("outbox.blocked", error=str(blocked[0]))
+            rows, answers = _without_blocked(rows, answers)
         refused = {
             row.id: str(answer)
             for row, answer in zip(rows, answers, strict=True)
@@ -193,19 +213,19 @@ class Relay:
         return len(rows)
 
 
-def _but_held(
+def _without_blocked(
     rows: Sequence[Any], answers: list[str | Exception]
 ) -> tuple[list[Any], list[str | Exception]]:
-    dealt = [
+    handled = [
         (row, answer)
         for row, answer in zip(rows, answers, strict=True)
         if not isinstance(answer, QueueFull)
     ]
-    return [row for row, _ in dealt], [answer for _, answer in dealt]
+    return [row for row, _ in handled], [answer for _, answer in handled]
 
 
 def _prepared_job(row: Any) -> PreparedJob:
-    """What the script takes; times that began when the row was written are shorter by now."""
+    """Return the job of a row, with delays reduced by the time since the row was written."""
     job: PreparedJob = json.loads(row.job)
     passed = time.time() - row.written
     job["delay"] = max(0.0, job["delay"] - passed)

@@ -211,7 +211,7 @@ async def test_while_redis_is_away_jobs_wait_in_the_table(
     until: Until,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.contrib.outbox.outbox.PAUSE_WHEN_AWAY", 0.05)
+    monkeypatch.setattr("aioqless.contrib.outbox.outbox.PAUSE_WHEN_BLOCKED", 0.05)
     async with Client(own_server.url) as client:
         await client.queues()
         relay = Relay(outbox, engine, client, poll=0.01)
