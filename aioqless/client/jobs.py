@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aioqless.client import json_data
@@ -9,6 +10,10 @@ from aioqless.client.job import Job
 from aioqless.client.job.services import Services
 from aioqless.client.job.summaries import FailureGroup, Glance
 from aioqless.client.recurring import RecurringJob
+from aioqless.client.results import CancelResult
+from aioqless.errors import HasDependents
+
+JOBS_PER_CALL = 200
 
 
 class Jobs:
@@ -121,11 +126,78 @@ class Jobs:
             text = codec.encode(text, job.klass)
         await self._store.revive_job(jid=jid, data=text, was=was.raw_data if was else None)
 
-    async def retry_group(self, group: str, count: int = 25) -> int:
-        """Let failed jobs of a group run again, each in the queue that it failed in, the oldest
-        first; at most 1,000 a call. Returns how many."""
-        revived: int = await self._store.revive_group(group=group, count=count)
-        return revived
+    async def retry_group(
+        self,
+        group: str,
+        count: int | None = None,
+        *,
+        queue: str | None = None,
+        step: Callable[[int], object] = lambda _: None,
+    ) -> int:
+        """Retry failed jobs of a group, the oldest first, in calls of a bounded size.
+
+        Args:
+            group: Failure group.
+            count: Maximum number of jobs; default: as many as the group has now, so that jobs that
+                fail again meanwhile are left.
+            queue: Queue to put them into; default: the queue in which each of them failed.
+            step: Called after each call with the number of jobs it retried.
+
+        Returns:
+            How many jobs were retried.
+        """
+        if count is None:
+            count = (await self.failed()).get(group, 0)
+        retried = 0
+        while retried < count:
+            portion = min(JOBS_PER_CALL, count - retried)
+            if queue is None:
+                moved = int(await self._store.revive_group(group=group, count=portion))
+            else:
+                moved = int(await self._store.unfail(queue=queue, group=group, count=portion))
+            if not moved:
+                break
+            retried += moved
+            step(moved)
+        return retried
+
+    async def cancel_many(
+        self, jids: Sequence[str], *, step: Callable[[int], object] = lambda _: None
+    ) -> CancelResult:
+        """Delete jobs, except those on which a job depends that is not deleted.
+
+        Args:
+            jids: Jids of the jobs, in any order.
+            step: Called with the number of jobs that were dealt with, after each call.
+
+        Returns:
+            How many were deleted, and which were kept. Complete jobs are neither.
+        """
+        canceled, kept = 0, list(jids)
+        while kept:
+            before, remaining, kept = canceled, kept, []
+            for start in range(0, len(remaining), JOBS_PER_CALL):
+                portion = remaining[start : start + JOBS_PER_CALL]
+                count, held = await self._cancel_portion(portion)
+                canceled += count
+                kept += held
+                step(len(portion) - len(held))
+            if canceled == before:  # dependents in a later portion may have held earlier jobs
+                break
+        step(len(kept))
+        return CancelResult(canceled=canceled, kept=tuple(kept))
+
+    async def _cancel_portion(self, jids: Sequence[str]) -> tuple[int, list[str]]:
+        """Delete as many of these as possible; return their number, and the jids that remain."""
+        try:
+            return len(await self.cancel(*jids)), []
+        except HasDependents:
+            if len(jids) == 1:
+                return 0, list(jids)
+        half = len(jids) // 2
+        first, first_kept = await self._cancel_portion(jids[:half])
+        second, second_kept = await self._cancel_portion(jids[half:])
+        return first + second, first_kept + second_kept
 
     async def find(
         self, klass: str, *, cursor: str = "0", count: int = 1000

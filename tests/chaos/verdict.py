@@ -206,7 +206,7 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
             for state in ("waiting", "running", "stalled", "scheduled", "depends")
         )
     events = Counter(event["what"] for job in jobs.values() for event in job.events)
-    states = Counter(job.state for job in jobs.values())
+    states = Counter[str](job.state for job in jobs.values())
     expected = {
         "popped": events["popped"],
         "done": events["done"],

@@ -421,3 +421,41 @@ async def test_a_thousand_jobs_may_be_cancelled_at_once_and_no_more(client: Clie
     ):
         await client.jobs.cancel(*jids, "one-more")
     assert len(await client.jobs.cancel(*jids)) == 1000
+
+
+async def test_cancel_many_keeps_only_jobs_with_other_dependents(client: Client) -> None:
+    mail = client.queue("mail")
+    first = [await mail.put("Greet") for _ in range(205)]
+    last = await mail.put("Greet", depends=[first[0]])
+    await mail.put("Greet", jid="other", depends=[first[1]])
+    steps: list[int] = []
+    result = await client.jobs.cancel_many([*first, last], step=steps.append)
+    assert (result.canceled, result.kept) == (205, (first[1],))
+    assert sum(steps) == 206
+    assert await client.jobs.get(first[0]) is None and await client.jobs.get("other")
+
+
+async def test_retry_group_retries_all_that_failed_each_in_its_queue(client: Client) -> None:
+    for queue in ("mail", "post"):
+        await client.queue(queue).put_many(NewJob("Greet") for _ in range(150))
+        for job in await client.queue(queue).pop(150):
+            await job.fail("typo", "x")
+    steps: list[int] = []
+    assert await client.jobs.retry_group("typo", step=steps.append) == 300
+    assert steps == [200, 100]
+    assert (await client.queue("mail").counts()).waiting == 150
+    assert await client.jobs.retry_group("typo") == 0
+
+
+async def test_complete_job_knows_the_queue_it_was_last_in(client: Client) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    (job,) = await client.queue("mail").pop()
+    assert (job.state, job.last_queue, job.is_stalled) == (JobState.RUNNING, "mail", False)
+    await job.complete()
+    await job.refresh()
+    assert (job.state, job.queue, job.last_queue) == (JobState.COMPLETE, "", "mail")
+
+
+def test_unknown_state_of_another_client_is_kept() -> None:
+    assert JobState("resting") == "resting"
+    assert f"{JobState('resting')}" == "resting"

@@ -15,7 +15,7 @@ from aioqless.cli.presentation.json_output import found, listed, text_of
 from aioqless.cli.presentation.printing import say, show, table
 from aioqless.cli.presentation.prompts import DryRun, Yes, confirm, progress
 from aioqless.client import Client
-from aioqless.errors import AioqlessError, HasDependents
+from aioqless.errors import AioqlessError
 
 STEP, PAGE = 200, 1000  # jobs
 Tag = Annotated[
@@ -84,24 +84,14 @@ async def _jids(client: Client, group: str | None, tag: str | None) -> list[str]
 
 
 async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:
-    """Returns how many went, and how many stayed since others depend on them."""
-    gone = held = 0
+    """Return how many were canceled, and how many stayed since others depend on them."""
     with progress("deleting", len(jids)) as step:
-        for start in range(0, len(jids), STEP):
-            some = jids[start : start + STEP]
-            try:
-                gone += len(await client.jobs.cancel(*some))
-            except HasDependents as refused:
-                if len(jids) <= STEP:
-                    raise
-                for each in some:
-                    try:
-                        gone += len(await client.jobs.cancel(each))
-                    except HasDependents:
-                        held += 1
-                del refused
-            step(len(some))
-    return gone, held
+        if len(jids) <= STEP:  # all or none, and the error names the dependent
+            canceled = len(await client.jobs.cancel(*jids))
+            step(len(jids))
+            return canceled, 0
+        result = await client.jobs.cancel_many(jids, step=step)
+    return result.canceled, len(result.kept)
 
 
 @app.command()

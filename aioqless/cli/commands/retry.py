@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -19,7 +19,6 @@ from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.errors import AioqlessError
 
-STEP = 200  # jobs
 Jids = Annotated[list[str] | None, typer.Argument(metavar="[JID]...", autocompletion=failed_jids)]
 Group = Annotated[
     str | None,
@@ -114,7 +113,8 @@ def unfail(
     where it failed.)"""
 
     async def act(client: Client) -> None:
-        print(await _in_steps(group, count, client.queue(queue).unfail))
+        with progress(f"retrying {plain(group)}", count) as step:
+            print(await client.jobs.retry_group(group, count, queue=queue, step=step))
 
     run(url, namespace, act)
 
@@ -146,17 +146,6 @@ async def _group(
             else f"nothing has failed in {plain(group)}"
         )
         return
-    done = await _in_steps(
-        group, most, client.queue(queue).unfail if queue else client.jobs.retry_group
-    )
+    with progress(f"retrying {plain(group)}", most) as step:
+        done = await client.jobs.retry_group(group, most, queue=queue, step=step)
     say(f"{many(done, 'job')} of {plain(group)} run again")
-
-
-async def _in_steps(group: str, count: int, some: Callable[[str, int], Awaitable[int]]) -> int:
-    """Let so many of a group run again; returns how many did."""
-    done = 0
-    with progress(f"retrying {plain(group)}", count) as step:
-        while done < count and (moved := await some(group, min(STEP, count - done))):
-            done += moved
-            step(moved)
-    return done

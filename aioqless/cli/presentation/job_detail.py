@@ -79,7 +79,7 @@ def _facts(job: Job) -> Iterator[tuple[str, Any]]:
     now = time.time()
     if job.queue:
         yield "queue", plain(job.queue)
-    elif was := next((str(stage["q"]) for stage in reversed(job.history) if stage.get("q")), ""):
+    elif was := job.last_queue:
         yield "was in", plain(was)
     if job.worker and job.state in ("running", "stalled"):
         yield (

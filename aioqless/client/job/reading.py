@@ -10,7 +10,16 @@ from typing import Any, Generic, Literal, Self, TypeAlias, cast
 from typing_extensions import TypeVar
 
 from aioqless.client import json_data
-from aioqless.client.job.record import Failure, HeldBack, History, history_of, progress_of, stages
+from aioqless.client.job.record import (
+    Failure,
+    HeldBack,
+    History,
+    JobState,
+    history_of,
+    is_stalled,
+    progress_of,
+    stages,
+)
 from aioqless.client.job.services import Services
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.store import Store
@@ -47,7 +56,7 @@ class ReadJob(Generic[Data]):
         self.jid: str = record["jid"]
         self.klass: str = record["klass"]
         self.queue: str = record["queue"]
-        self.state: str = record["state"]  # one of JobState
+        self.state = JobState(record["state"])
         self.worker: str = record["worker"]
         self.priority: float = record["priority"]
         self.tags: list[str] = list(record["tags"])
@@ -155,6 +164,17 @@ class ReadJob(Generic[Data]):
         """The stages the job went through, as the specification has them: {q, put, popped, worker,
         failed, done}."""
         return stages(self.whole.events)
+
+    @property
+    def last_queue(self) -> str:
+        """The queue that it is in; of a complete job, the last that it was in."""
+        stages_of = reversed(self.history) if not self.queue else ()
+        return self.queue or next((str(each["q"]) for each in stages_of if each.get("q")), "")
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it runs and its lock has expired."""
+        return is_stalled(self.state, self.expires)
 
     @property
     def dependencies(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,6 +32,18 @@ class JobState(StrEnum):
     STALLED = "stalled"
     FAILED = "failed"
     COMPLETE = "complete"
+
+    @classmethod
+    def _missing_(cls, value: object) -> JobState:
+        """Keep a state that another client made up, for it to be shown."""
+        state = str.__new__(cls, value)
+        state._name_, state._value_ = "UNKNOWN", str(value)
+        return state
+
+
+def is_stalled(state: str, expires: float) -> bool:
+    """Return whether a job of this state, with a lock until then, is stalled."""
+    return state == JobState.STALLED or (state == JobState.RUNNING and 0 < expires < time.time())
 
 
 @dataclass(frozen=True)

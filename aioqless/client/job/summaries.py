@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from aioqless.client.job.record import is_stalled
+
 
 @dataclass(frozen=True, kw_only=True)
 class Glance:
@@ -34,6 +36,11 @@ class Glance:
     failed: float
     data: str | None
     size: int
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it runs and its lock has expired."""
+        return is_stalled(self.state, self.expires)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,11 +120,8 @@ class Board:
         return f"{plain(name)} is paused: nobody pops from it, what runs goes on"
 
     async def _retry(self, group: str) -> str:
-        self.why, done, most = None, 0, self.seen.failed.get(group, 0)
-        while done < most and (
-            moved := await self.client.jobs.retry_group(group, min(STEP, most - done))
-        ):
-            done += moved
+        self.why = None
+        done = await self.client.jobs.retry_group(group, self.seen.failed.get(group, 0))
         return f"{many(done, 'job')} of {plain(group)} run again"
 
     async def _why(self, group: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from aioqless.client import Client
 from aioqless.contrib.dashboard.actions.action import ActionRequest
-from aioqless.errors import HasDependents
 
 
 async def retry_all(request: ActionRequest) -> str:
@@ -24,30 +23,15 @@ async def cancel_all(request: ActionRequest) -> str:
     group, client = request.text("group"), request.client
 
     async def step(skipped: int, count: int) -> tuple[int, int]:
-        return await _cancel(
-            client, await client.jobs.failed_jids(group, offset=skipped, count=count)
-        )
+        jids = await client.jobs.failed_jids(group, offset=skipped, count=count)
+        result = await client.jobs.cancel_many(jids)
+        return len(jids) - len(result.kept), len(result.kept)
 
     total = await _count(client, group)
     request.dashboard.bulk_actions.start(
         request.user, "cancel-all", "cancelled", group, total, step
     )
     return f"{total:,} jobs of {group} are being cancelled."
-
-
-async def _cancel(client: Client, jids: list[str]) -> tuple[int, int]:
-    """Return how many were canceled, and how many have dependents."""
-    if not jids:
-        return 0, 0
-    try:
-        await client.jobs.cancel(*jids)
-        return len(jids), 0
-    except HasDependents:
-        if len(jids) == 1:
-            return 0, 1
-        half = len(jids) // 2
-        first, second = await _cancel(client, jids[:half]), await _cancel(client, jids[half:])
-        return first[0] + second[0], first[1] + second[1]
 
 
 async def _count(client: Client, group: str) -> int:

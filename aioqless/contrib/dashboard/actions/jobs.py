@@ -10,7 +10,7 @@ from aioqless.client.json_data import decoded
 from aioqless.client.put import NewJob
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
-from aioqless.contrib.dashboard.pages.jobs import data_digest, last_queue
+from aioqless.contrib.dashboard.pages.jobs import data_digest
 
 
 async def retry(request: ActionRequest) -> str:
@@ -136,7 +136,7 @@ async def fail(request: ActionRequest) -> str:
 
 def _known_queue(job: Job) -> str:
     """Return the queue that a job is in or was in last; raise ValueError."""
-    if not (queue := last_queue(job)):
+    if not (queue := job.last_queue):
         raise ValueError("it isn't known which queue the job was in: move it to one")
     return queue
 

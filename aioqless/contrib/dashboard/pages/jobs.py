@@ -35,7 +35,7 @@ async def show_job(request: PageRequest) -> Page:
     queues = request.dashboard.sampler.latest.queues[:MAX_SUGGESTED_QUEUES]
     values = {
         "job": job,
-        "queue": last_queue(job),
+        "queue": job.last_queue,
         "data": data,
         "unreadable": unreadable,
         "mark": data_digest(job.raw_data),
@@ -85,13 +85,6 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
 def data_digest(stored: str) -> str:
     """Return a digest that shows whether data was changed since a form was loaded."""
     return hashlib.sha256(stored.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
-def last_queue(job: Job) -> str:
-    """Return the queue that a job is in, or was in last."""
-    return job.queue or next(
-        (str(stage["q"]) for stage in reversed(job.history) if stage.get("q")), ""
-    )
 
 
 def _readable_data(job: Job) -> str | None:
