@@ -13,6 +13,7 @@ from aioqless import (
     InvalidArgument,
     InvalidData,
     Job,
+    JobState,
     LockLost,
     NewJob,
     NoSuchJob,

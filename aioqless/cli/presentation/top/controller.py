@@ -14,7 +14,7 @@ from aioqless.client.job.summaries import FailureGroup
 from aioqless.errors import AioqlessError
 
 PANES = ("queues", "failures", "workers")
-STEP, PAGE = 200, 10  # jobs, lines
+PAGE = 10  # lines
 
 
 @dataclass
