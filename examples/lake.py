@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aioqless import log
 from aioqless.cli.app import app
-from aioqless.cli.main import load
+from aioqless.cli.main import load_command
 from aioqless.errors import AioqlessError
 from examples.site_audit.__main__ import run, say
 from examples.site_audit.pages import client
@@ -57,7 +57,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     log.write_to(level="warning")
-    load("pipeline")
+    load_command("pipeline")
     lake, page = arguments.folder / "lake", arguments.folder / "report.html"
     try:
         asyncio.run(audited(arguments.first, arguments.pages))

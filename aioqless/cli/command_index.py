@@ -1,14 +1,11 @@
 """Every command: its section in the help, and the modules that have it.
 
-A command is imported when argv names it, so it is listed here before it is known to the app.
+A process imports only the module of its command, so the commands are listed here.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TypeAlias
-
-Index: TypeAlias = dict[str, dict[str, str]]
+from aioqless.cli.extensions import COMMANDS, Index, extension_commands
 
 # Section of the help -> command -> its module in cli/commands. Extensions have such a table in
 # contrib/commands. The help lists sections and commands in this order.
@@ -38,7 +35,6 @@ _CORE: Index = {
         "unpause": "queues",
         "clear": "queues",
         "recur": "recurring",
-        "recurring": "recurring",
         "quiet": "workers",
         "resume": "workers",
         "subscribe": "workers",
@@ -48,25 +44,19 @@ _CORE: Index = {
     "Keep": {"config": "config", "check": "maintenance", "acl": "acl", "lua": "maintenance"},
 }
 _CORE_PACKAGE = "aioqless.cli.commands"
-_EXTENSIONS_PACKAGE = "aioqless.contrib.commands"
 
 
-def sections() -> dict[str, list[str]]:
+def commands_by_section() -> dict[str, list[str]]:
     """Return the commands of each section, those of extensions last."""
-    more = _extensions()
+    more = extension_commands()
     return {title: [*_CORE.get(title, ()), *more.get(title, ())] for title in (_CORE | more)}
 
 
-def modules() -> dict[str, list[str]]:
+def command_modules() -> dict[str, list[str]]:
     """Return the modules of each command."""
     return {
         command: [f"{package}.{name}" for name in names.split()]
-        for package, index in ((_CORE_PACKAGE, _CORE), (_EXTENSIONS_PACKAGE, _extensions()))
+        for package, index in ((_CORE_PACKAGE, _CORE), (COMMANDS, extension_commands()))
         for commands in index.values()
         for command, names in commands.items()
     }
-
-
-def _extensions() -> Index:
-    index: Index = import_module(_EXTENSIONS_PACKAGE).COMMANDS
-    return index

@@ -1,4 +1,4 @@
-"""How many files, sockets and pipes a process may have open."""
+"""The limit of open file descriptors: files, sockets and pipes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 
 from aioqless.errors import AioqlessError
 
-FEWEST = 64  # an idle worker has about 25; beside them what handlers open
-PER_PROCESS = 4  # of a supervisor
+MIN_OF_WORKER = 64  # an idle worker has about 25; handlers open more
+MIN_PER_PROCESS = 4  # of a supervisor
 
 
 def descriptor_limit() -> int | None:
-    """The limit of this process; None where there is none, or none can be read."""
+    """Return the limit of this process; None if there is none, or if it can't be read."""
     if sys.platform == "win32":
         return None
     import resource
@@ -21,19 +21,24 @@ def descriptor_limit() -> int | None:
 
 
 def check_descriptor_limit(processes: int) -> None:
-    """Raises AioqlessError when the limit is too low for a worker, or for a supervisor of this
-    number of processes."""
-    limit, fewest = descriptor_limit(), FEWEST + PER_PROCESS * processes
-    if limit is not None and limit < fewest:
+    """Check the limit for a worker, or for a supervisor of this number of processes.
+
+    Raises:
+        AioqlessError: if it is too low.
+    """
+    limit, minimum = descriptor_limit(), MIN_OF_WORKER + MIN_PER_PROCESS * processes
+    if limit is not None and limit < minimum:
         raise AioqlessError(
-            f"this process may open {limit} file descriptors (ulimit -n), and a worker needs at least {fewest}, beside what its handlers "
-            "open: raise the limit (`ulimit -n 1024` in the shell, LimitNOFILE=1024 in a systemd unit, `docker run --ulimit nofile=1024`)"
+            f"this process may open {limit} file descriptors (ulimit -n), and a worker needs at "
+            f"least {minimum}, plus those that its handlers open: raise the limit "
+            "(`ulimit -n 1024` in the shell, LimitNOFILE=1024 in a systemd unit, "
+            "`docker run --ulimit nofile=1024`)"
         )
 
 
-def exhausted() -> str:
-    """What to do when there are no more."""
+def describe_exhaustion() -> str:
+    """Return an error message for a process that has used up its file descriptors."""
     return (
-        f"no more file descriptors: this process may open {descriptor_limit()} (ulimit -n). Raise the limit, or look for handlers that "
-        "open files or connections and don't close them"
+        f"no more file descriptors: this process may open {descriptor_limit()} (ulimit -n). Raise "
+        "the limit, or look for handlers that open files or connections and don't close them"
     )

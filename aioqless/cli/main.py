@@ -1,5 +1,4 @@
-"""Load the command that argv names, run it, and turn what it raises into a message and an exit
-code."""
+"""Loads the command that argv names, runs it, and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -12,22 +11,31 @@ from itertools import chain
 
 from redis import exceptions
 
-from aioqless.cli.app import REFUSED, UNREACHABLE, app
-from aioqless.cli.command_index import modules
-from aioqless.cli.descriptors import exhausted
-from aioqless.cli.presentation.formatting import plain
+from aioqless.cli.app import app
+from aioqless.cli.command_index import command_modules
+from aioqless.cli.descriptors import describe_exhaustion
+from aioqless.cli.exit_codes import REFUSED, UNREACHABLE
 from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.log.output import discard_output, open_closed_descriptors
+from aioqless.validation import plain
 
-__all__ = ["load", "main"]
+__all__ = ["load_command", "main"]
 
-UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
+# Errors of a write to standard output.
+_WRITE_ERRORS = (
+    errno.EPIPE,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EFBIG,
+    errno.EBADF,
+)
 
 
-def load(command: str | None = None) -> None:
-    """Register a command with the app, and import no other; every command if there is no such."""
-    known = modules()
-    for module in known.get(command or "") or chain.from_iterable(known.values()):
+def load_command(command: str | None = None) -> None:
+    """Import the modules of a command; those of all commands if there is no such command."""
+    modules = command_modules()
+    for module in modules.get(command or "") or chain.from_iterable(modules.values()):
         import_module(module)
 
 
@@ -36,30 +44,32 @@ def main() -> None:
     open_closed_descriptors()
     completing = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     words = completing.split() if completing else sys.argv
-    load(words[1] if len(words) > (2 if completing else 1) else None)
+    load_command(words[1] if len(words) > (2 if completing else 1) else None)
     try:
         try:
             app(prog_name="aioqless")
         finally:
             sys.stdout.flush()
     except (exceptions.RedisError, ServerUnavailable) as error:
-        sys.exit(_told(str(error), UNREACHABLE))
+        _exit(str(error), UNREACHABLE)
     except (AioqlessError, ValueError, TypeError) as error:
-        sys.exit(_told(str(error), REFUSED))
+        _exit(str(error), REFUSED)
     except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            sys.exit(_told(exhausted(), REFUSED))
-        if error.errno not in UNWRITABLE or error.filename is not None:
-            raise
-        discard_output()
-        sys.exit(
-            REFUSED
-            if error.errno == errno.EPIPE
-            else _told(f"the output can't be written: {error.strerror}", REFUSED)
-        )
+        _exit_on_os_error(error)
 
 
-def _told(message: str, code: int) -> int:
+def _exit_on_os_error(error: OSError) -> None:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        _exit(describe_exhaustion(), REFUSED)
+    if error.errno not in _WRITE_ERRORS or error.filename is not None:
+        raise error
+    discard_output()
+    if error.errno == errno.EPIPE:  # the reader, such as `head`, has read enough
+        sys.exit(REFUSED)
+    _exit(f"the output can't be written: {error.strerror}", REFUSED)
+
+
+def _exit(message: str, code: int) -> None:
     with contextlib.suppress(OSError):
         print(f"aioqless: {plain(message, lines=True)}", file=sys.stderr)
-    return code
+    sys.exit(code)

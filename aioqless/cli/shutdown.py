@@ -1,4 +1,4 @@
-"""The end of a process: it comes when it was promised, whatever handlers left behind."""
+"""Ends a process in time after its graceful shutdown has started."""
 
 from __future__ import annotations
 
@@ -13,42 +13,47 @@ from collections.abc import Callable
 from aioqless.log import log
 
 
-class Shutdown:
-    """Ends the process by `os._exit`, `seconds` after its graceful shutdown has begun, if it is
-    still there: a thread that isn't a daemon, a blocked loop, a coroutine that suppresses its
-    cancellation or a hanging exit handler would keep it for ever.
+class ShutdownTimer:
+    """Ends the process by `os._exit` some seconds after the start of its graceful shutdown.
 
-    Owns the thread that waits. `code` is what the process exits with; `waits` says whether there is
-    a reason to wait longer."""
+    A non-daemon thread, a blocked loop, a coroutine that suppresses its cancellation or a hanging
+    exit handler would keep the process alive forever.
 
-    def __init__(self, seconds: float, waits: Callable[[], bool]) -> None:
-        self.code = 1
+    Args:
+        seconds: how long the shutdown may take.
+        may_wait: returns whether there is a reason to wait longer.
+
+    Attributes:
+        exit_code: the exit code of the process.
+    """
+
+    def __init__(self, seconds: float, may_wait: Callable[[], bool]) -> None:
+        self.exit_code = 1
         self._seconds = seconds
-        self._waits = waits
-        self._begun: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._may_wait = may_wait
+        self._started: queue.SimpleQueue[None] = queue.SimpleQueue()
         threading.Thread(target=self._watch, name="aioqless shutdown", daemon=True).start()
 
-    def begin(self) -> None:
-        """The graceful shutdown begins; later calls change nothing. From any thread, and in the
-        midst of a signal."""
-        self._begun.put(None)
+    def start(self) -> None:
+        """Start the timer unless it runs; callable from any thread and in signal handlers."""
+        self._started.put(None)
 
-    def end(self) -> None:
-        """End the process now."""
+    def exit_now(self) -> None:
+        """End the process immediately."""
         others = [
             thread.name
             for thread in threading.enumerate()
             if not thread.daemon and thread is not threading.main_thread()
         ]
-        log.warning("process.exit_forced", code=self.code, threads=others)
+        log.warning("process.exit_forced", code=self.exit_code, threads=others)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
-        os._exit(self.code)
+        os._exit(self.exit_code)
 
     def _watch(self) -> None:
-        self._begun.get()
+        self._started.get()
         time.sleep(self._seconds)
-        while self._waits():
+        while self._may_wait():
             time.sleep(0.1)
-        self.end()
+        self.exit_now()

@@ -1,5 +1,7 @@
-"""What each signal does. A handler that blocks the loop doesn't hold up a second SIGTERM, nor a
-look at where it is."""
+"""Signal handlers of a worker process, and of commands that run until they are stopped.
+
+A handler that blocks the event loop doesn't delay a second SIGTERM or a stack dump.
+"""
 
 from __future__ import annotations
 
@@ -12,84 +14,67 @@ from collections.abc import Callable
 from functools import partial
 
 from aioqless import signals
-from aioqless.cli.shutdown import Shutdown
-from aioqless.contrib.supervisor import Supervisor
+from aioqless.cli.shutdown import ShutdownTimer
 from aioqless.log import log
 from aioqless.worker import Worker
 
-DEADLY = ("SIGTERM", "SIGINT")
+TERMINATING = ("SIGTERM", "SIGINT")
 
 
-def on(names: tuple[str, ...], act: Callable[[signal.Signals], object]) -> None:
-    """Call `act` when one of these signals comes, in the midst of whatever runs on the main thread.
-    Windows has SIGTERM and SIGINT only."""
+def on_signals(names: tuple[str, ...], act: Callable[[signal.Signals], object]) -> None:
+    """Call `act` for each of these signals, interrupting the main thread.
+
+    Windows has SIGTERM and SIGINT only.
+    """
     for name in names:
         if number := getattr(signal, name, None):
             signals.handle(number, lambda got, _: act(signal.Signals(got)))
 
 
-def soon() -> Callable[[Callable[[], object]], object]:
-    """What lets the loop call something, from within a signal; its log lines aren't those of the
-    job that was interrupted."""
+def loop_caller() -> Callable[[Callable[[], object]], object]:
+    """Return a function that schedules a call on the running loop from within a signal handler.
+
+    It keeps the current context: the log lines aren't those of the job that was interrupted.
+    """
     return partial(
         asyncio.get_running_loop().call_soon_threadsafe, context=contextvars.copy_context()
     )
 
 
-def stop_when_told(stop: Callable[[], object]) -> None:
-    """SIGTERM, SIGINT: come to an end."""
-    call = soon()
-    on(DEADLY, lambda _: call(stop))
+def stop_on_signals(stop: Callable[[], object]) -> None:
+    """Call `stop` on the loop on SIGTERM and SIGINT."""
+    call = loop_caller()
+    on_signals(TERMINATING, lambda _: call(stop))
 
 
-def obeyed_by_worker(worker: Worker, shutdown: Shutdown, *, supervised: bool) -> None:
-    """SIGTERM, SIGINT: drain, and at the second end at once: what it held runs elsewhere when its
-    locks expire. Under a supervisor it is the supervisor that ends it, for the second may be the
-    first that was passed on.
+def install_worker_handlers(worker: Worker, timer: ShutdownTimer, *, supervised: bool) -> None:
+    """Install the signal handlers of a worker process.
 
-    USR1: tell where every run is. USR2: pop no more until CONT. HUP: there is nobody to begin anew.
+    SIGTERM, SIGINT: graceful shutdown; at the second one, exit immediately: other workers run its
+    jobs when their locks expire. Under a supervisor only the supervisor does that, since the second
+    signal may be the first one, passed on.
+    SIGUSR1: dump the stacks of running jobs. SIGUSR2: pause. SIGCONT: resume. SIGHUP: log that only
+    a supervisor restarts processes.
     """
-    loop, call, told = asyncio.get_running_loop(), soon(), False
+    loop, call, stopping = asyncio.get_running_loop(), loop_caller(), False
 
     def stop(number: signal.Signals) -> None:
-        nonlocal told
-        if told and not supervised:
+        nonlocal stopping
+        if stopping and not supervised:
             os._exit(128 + number)
-        told = True
-        shutdown.begin()
+        stopping = True
+        timer.start()
         call(worker.stop)
 
-    on(DEADLY, stop)
-    on(
-        ("SIGUSR1",), lambda _: threading.Thread(target=worker.dump_stacks, args=[loop]).start()
-    )  # the log may be what was interrupted
-    on(("SIGUSR2",), lambda _: call(worker.pause))
-    on(("SIGCONT",), lambda _: call(worker.resume))
-    on(
-        ("SIGHUP",),
-        lambda _: call(lambda: log.warning("worker.reload_ignored", why="SIGHUP is for `-w`")),
-    )
+    def dump_stacks(_: signal.Signals) -> None:
+        # in a thread: the signal may have interrupted the log
+        threading.Thread(target=worker.dump_stacks, args=[loop]).start()
 
+    def ignore_reload() -> None:
+        log.warning("worker.reload_ignored", why="SIGHUP is for `-w`")
 
-def obeyed_by_supervisor(supervisor: Supervisor) -> None:
-    """SIGTERM, SIGINT: drain all, and at the second kill them. HUP: replace them one by one. USR1,
-    USR2, CONT: passed on."""
-    call, told = soon(), False
-
-    def hear(number: signal.Signals) -> None:
-        nonlocal told
-        match number.name:
-            case "SIGHUP":
-                supervisor.roll()
-            case "SIGUSR1":
-                supervisor.tell(number)
-            case "SIGUSR2" | "SIGCONT":
-                supervisor.pause(number.name == "SIGUSR2")
-            case _ if told:
-                supervisor.kill(128 + number)
-            case _:
-                told = True
-                supervisor.stop()
-
-    names = (*DEADLY, "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
-    on(names, lambda number: call(lambda: hear(number)))
+    on_signals(TERMINATING, stop)
+    on_signals(("SIGUSR1",), dump_stacks)
+    on_signals(("SIGUSR2",), lambda _: call(worker.pause))
+    on_signals(("SIGCONT",), lambda _: call(worker.resume))
+    on_signals(("SIGHUP",), lambda _: call(ignore_reload))

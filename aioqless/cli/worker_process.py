@@ -1,4 +1,4 @@
-"""One process of a worker: its directory, its signals, its health, its line to a supervisor."""
+"""A worker as the main program of a process."""
 
 from __future__ import annotations
 
@@ -13,26 +13,31 @@ from types import ModuleType
 
 import typer
 
-from aioqless.cli.app import run
+from aioqless.cli.connect import run_with_client
 from aioqless.cli.descriptors import check_descriptor_limit
-from aioqless.cli.shutdown import Shutdown
-from aioqless.cli.signal_handlers import obeyed_by_worker, soon
+from aioqless.cli.exit_codes import RECYCLED
+from aioqless.cli.health_check import serve_health_checks
+from aioqless.cli.shutdown import ShutdownTimer
+from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
+from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
 from aioqless.client import Client
-from aioqless.contrib.supervisor import WORN, Line
-from aioqless.contrib.supervisor.health_check import told
-from aioqless.contrib.supervisor.supervisor_pipe import PAUSED, READY, STARTING
 from aioqless.log import log
 from aioqless.worker import Settings, Worker
 
-# seconds beyond `grace` and `kill_after` for killed processes to be seen to end and for outcomes to
-# be stored
-MARGIN = 2.0
+# seconds beyond `grace` and `kill_after`, for killed processes to be reaped and for outcomes to be
+# stored
+SHUTDOWN_MARGIN = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Process:
-    """How one process is set up. `number`, `line` and `paused` are told by its supervisor, if it
-    has one."""
+class WorkerProcess:
+    """How a worker process is set up.
+
+    Attributes:
+        number: its number, given by its supervisor.
+        status_fd: the socket to its supervisor; None without one.
+        paused: start paused, since the supervisor is.
+    """
 
     settings: Settings
     name: str | None
@@ -41,68 +46,69 @@ class Process:
     health: str | None = None
     sandbox: Path | None = None
     number: int | None = None
-    line: int | None = None
+    status_fd: int | None = None
     paused: bool = False
 
-    def work(self, handlers: Sequence[ModuleType]) -> None:
-        """Perform jobs until told to stop, or until its share is done."""
+    def run(self, handlers: Sequence[ModuleType]) -> None:
+        """Run jobs until the process is stopped or recycled."""
         check_descriptor_limit(0)
-        run(self.url, self.namespace, lambda client: self._work(client, handlers))
+        run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
 
-    async def _work(self, client: Client, handlers: Sequence[ModuleType]) -> None:
+    async def _run(self, client: Client, handlers: Sequence[ModuleType]) -> None:
         log.info("redis.used", **client.where)
-        name = (
-            f"{self.name}-{self.number}" if self.name and self.number else self.name
-        )  # each process' locks are its own
-        shutdown = Shutdown(
-            self.settings.grace + self.settings.executors.kill_after + MARGIN,
-            lambda: worker.waits_for_redis,
-        )
+        # each process' locks are its own
+        name = f"{self.name}-{self.number}" if self.name and self.number else self.name
+        seconds = self.settings.grace + self.settings.executors.kill_after + SHUTDOWN_MARGIN
+        timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis)
         worker = Worker(
-            client, *handlers, settings=self.settings, name=name, on_stopping=shutdown.begin
+            client, *handlers, settings=self.settings, name=name, on_stopping=timer.start
         )
         if self.sandbox:
-            from aioqless.contrib.supervisor import working_dir
+            from aioqless.cli.working_dir import enter_working_dir  # not on Windows
 
-            log.info("worker.sandboxed", directory=str(working_dir.enter(self.sandbox)))
+            log.info("worker.sandboxed", directory=str(enter_working_dir(self.sandbox)))
         if self.paused:
             worker.pause()
-        obeyed_by_worker(worker, shutdown, supervised=self.line is not None)
+        install_worker_handlers(worker, timer, supervised=self.status_fd is not None)
         async with AsyncExitStack() as stack:
-            if self.line is not None:
-                line = asyncio.create_task(
-                    Line(self.line, lambda: _state(worker), _orphaned(worker, shutdown)).run()
-                )
-                stack.callback(line.cancel)
-            elif self.health:
-                await stack.enter_async_context(
-                    told(self.health, live=lambda: True, ready=lambda: worker.ready)
-                )
-            # what stays for good: to walk through it at each full collection would hold all jobs up
-            # for 30 ms
+            await self._report(worker, timer, stack)
+            # What stays for good: a full collection that visits it would block the loop for 30 ms.
             gc.freeze()
             try:
                 await worker.run()
             finally:
-                shutdown.begin()
-        shutdown.code = WORN if worker.recycling and self.line is not None else 0
+                timer.start()
+        timer.exit_code = RECYCLED if worker.recycling and self.status_fd is not None else 0
         if worker.abandoned:
             await worker.release_abandoned()
-            shutdown.end()
-        if shutdown.code:
-            raise typer.Exit(shutdown.code)
+            timer.exit_now()
+        if timer.exit_code:
+            raise typer.Exit(timer.exit_code)
+
+    async def _report(self, worker: Worker, timer: ShutdownTimer, stack: AsyncExitStack) -> None:
+        """Report the status to the supervisor, or else to health checks."""
+        if self.status_fd is not None:
+            reporter = StatusReporter(
+                self.status_fd, lambda: _status(worker), _orphan_handler(worker, timer)
+            )
+            stack.callback(asyncio.create_task(reporter.run()).cancel)
+        elif self.health:
+            checks = serve_health_checks(self.health, live=lambda: True, ready=lambda: worker.ready)
+            await stack.enter_async_context(checks)
 
 
-def _state(worker: Worker) -> bytes:
-    return PAUSED if worker.paused else READY if worker.ready else STARTING
+def _status(worker: Worker) -> bytes:
+    if worker.paused:
+        return PAUSED
+    return READY if worker.ready else STARTING
 
 
-def _orphaned(worker: Worker, shutdown: Shutdown) -> Callable[[], None]:
-    """What the thread does that finds the supervisor gone."""
-    call = soon()
+def _orphan_handler(worker: Worker, timer: ShutdownTimer) -> Callable[[], None]:
+    """Return what a thread calls when the supervisor is gone."""
+    call = loop_caller()
 
     def stop() -> None:
-        shutdown.begin()
+        timer.start()
         with contextlib.suppress(RuntimeError):  # the loop has ended
             call(worker.stop)
         log.warning("worker.orphaned")

@@ -84,18 +84,18 @@ a job's data are never logged.
     supervisor.started   info     processes
     supervisor.shutdown_started  info     processes
     supervisor.stopped   info     code
-    supervisor.changed   info     files
-    supervisor.rolling   info
-    supervisor.rolled    info
-    supervisor.roll_failed error  process code
+    supervisor.sources_changed info files
+    supervisor.restart_started info
+    supervisor.restart_finished info
+    supervisor.restart_failed error process code
     process.started      info     process pid
-    process.ready        info     process seconds
+    process.became_ready info     process seconds
     process.ended        info     process code seconds
     process.replaced     info     process seconds
-    process.not_started  error    error pause
+    process.start_failed error    error pause
     process.killed       error    process seconds
     process.died         error    process code seconds pause
-    process.refused      error    process code
+    process.start_refused error   process code
     process.exit_forced  warning  code threads
     log.lines_dropped    warning  lines error
 """

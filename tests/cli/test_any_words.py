@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from aioqless import Client, cli
 from aioqless.cli.app import app
-from aioqless.cli.main import load
+from aioqless.cli.main import load_command
 from tests.cli.conftest import a_process, run_main
 
 EXAMPLES = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "300"))
@@ -114,7 +114,7 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield path, command
 
 
-load()
+load_command()
 TREE = typer.main.get_command(app)
 COMMANDS = dict(leaves(TREE))
 OFTEN = [path for path in sorted(COMMANDS) for _ in range(1 if path[0] in SERVES else 3)]

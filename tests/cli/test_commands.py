@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from aioqless import Client
 from aioqless.cli.app import app
-from aioqless.cli.main import load
+from aioqless.cli.main import load_command
 from tests.cli.conftest import Aioqless
 
 
@@ -164,7 +164,7 @@ async def test_a_process_exits_with_what_went_wrong(aioqless: Aioqless) -> None:
     assert (ended.code, ended.out, ended.err) == (
         1,
         "",
-        "aioqless: there is no job 'nobody', and none that failed lately begins so\n",
+        "aioqless: there is no job 'nobody', and no recently failed job begins with it\n",
     )
 
 
@@ -194,7 +194,7 @@ async def test_without_a_command_help_is_shown(here: Aioqless) -> None:
     told = {
         line.split()[0] for line in (ended.out + ended.err).splitlines() if line.startswith("  ")
     }
-    load()
+    load_command()
     assert ended.code == 2 and told >= {
         each.name
         for each in get_command(app).commands.values()  # type: ignore[attr-defined]

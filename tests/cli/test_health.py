@@ -51,4 +51,4 @@ async def test_an_address_that_is_taken_is_refused(aioqless: Aioqless) -> None:
     async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         ended = await aioqless("worker", "jobs", "--health", f"127.0.0.1:{port}")
-    assert ended.code == 1 and f"health can't be told at 127.0.0.1:{port}" in ended.err
+    assert ended.code == 1 and f"health checks can't be served at 127.0.0.1:{port}" in ended.err

@@ -151,8 +151,8 @@ async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(
     ("script", "code", "why"),
     [
         ("p.write_text(p.read_text().replace('a', 'ada'))", 0, ""),
-        ("pass", 1, "the data are as they were"),
-        ("p.write_text('{')", 1, "what you wrote is not JSON"),
+        ("pass", 1, "the data is unchanged"),
+        ("p.write_text('{')", 1, "the text is not JSON"),
         ("raise SystemExit(3)", 1, "ended with 3: nothing was changed"),
     ],
 )

@@ -16,12 +16,19 @@ import typer
 
 from aioqless import Client
 from aioqless.cli.app import app
-from aioqless.cli.command_index import modules
-from aioqless.cli.main import load
-from aioqless.cli.presentation.formatting import ago, brief, plain, span
-from aioqless.cli.presentation.histograms import BEGINS, bar, gathered, quantile, spark
-from aioqless.cli.presentation.prompts import progress
+from aioqless.cli.command_index import command_modules
+from aioqless.cli.main import load_command
+from aioqless.cli.presentation.formatting import format_duration, format_relative_time, shorten
+from aioqless.cli.presentation.histograms import (
+    COUNTER_STARTS,
+    compute_quantile,
+    draw_bar,
+    draw_sparkline,
+    merge_counters,
+)
+from aioqless.cli.presentation.prompts import show_progress
 from aioqless.contrib.private_redis import ensure, stop
+from aioqless.validation import plain
 from tests.cli.conftest import ROOT, Aioqless
 from tests.cli.terminal import terminal
 
@@ -57,7 +64,7 @@ async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here:
         told["wait"]["count"],
         told["wait"]["histogram"][0],
     ) == ("mail", 1, 3, 3)
-    assert len(told["run"]["histogram"]) == len(BEGINS) == 148
+    assert len(told["run"]["histogram"]) == len(COUNTER_STARTS) == 148
     (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("mail")]
     assert row.split()[1] == "3"
     (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("retried")]
@@ -114,17 +121,17 @@ async def test_a_job_held_back_by_a_limit_says_why_and_until_when(
 def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
     counts = [0] * 148
     counts[0], counts[3], counts[60], counts[147] = 90, 5, 4, 1  # below 1 s, 3 s, a minute, 6 days
-    assert [(label, count) for label, count in gathered(counts) if count] == [
+    assert [(label, count) for label, count in merge_counters(counts) if count] == [
         ("< 1 s", 90),
         ("< 5 s", 5),
         ("< 2 min", 4),
         ("≥ 2 d", 1),
     ]
     assert (
-        quantile(counts, 0.5),
-        quantile(counts, 0.95),
-        quantile(counts, 0.99),
-        quantile(counts, 1),
+        compute_quantile(counts, 0.5),
+        compute_quantile(counts, 0.95),
+        compute_quantile(counts, 0.99),
+        compute_quantile(counts, 1),
     ) == (1, 4, 120, 7 * 86400)
     fine = [
         3,
@@ -138,16 +145,21 @@ def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
         0,
         0,
     ]  # 80 of another client's, of which only the second is known
-    assert gathered(counts, fine)[:2] == [("< 1 ms", 3), ("< 2 ms", 0)] and gathered(counts, fine)[
-        9
-    ] == ("< 1 s", 80)
-    assert [quantile(counts, share, fine) for share in (0.02, 0.09, 0.5, 0.95)] == [
+    assert merge_counters(counts, fine)[:2] == [("< 1 ms", 3), ("< 2 ms", 0)] and merge_counters(
+        counts, fine
+    )[9] == ("< 1 s", 80)
+    assert [compute_quantile(counts, share, fine) for share in (0.02, 0.09, 0.5, 0.95)] == [
         0.001,
         0.02,
         1,
         4,
     ]
-    assert (bar(0, 10, 8), bar(10, 10, 8), bar(1, 1000, 8), spark([0, 1, 2])) == (
+    assert (
+        draw_bar(0, 10, 8),
+        draw_bar(10, 10, 8),
+        draw_bar(1, 1000, 8),
+        draw_sparkline([0, 1, 2]),
+    ) == (
         "",
         "█" * 8,
         "▏",
@@ -171,7 +183,7 @@ DURATIONS = {
 
 @pytest.mark.parametrize(("seconds", "words"), DURATIONS.items())
 def test_a_duration_is_said_in_two_units_at_most(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_texts_are_made_harmless_and_short() -> None:
@@ -180,10 +192,10 @@ def test_texts_are_made_harmless_and_short() -> None:
         and plain("ä\n\tb", lines=True) == "ä\n\tb"
     )
     assert (
-        brief("a  \n b") == "a b"
-        and brief("x" * 100, 10) == "x" * 9 + "…"
-        and ago(50, now=60) == "10 s ago"
-        and ago(65, now=60) == "in 5 s"
+        shorten("a  \n b") == "a b"
+        and shorten("x" * 100, 10) == "x" * 9 + "…"
+        and format_relative_time(50, now=60) == "10 s ago"
+        and format_relative_time(65, now=60) == "in 5 s"
     )
 
 
@@ -408,21 +420,21 @@ def test_each_shell_has_a_script_that_it_can_read(shell: str, environment: dict[
 
 
 def test_a_command_that_is_called_imports_no_other(environment: dict[str, str]) -> None:
-    code = "import sys; from aioqless.cli.main import load; load('worker'); print(*sys.modules)"
+    code = "import sys; from aioqless.cli.main import load_command; load_command('worker'); print(*sys.modules)"
     out = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert not {
         "aioqless.cli.commands.top",
-        "aioqless.cli.presentation.top",
+        "aioqless.cli.top",
         "aioqless.cli.commands.jobs",
         "aioqless.cli.commands.stats",
     } & set(out.split())
 
 
 def test_every_command_is_loaded_by_its_name() -> None:
-    load()
-    assert set(typer.main.get_command(app).commands) == set(modules())  # type: ignore[attr-defined]
+    load_command()
+    assert set(typer.main.get_command(app).commands) == set(command_modules())  # type: ignore[attr-defined]
 
 
 def test_help_lists_every_command(environment: dict[str, str]) -> None:
@@ -439,12 +451,12 @@ def test_what_takes_long_shows_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("aioqless.cli.presentation.prompts.PATIENCE", -1)
-    with progress("retrying", 10) as step:
+    monkeypatch.setattr("aioqless.cli.presentation.prompts.SHOW_AFTER", -1)
+    with show_progress("retrying", 10) as step:
         step(4)
     assert "retrying" in capsys.readouterr().err
-    monkeypatch.setattr("aioqless.cli.presentation.prompts.PATIENCE", 60)
-    with progress("retrying", 10) as step:
+    monkeypatch.setattr("aioqless.cli.presentation.prompts.SHOW_AFTER", 60)
+    with show_progress("retrying", 10) as step:
         step(4)
     assert capsys.readouterr().err == ""
 

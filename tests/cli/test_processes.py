@@ -27,7 +27,7 @@ async def test_a_signal_lets_what_runs_in_every_process_finish(
 ) -> None:
     async with start("-w", "2", "-c", "1") as worker:
         await until(
-            lambda: len(worker.logged("process.ready")) == 2
+            lambda: len(worker.logged("process.became_ready")) == 2
         )  # else one of them may do both jobs
         for jid in "ab":
             await client.queue("mail").put("Slow", 0.5, jid=jid)
@@ -99,7 +99,7 @@ async def test_processes_are_told_apart_by_their_number_and_by_their_names(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "2", "--name", "mailer") as worker:
-        await until(lambda: len(worker.logged("process.ready")) == 2)
+        await until(lambda: len(worker.logged("process.became_ready")) == 2)
 
         async def both_have_popped() -> bool:
             return {each.name for each in await client.workers.counts()} == {
@@ -121,10 +121,10 @@ async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run
 
     async def put_until_rolled() -> bool:
         jids.append(await client.queue("mail").put("Slow", 0.02))
-        return bool(worker.logged("supervisor.rolled"))
+        return bool(worker.logged("supervisor.restart_finished"))
 
     async with start("-w", "2") as worker:
-        await until(lambda: len(worker.logged("process.ready")) == 2)
+        await until(lambda: len(worker.logged("process.became_ready")) == 2)
         former = {pid_of(worker, 1), pid_of(worker, 2)}
         worker.process.send_signal(signal.SIGHUP)
         await until(put_until_rolled)
@@ -136,8 +136,10 @@ async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run
     assert sorted(line["jid"] for line in worker.logged("job.started")) == sorted(jids)
     events = [line["event"] for line in worker.lines]
     works = 2  # processes that take jobs
-    for event in events[events.index("supervisor.rolling") : events.index("supervisor.rolled")]:
-        works += {"process.ready": 1, "worker.shutdown_started": -1}.get(event, 0)
+    for event in events[
+        events.index("supervisor.restart_started") : events.index("supervisor.restart_finished")
+    ]:
+        works += {"process.became_ready": 1, "worker.shutdown_started": -1}.get(event, 0)
         assert works >= 2
 
 
@@ -145,10 +147,10 @@ async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "1") as worker:
-        await until(lambda: worker.logged("process.ready"))
+        await until(lambda: worker.logged("process.became_ready"))
         (folder / "jobs.py").write_text("import antimatter")
         worker.process.send_signal(signal.SIGHUP)
-        await until(lambda: worker.logged("supervisor.roll_failed"))
+        await until(lambda: worker.logged("supervisor.restart_failed"))
         await client.queue("mail").put("Slow", jid="a")
         await until(lambda: worker.logged("job.completed"))
         assert worker.logged("job.completed")[0]["process"] == 1
@@ -160,7 +162,7 @@ async def test_processes_finish_what_runs_when_their_supervisor_was_killed(
     await client.queue("mail").put("Slow", 0.5, jid="a")
     async with start("-w", "2") as worker:
         await until(
-            lambda: worker.logged("job.started") and len(worker.logged("process.ready")) == 2
+            lambda: worker.logged("job.started") and len(worker.logged("process.became_ready")) == 2
         )
         worker.process.kill()
         await until(lambda: len(worker.logged("worker.stopped")) == 2)
@@ -209,18 +211,20 @@ async def test_changed_sources_are_taken_up_and_broken_ones_wait_for_the_next_ch
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start("--reload") as worker:
-        await until(lambda: worker.logged("process.ready"))
+        await until(lambda: worker.logged("process.became_ready"))
         (folder / "jobs.py").write_text(
             "import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job"
         )
-        await until(lambda: worker.logged("supervisor.roll_failed"))
+        await until(lambda: worker.logged("supervisor.restart_failed"))
         (folder / "jobs.py").write_text(
             "import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job) -> None: ..."
         )
-        await until(lambda: worker.logged("supervisor.rolled"))
+        await until(lambda: worker.logged("supervisor.restart_finished"))
         await client.queue("mail").put("New")
         await until(lambda: worker.logged("job.completed"))
-        assert all(line["files"] == ["jobs.py"] for line in worker.logged("supervisor.changed"))
+        assert all(
+            line["files"] == ["jobs.py"] for line in worker.logged("supervisor.sources_changed")
+        )
 
 
 async def test_a_start_that_fails_under_reload_waits_for_the_next_change(
@@ -230,4 +234,4 @@ async def test_a_start_that_fails_under_reload_waits_for_the_next_change(
     (folder / "jobs.py").write_text("import antimatter")
     async with start("--reload", begun="process.died") as worker:
         (folder / "jobs.py").write_text(text)
-        await until(lambda: worker.logged("process.ready"))
+        await until(lambda: worker.logged("process.became_ready"))

@@ -1,4 +1,4 @@
-"""`aioqless recurring`: what comes by itself, and how operators stop it."""
+"""`aioqless recur`: recurring jobs."""
 
 from __future__ import annotations
 

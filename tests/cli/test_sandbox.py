@@ -29,7 +29,7 @@ async def test_each_process_works_in_a_directory_of_its_own(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start("--sandbox", "boxes", "-w", "2") as worker:
-        await until(lambda: len(worker.logged("process.ready")) == 2)
+        await until(lambda: len(worker.logged("process.became_ready")) == 2)
         boxes = {line["directory"] for line in worker.logged("worker.sandboxed")}
         assert boxes == {str(folder / "boxes" / name) for name in ("process-1", "process-2")}
         found = await where(client, until)

@@ -77,7 +77,7 @@ async def test_a_roll_leaves_no_process_behind_whose_job_does_not_stop(
         await until(lambda: worker.logged("job.started"))
         pid = pid_of(worker, 1)
         worker.process.send_signal(signal.SIGHUP)
-        await until(lambda: worker.logged("supervisor.rolled"), PATIENCE)
+        await until(lambda: worker.logged("supervisor.restart_finished"), PATIENCE)
         await until(lambda: not _exists(pid), PATIENCE)
         worker.process.terminate()
         assert await worker.ended() == 0

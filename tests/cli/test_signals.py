@@ -65,11 +65,11 @@ async def test_a_process_that_is_started_during_a_pause_is_paused(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "1") as worker:
-        await until(lambda: worker.logged("process.ready"))
+        await until(lambda: worker.logged("process.became_ready"))
         worker.process.send_signal(signal.SIGUSR2)
         await until(lambda: worker.logged("worker.paused"))
         os.kill(pid_of(worker, 1), signal.SIGKILL)
-        await until(lambda: len(worker.logged("process.ready")) == 2)
+        await until(lambda: len(worker.logged("process.became_ready")) == 2)
         await client.queue("mail").put("Slow")
         worker.process.send_signal(signal.SIGUSR1)
         await until(lambda: worker.logged("worker.stacks_dumped"))
@@ -116,7 +116,8 @@ async def test_processes_that_a_handler_forks_end_by_signals(
 
 
 @pytest.mark.parametrize(
-    ("options", "event"), [(["-w", "1"], "supervisor.rolling"), ([], "worker.reload_ignored")]
+    ("options", "event"),
+    [(["-w", "1"], "supervisor.restart_started"), ([], "worker.reload_ignored")],
 )
 async def test_hup_does_not_end_a_worker_that_is_still_starting(
     folder: Path, start: Start, until: Until, options: list[str], event: str

@@ -22,10 +22,12 @@ def processes(worker: Running) -> dict[int, int]:
 async def test_a_named_process_that_is_killed_after_a_roll_has_its_job_back_at_once(
     client: Client, start: Start, until: Until
 ) -> None:
-    async with start("-w", "2", "-c", "1", "--grace", "0", *NAMED, begun="process.ready") as worker:
-        await until(lambda: len(worker.logged("process.ready")) == 2)
+    async with start(
+        "-w", "2", "-c", "1", "--grace", "0", *NAMED, begun="process.became_ready"
+    ) as worker:
+        await until(lambda: len(worker.logged("process.became_ready")) == 2)
         worker.process.send_signal(signal.SIGHUP)
-        await until(lambda: worker.logged("supervisor.rolled"), 20)
+        await until(lambda: worker.logged("supervisor.restart_finished"), 20)
         assert not worker.logged("process.died")
         for jid in "ab":
             await client.queue("mail").put("Stay", jid=jid, retries=1)
@@ -50,7 +52,7 @@ async def test_a_limit_holds_across_processes_one_of_which_is_killed(
     await client.queue("mail").put_many(
         NewJob("Once", jid=jid, concurrency_key="k", max_concurrent=1) for jid in "a"
     )
-    async with start("-w", "2", "-c", "2", begun="process.ready") as worker:
+    async with start("-w", "2", "-c", "2", begun="process.became_ready") as worker:
         await until(lambda: worker.logged("job.started"))
         await client.queue("mail").put("Slow", jid="b", concurrency_key="k", max_concurrent=1)
         await client.queue("mail").put("Slow", jid="free")

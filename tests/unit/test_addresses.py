@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import typer
 
-from aioqless.cli.commands.worker import bytes_of
-from aioqless.contrib.supervisor.health_check import address_of
+from aioqless.cli.commands.worker import parse_size
+from aioqless.cli.health_check import parse_address
 
 
 @pytest.mark.parametrize(
@@ -22,20 +22,20 @@ from aioqless.contrib.supervisor.health_check import address_of
 def test_an_address_is_a_port_with_a_host_or_without(
     text: str, address: tuple[str | None, int]
 ) -> None:
-    assert address_of(text) == address
+    assert parse_address(text) == address
 
 
 @pytest.mark.parametrize("text", ["", "here", "here:", "80x", "-1", "65536", "²"])
 def test_what_has_no_port_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be PORT or HOST:PORT"):
-        address_of(text)
+        parse_address(text)
 
 
 def test_a_size_is_bytes_or_multiples_of_1024() -> None:
-    assert [bytes_of(text) for text in ("1", "2K", "512M", "3G")] == [1, 2048, 512 << 20, 3 << 30]
+    assert [parse_size(text) for text in ("1", "2K", "512M", "3G")] == [1, 2048, 512 << 20, 3 << 30]
 
 
 @pytest.mark.parametrize("text", ["", "0", "M", "1.5G", "-1", "1T", "1MB"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="must be a number of bytes"):
-        bytes_of(text)
+        parse_size(text)

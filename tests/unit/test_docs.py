@@ -17,7 +17,7 @@ import typer
 import aioqless
 from aioqless import log
 from aioqless.cli.app import app
-from aioqless.cli.main import load
+from aioqless.cli.main import load_command
 from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
@@ -47,7 +47,7 @@ WORKERS = "".join(
 SHARED = re.findall(
     r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
 )
-load()
+load_command()
 LUA = {file: file.read_text("utf-8") for file in (ROOT / "aioqless" / "lua").rglob("*.lua")}
 KEYS = LUA[ROOT / "aioqless" / "lua" / "lib" / "keys.lua"]
 QLESS = (ROOT / "docs" / "qless.md").read_text("utf-8")

@@ -1,1 +1,1 @@
-"""The commands of the queue, one file per group."""
+"""The commands, one file per group; main.py lists them."""

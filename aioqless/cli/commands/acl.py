@@ -1,4 +1,4 @@
-"""Users of Redis for the parts that connect to it: acl."""
+"""Users of Redis with the permissions of a role: acl."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Namespace, app
+from aioqless.cli.app import app
+from aioqless.cli.options import Namespace
 
 
-@app.command(epilog="Example: aioqless acl producer --namespace billing >> users.acl")
+@app.command(
+    epilog="Example: aioqless acl producer --namespace billing >> users.acl",
+)
 def acl(
     role: Annotated[
         str, typer.Argument(help="producer, worker, people, dashboard, reader or archiver.")
@@ -20,12 +23,14 @@ def acl(
     user: Annotated[str | None, typer.Option(help="The user's name; default: the role's.")] = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Print a user of Redis that may do what a part needs and no more, as a line for its ACL file.
-    The password is AIOQLESS_PASSWORD, or a new one, which is told beside it."""
-    from aioqless.store.acl import user as line
+    """Print a user of Redis with the least privileges of a role, as a line for its ACL file.
+
+    The password is AIOQLESS_PASSWORD, or a new one, which is printed on standard error.
+    """
+    from aioqless.store import acl as roles
 
     given = os.environ.get("AIOQLESS_PASSWORD")
     password = given or secrets.token_urlsafe(24)
-    print(line(role, namespace, password, user))
+    print(roles.user(role, namespace, password, user))
     if not given:
         print(f"the password of {user or role}: {password}", file=sys.stderr)

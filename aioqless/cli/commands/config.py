@@ -1,4 +1,4 @@
-"""Configuration that all share: config."""
+"""The shared configuration: config."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Json, Namespace, Url, app, run
-from aioqless.cli.presentation.completion import option_names
-from aioqless.cli.presentation.formatting import plain
-from aioqless.cli.presentation.printing import say, show, table
-from aioqless.cli.presentation.prompts import DryRun
+from aioqless.cli.app import app
+from aioqless.cli.completion import complete_option
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import DryRun, Json, Namespace, Url
+from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client
 from aioqless.client.config import ABOUT, is_known, unknown
 from aioqless.errors import AioqlessError
+from aioqless.validation import plain
 
-
-@app.command(
-    epilog="Examples: aioqless config; aioqless config mail-max-concurrency 10; aioqless config heartbeat --unset"
+EXAMPLES = (
+    "Examples: aioqless config; aioqless config mail-max-concurrency 10; "
+    "aioqless config heartbeat --unset"
 )
+
+
+@app.command(epilog=EXAMPLES)
 def config(
     option: Annotated[
-        str | None, typer.Argument(metavar="[OPTION]", autocompletion=option_names)
+        str | None, typer.Argument(metavar="[OPTION]", autocompletion=complete_option)
     ] = None,
-    value: Annotated[str | None, typer.Argument(metavar="[VALUE]", help="Set it for all.")] = None,
-    unset: Annotated[bool, typer.Option("--unset", help="Go back to the default.")] = False,
+    value: Annotated[str | None, typer.Argument(metavar="[VALUE]", help="The new value.")] = None,
+    unset: Annotated[bool, typer.Option("--unset", help="Restore the default.")] = False,
     force: Annotated[
         bool,
         typer.Option(
@@ -36,49 +40,48 @@ def config(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Show what all workers and clients share, or set an option of it."""
+    """Show the configuration of all workers and clients, or set an option of it."""
     if unset and (option is None or value is not None):
         raise typer.BadParameter("--unset takes an option, and no value")
 
     async def act(client: Client) -> None:
         if option is None:
-            await _all(client, json)
+            await _print_all(client, json)
             return
         before = await client.config.get(option)
         if not is_known(option) and (before is None if value is None else not force):
-            raise AioqlessError(
-                unknown(option) + (" --force stores it nevertheless" if value is not None else "")
-            )
+            hint = " --force stores it nevertheless" if value is not None else ""
+            raise AioqlessError(unknown(option) + hint)
         if value is None and not unset:
-            show(before) if json else say("not set" if before is None else plain(str(before)))
+            print_json(before) if json else print_text(_format_value(before))
             return
         if not dry_run:
-            await (
-                client.config.unset(option)
-                if unset
-                else client.config.set(option, value or "", force=True)
-            )
-        after = (
-            value
-            if value is not None
-            else "its default"
-            if dry_run
-            else await client.config.get(option)
-        )
-        changed = " → ".join(
-            "not set" if each is None else plain(str(each)) for each in (before, after)
-        )
-        say(f"{plain(option)}: {changed}" + (" (not done)" if dry_run else ""))
+            await _change(client, option, value)
+        after = await client.config.get(option) if value is None and not dry_run else value
+        new = "its default" if unset and dry_run else _format_value(after)
+        done = " (not done)" if dry_run else ""
+        print_text(f"{plain(option)}: {_format_value(before)} → {new}{done}")
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
-async def _all(client: Client, json: bool) -> None:
+async def _change(client: Client, option: str, value: str | None) -> None:
+    if value is None:
+        await client.config.unset(option)
+    else:
+        await client.config.set(option, value, force=True)
+
+
+def _format_value(value: object) -> str:
+    return "not set" if value is None else plain(str(value))
+
+
+async def _print_all(client: Client, json: bool) -> None:
     options = dict(sorted((await client.config.all()).items()))
     if json:
-        show(options)
+        print_json(options)
         return
-    table(
+    print_table(
         ["option", "value", "about"],
         [(name, str(value), ABOUT.get(name, "")) for name, value in options.items()],
         empty="No options.",

@@ -1,4 +1,4 @@
-"""Jobs, to put and to look at: put, get, jobs."""
+"""Puts and shows jobs: put, get, jobs."""
 
 from __future__ import annotations
 
@@ -7,39 +7,50 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Count, Json, Namespace, Offset, QueueName, Url, app, run
-from aioqless.cli.presentation.completion import failed_jids, group_names, queue_names, tag_names
-from aioqless.cli.presentation.event_output import Wait, watched
-from aioqless.cli.presentation.formatting import brief, plain
-from aioqless.cli.presentation.job_detail import next_steps, portray
-from aioqless.cli.presentation.json_input import checked, text_of
-from aioqless.cli.presentation.json_output import found, listed, states_of, whole
-from aioqless.cli.presentation.json_output import text_of as shown_text
-from aioqless.cli.presentation.printing import hint, show, table
-from aioqless.cli.presentation.suggestions import instead, unheard_of
+from aioqless.cli.app import app
+from aioqless.cli.completion import complete_queue
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.json_input import read_data, validate_json
+from aioqless.cli.lookup import describe_unknown_queue, find_job, read_job_states
+from aioqless.cli.options import (
+    Count,
+    Data,
+    FailedGroup,
+    Jid,
+    Json,
+    Namespace,
+    Offset,
+    QueueName,
+    Tagged,
+    Url,
+    Wait,
+)
+from aioqless.cli.presentation.formatting import shorten
+from aioqless.cli.presentation.job_detail import print_job, suggest_next_steps
+from aioqless.cli.presentation.json_output import data_text, job_details, job_summary
+from aioqless.cli.presentation.printing import print_hint, print_json, print_table
+from aioqless.cli.presentation.suggestions import suggest
+from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
+from aioqless.validation import plain
 
 STATES = ("running", "stalled", "waiting", "scheduled", "depends", "complete")
-NONE = "No such jobs. Complete ones are listed by --state complete, failed ones by --group: `aioqless failed` shows the groups."
-Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="JSON; - reads what comes in, @FILE a file.")
-]
+MAX_RELATED = 200  # dependencies and dependents whose states are read
+NO_JOBS = (
+    "No such jobs. Complete ones are listed by --state complete, failed ones by --group: "
+    "`aioqless failed` shows the groups."
+)
 State = Annotated[
     str | None, typer.Option(help=f"{', '.join(STATES)}.", autocompletion=lambda: list(STATES))
 ]
-Group = Annotated[
-    str | None,
-    typer.Option("--group", help="Those that failed in this group.", autocompletion=group_names),
-]
-Tag = Annotated[
-    str | None, typer.Option("--tag", help="Those with this tag.", autocompletion=tag_names)
-]
 
 
-@app.command(epilog='Example: aioqless put mail app.jobs.greet \'{"name": "Ada"}\' --delay 60')
+@app.command(
+    epilog='Example: aioqless put mail app.jobs.greet \'{"name": "Ada"}\' --delay 60',
+)
 def put(
     queue: QueueName,
     klass: Annotated[
@@ -48,12 +59,12 @@ def put(
     data: Data = "null",
     jid: Annotated[
         str | None,
-        typer.Option(help="Default: a new one. One that exists is moved here, with these data."),
+        typer.Option(help="Default: a new one. An existing job is moved here, and gets this data."),
     ] = None,
-    delay: Annotated[float, typer.Option(help="Seconds.")] = 0,
+    delay: Annotated[float, typer.Option(help="Seconds until it may run.")] = 0,
     priority: Annotated[float | None, typer.Option(help="Lower runs sooner.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Repeatable.")] = None,
-    retries: Annotated[int | None, typer.Option(help="How often it may be retried.")] = None,
+    retries: Annotated[int | None, typer.Option(help="Maximum number of retries.")] = None,
     depends: Annotated[
         list[str] | None, typer.Option(help="A jid to wait for; repeatable.")
     ] = None,
@@ -61,67 +72,63 @@ def put(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Put a job; prints its jid."""
-    sent = checked(text_of(data))
+    """Put a job; print its jid."""
+    body = validate_json(read_data(data))
 
     async def act(client: Client) -> None:
-        named = jid or (
-            secrets.token_hex(16) if wait else None
-        )  # who is to watch it must know it beforehand
+        # to watch a job, its jid must be known before it is put
+        own_jid = jid or (secrets.token_hex(16) if wait else None)
         new = NewJob(
             klass,
-            sent,
-            jid=named,
+            body,
+            jid=own_jid,
             delay=delay,
             priority=priority,
             tags=tag,
             retries=retries,
             depends=depends,
         )
-        async with watched(client, [named or ""], wait=wait):
+        async with watch_jobs(client, [own_jid or ""], wait=wait):
             print(await client.queue(queue).put(new), flush=True)
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
 @app.command(epilog="Example: aioqless get 4f2a… --json | jq .data")
-def get(
-    jid: Annotated[str, typer.Argument(metavar="JID", autocompletion=failed_jids)],
-    json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
-    """Show a job: where it is, what went wrong, its data, its history."""
+def get(jid: Jid, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
+    """Show a job: state, failure, data, history."""
 
     async def act(client: Client) -> None:
-        job = await found(client, jid)
+        job = await find_job(client, jid)
         if json:
-            show(whole(job))
+            print_json(job_details(job))
             return
-        portray(job, await states_of(client, (job.dependencies + job.dependents)[:200]))
-        if steps := next_steps(job):
-            hint(f"\n{steps}")
+        related = (job.dependencies + job.dependents)[:MAX_RELATED]
+        print_job(job, await read_job_states(client, related))
+        if steps := suggest_next_steps(job):
+            print_hint(f"\n{steps}")
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
 @app.command(
-    epilog="Examples: aioqless jobs mail --state running; aioqless jobs --tag welcome; aioqless jobs --state complete"
+    epilog="Examples: aioqless jobs mail --state running; aioqless jobs --tag welcome; "
+    "aioqless jobs --state complete",
 )
 def jobs(
     queue: Annotated[
-        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=queue_names)
+        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=complete_queue)
     ] = None,
     state: State = None,
-    group: Group = None,
-    tag: Tag = None,
+    group: FailedGroup = None,
+    tag: Tagged = None,
     count: Count = 25,
     offset: Offset = 0,
     json: Json = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """List jobs: of a queue or of all, in a state, of a failure group, with a tag."""
+    """List jobs by queue, state, failure group, or tag."""
     if state is not None and state not in STATES:
         raise typer.BadParameter(
             f"{state!r} is none of {', '.join(STATES)}; failed ones are listed by --group",
@@ -131,35 +138,33 @@ def jobs(
         raise typer.BadParameter("a queue or state, --group and --tag can't be combined")
 
     async def act(client: Client) -> None:
+        total: int | None = None
+        problem = ""
         if group is not None:
             total, page = await client.jobs.failed_in(group, start=offset, limit=count)
-            of: int | None = total
+            if not total:
+                similar = suggest(group, await client.jobs.failed())
+                problem = f"nothing has failed in {plain(group)}{similar}"
         elif tag is not None:
-            of, jids = await client.jobs.tagged(tag, offset=offset, count=count)
+            total, jids = await client.jobs.tagged(tag, offset=offset, count=count)
             page = await client.jobs.multiget(*jids)
         else:
-            of, page = (
-                None,
-                await client.jobs.multiget(*await _jids(client, queue, state, offset, count)),
-            )
-        unheard = await unheard_of(client, queue) if queue is not None and not page else ""
-        if group is not None and not of:
-            unheard = (
-                f"nothing has failed in {plain(group)}{instead(group, await client.jobs.failed())}"
-            )
-        if json or not unheard:
-            _list(page, json, of, offset)
-        if unheard:
-            raise AioqlessError(unheard)
+            jids = await _read_jids(client, queue, state, offset, count)
+            page = await client.jobs.multiget(*jids)
+            if queue is not None and not page:
+                problem = await describe_unknown_queue(client, queue)
+        if json or not problem:
+            _print_jobs(page, json, total, offset)
+        if problem:
+            raise AioqlessError(problem)
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
-async def _jids(
+async def _read_jids(
     client: Client, queue: str | None, state: str | None, offset: int, count: int
 ) -> list[str]:
-    """Some jids, after so many that are passed over: those of each queue in the order of the
-    states, queue by queue."""
+    """Return a page of jids: queue by queue, in each in the order of the states."""
     if state == "complete":
         if queue is not None:
             raise AioqlessError("a complete job is in no queue: leave it out")
@@ -179,17 +184,18 @@ async def _jids(
     return found
 
 
-def _list(page: list[Job], json: bool, total: int | None, offset: int) -> None:
+def _print_jobs(page: list[Job], json: bool, total: int | None, offset: int) -> None:
     if json:
-        show([listed(job) for job in page])
+        print_json([job_summary(job) for job in page])
         return
     columns = ["jid", "klass", "state", "queue", "data"]
     rows: list[tuple[object, ...]] = [
-        (job.jid, job.klass, str(job.state), job.queue, brief(shown_text(job), 60)) for job in page
+        (job.jid, job.klass, str(job.state), job.queue, shorten(data_text(job), 60)) for job in page
     ]
     if any(job.priority for job in page):
         columns.insert(4, "priority")
         rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
-    table(columns, rows, empty=NONE)
-    if total is not None and total > offset + len(page):
-        hint(f"{offset + len(page):,} of {total:,}; --offset {offset + len(page)} goes on")
+    print_table(columns, rows, empty=NO_JOBS)
+    end = offset + len(page)
+    if total is not None and total > end:
+        print_hint(f"{end:,} of {total:,}; --offset {end} goes on")

@@ -1,4 +1,4 @@
-"""Keeping a namespace in order, and reading its scripts: check, lua."""
+"""Maintenance of a namespace: check, lua."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import REFUSED, Namespace, Url, app, run
-from aioqless.cli.presentation.formatting import brief, many
-from aioqless.cli.presentation.printing import console, show_line, table
-from aioqless.cli.presentation.prompts import progress
+from aioqless.cli.app import app
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.exit_codes import REFUSED
+from aioqless.cli.options import Namespace, Url
+from aioqless.cli.presentation.formatting import pluralize, shorten
+from aioqless.cli.presentation.printing import make_console, print_json_line, print_table
+from aioqless.cli.presentation.prompts import show_progress
 from aioqless.client import Client
 from aioqless.client.archive import Archive
 from aioqless.client.results import Finding
@@ -19,66 +22,63 @@ from aioqless.errors import AioqlessError
 
 
 @app.command(
-    epilog="Each problem is explained in aioqless/lua/check.lua. Examples: aioqless check; aioqless check --resolve --json"
+    epilog="Each problem is explained in aioqless/lua/check.lua. "
+    "Examples: aioqless check; aioqless check --resolve --json",
 )
 def check(
     resolve: Annotated[
-        bool, typer.Option("--resolve", help="Mend what is found, losing no job.")
+        bool, typer.Option("--resolve", help="Fix what is found, losing no job.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A line of JSON for each problem.")] = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Look for what can't be right in the namespace; exit code 1 when something was found that is
-    not mended."""
+    """Check the consistency of the namespace; exit code 1 if a problem remains."""
     problems: list[Finding] = []
-    troubles: list[str] = []
+    warnings: list[str] = []
 
     async def act(client: Client) -> None:
-        with progress("looking", None) as step:
-            problems.extend(await client.check(resolve=resolve, step=step))
+        with show_progress("looking", None) as advance:
+            problems.extend(await client.check(resolve=resolve, step=advance))
         if trouble := (await Archive(client.store).state()).trouble(time.time()):
-            troubles.append(trouble)
+            warnings.append(trouble)
 
-    run(url, namespace, act)
-    for trouble in troubles:
-        console(errors=True).print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
+    run_with_client(url, namespace, act)
+    errors = make_console(errors=True)
+    for warning in warnings:
+        errors.print(f"the archive: {warning}", style="yellow", soft_wrap=True)
     left = [problem for problem in problems if not problem.mended]
     if json:
         for problem in problems:
-            show_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
+            print_json_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
     elif problems:
-        _report(problems)
-    mended = len(problems) - len(left)
-    console(errors=True).print(
-        many(len(problems), "problem") + (f", {mended} mended" if problems else "")
-    )
+        _print_problems(problems)
+    mended = f", {len(problems) - len(left)} mended" if problems else ""
+    errors.print(pluralize(len(problems), "problem") + mended)
     if left and not resolve and not json:
-        console(errors=True).print(
-            "aioqless check --resolve mends them, losing no job", style="dim"
-        )
+        errors.print("aioqless check --resolve mends them, losing no job", style="dim")
     if left:
         raise typer.Exit(REFUSED)
 
 
-def _report(problems: list[Finding]) -> None:
-    """Problems by kind: how many, how many of them mended, and one of them."""
+def _print_problems(problems: list[Finding]) -> None:
+    """Print the problems by kind: how many, how many of them fixed, and an example."""
     kinds: dict[str, list[Finding]] = defaultdict(list)
     for problem in problems:
         kinds[problem.problem].append(problem)
     rows = [
         (
             kind,
-            len(some),
-            sum(each.mended for each in some),
-            brief("  ".join(_about(some[0])), 100),
+            len(found),
+            sum(each.mended for each in found),
+            shorten("  ".join(_format_details(found[0])), 100),
         )
-        for kind, some in sorted(kinds.items(), key=lambda each: -len(each[1]))
+        for kind, found in sorted(kinds.items(), key=lambda each: -len(each[1]))
     ]
-    table(["problem", "found", "mended", "such as"], rows, empty="")
+    print_table(["problem", "found", "mended", "such as"], rows, empty="")
 
 
-def _about(problem: Finding) -> list[str]:
+def _format_details(problem: Finding) -> list[str]:
     return [f"{name}={value}" for name, value in problem.about.items()]
 
 
@@ -87,7 +87,7 @@ def lua(
     command: Annotated[str, typer.Argument(metavar="COMMAND", help="Such as put.")],
     namespace: Namespace = "ql",
 ) -> None:
-    """Print a command's script, to call it from elsewhere."""
+    """Print the script of a Lua command, to call it from other programs."""
     from aioqless.store.composer import compose
     from aioqless.store.header import command_names
 

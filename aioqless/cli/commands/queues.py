@@ -1,4 +1,4 @@
-"""Queues and what failed in them: queues, failed, pause, unpause, clear."""
+"""Queues and their failures: queues, failed, pause, unpause, clear."""
 
 from __future__ import annotations
 
@@ -9,22 +9,32 @@ from typing import Annotated, get_args
 
 import typer
 
-from aioqless.cli.app import Count, Json, Namespace, Offset, QueueName, Url, app, run
-from aioqless.cli.presentation.completion import group_names, queue_names
-from aioqless.cli.presentation.formatting import ago, brief, many, plain
-from aioqless.cli.presentation.json_output import listed, text_of
-from aioqless.cli.presentation.printing import console, hint, say, show, table
-from aioqless.cli.presentation.prompts import DryRun, Yes, confirm, progress
-from aioqless.cli.presentation.suggestions import instead, unheard_of
+from aioqless.cli.app import app
+from aioqless.cli.completion import complete_group, complete_queue
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.lookup import describe_unknown_queue
+from aioqless.cli.options import Count, DryRun, Json, Namespace, Offset, QueueName, Url, Yes
+from aioqless.cli.presentation.formatting import format_relative_time, pluralize, shorten
+from aioqless.cli.presentation.json_output import data_text, job_summary
+from aioqless.cli.presentation.printing import (
+    make_console,
+    print_hint,
+    print_json,
+    print_table,
+    print_text,
+)
+from aioqless.cli.presentation.prompts import confirm, show_progress
+from aioqless.cli.presentation.suggestions import suggest
 from aioqless.client import Client
 from aioqless.client.clearing import QUEUED, Cleared, ClearState
 from aioqless.client.job import Job
 from aioqless.client.job.summaries import Glance
 from aioqless.client.queue import Queue
 from aioqless.errors import AioqlessError
+from aioqless.validation import plain
 
 COLUMNS = ("name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused")
-MOST = 100  # groups of which more than their count is told
+MAX_DETAILED = 100  # groups whose latest failure is shown beside the count
 STATES = (*get_args(ClearState), "all")
 State = Annotated[
     list[str] | None,
@@ -33,9 +43,9 @@ State = Annotated[
         autocompletion=lambda: list(STATES),
     ),
 ]
-Names = Annotated[
+QueueNames = Annotated[
     list[str],
-    typer.Argument(metavar="QUEUE...", help="Queues by name.", autocompletion=queue_names),
+    typer.Argument(metavar="QUEUE...", help="Queues by name.", autocompletion=complete_queue),
 ]
 
 
@@ -52,15 +62,15 @@ def queues(
     async def act(client: Client) -> None:
         found = await client.queues(offset=offset, count=count)
         if json:
-            show(found)
+            print_json(found)
             return
-        table(
+        print_table(
             COLUMNS,
             [[getattr(counts, column) for column in COLUMNS] for counts in found],
             empty="No queues yet: the first put makes one.",
         )
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
 @app.command(epilog="Example: aioqless failed mail-SMTPError")
@@ -68,7 +78,7 @@ def failed(
     group: Annotated[
         str | None,
         typer.Argument(
-            metavar="[GROUP]", help="Show the jobs of this group.", autocompletion=group_names
+            metavar="[GROUP]", help="Show the jobs of this group.", autocompletion=complete_group
         ),
     ] = None,
     count: Count = 25,
@@ -77,94 +87,92 @@ def failed(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Show how many jobs failed in each group, or what went wrong in one."""
+    """Show the failure groups, or the failed jobs of one."""
 
     async def act(client: Client) -> None:
         if group is None:
-            await _groups(client, json)
+            await _print_groups(client, json)
             return
         total, found = await client.jobs.failed_in(group, start=offset, limit=count)
         if json:
-            show({"total": total, "jobs": [listed(job) for job in found]})
+            print_json({"total": total, "jobs": [job_summary(job) for job in found]})
         if not total:
-            raise AioqlessError(
-                f"nothing has failed in {plain(group)}{instead(group, await client.jobs.failed())}"
-            )
+            similar = suggest(group, await client.jobs.failed())
+            raise AioqlessError(f"nothing has failed in {plain(group)}{similar}")
         if json:
             return
         for job in found:
-            _tell(job)
-        say(f"{len(found)} of {many(total, 'job')}")
+            _print_failed_job(job)
+        print_text(f"{len(found)} of {pluralize(total, 'job')}")
         if found:
-            hint(
-                f"aioqless get {plain(found[0].jid)}   look at one\naioqless retry --group {plain(group)}   run all of them again"
+            print_hint(
+                f"aioqless get {plain(found[0].jid)}   look at one\n"
+                f"aioqless retry --group {plain(group)}   run all of them again"
             )
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
-async def _groups(client: Client, json: bool) -> None:
+async def _print_groups(client: Client, json: bool) -> None:
     counts = dict(
         sorted((await client.jobs.failed()).items(), key=lambda each: (-each[1], each[0]))
     )
     if json:
-        show(counts)
+        print_json(counts)
         return
-    latest = (
-        {each.group: each.latest for each in await client.jobs.failures(*list(counts)[:MOST])}
-        if counts
-        else {}
-    )
-    rows = [(count, name, *_latest(latest.get(name))) for name, count in counts.items()]
-    table(["count", "group", "latest", "what happened"], rows, empty="Nothing has failed.")
+    latest: dict[str, Glance | None] = {}
     if counts:
-        hint(f"\naioqless failed {plain(next(iter(counts)))}   what went wrong there")
+        groups = await client.jobs.failures(*list(counts)[:MAX_DETAILED])
+        latest = {group.group: group.latest for group in groups}
+    rows = [(count, name, *_latest_columns(latest.get(name))) for name, count in counts.items()]
+    print_table(["count", "group", "latest", "what happened"], rows, empty="Nothing has failed.")
+    if counts:
+        print_hint(f"\naioqless failed {plain(next(iter(counts)))}   what went wrong there")
 
 
-def _latest(job: Glance | None) -> tuple[str, str]:
-    """When it failed, and of what."""
+def _latest_columns(job: Glance | None) -> tuple[str, str]:
+    """Return when the latest job of a group failed, and the last line of its message."""
     if job is None:
         return "", ""
-    return ago(job.failed), brief((job.message.strip().splitlines() or [""])[-1], 100)
+    lines = job.message.strip().splitlines() or [""]
+    return format_relative_time(job.failed), shorten(lines[-1], 100)
 
 
-def _tell(job: Job) -> None:
+def _print_failed_job(job: Job) -> None:
     from rich.text import Text
 
-    when = f"  {ago(job.failure.when)}" if job.failure else ""
-    console().print(
+    when = f"  {format_relative_time(job.failure.when)}" if job.failure else ""
+    make_console().print(
         Text.assemble(
             (plain(job.jid), "bold"),
             "  ",
             plain(job.klass),
             (when, "dim"),
             "  ",
-            brief(text_of(job), 120),
+            shorten(data_text(job), 120),
         )
     )
-    lines = [
-        line
-        for line in (job.failure.message if job.failure else "").splitlines()
-        if line.strip(" ^~")
-    ]
+    message = job.failure.message if job.failure else ""
+    lines = [line for line in message.splitlines() if line.strip(" ^~")]
     for line in lines[-3:]:
-        console().print(Text(f"  {brief(line, 200)}", style="red"))
+        make_console().print(Text(f"  {shorten(line, 200)}", style="red"))
 
 
 @app.command()
-def pause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Let nobody pop from queues; what runs goes on."""
-    _each(queue, url, namespace, "paused", Queue.pause)
+def pause(queue: QueueNames, url: Url = None, namespace: Namespace = "ql") -> None:
+    """Pause queues. Running jobs are not affected."""
+    _act_on_each(queue, url, namespace, "paused", Queue.pause)
 
 
 @app.command()
-def unpause(queue: Names, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Let everybody pop from queues again."""
-    _each(queue, url, namespace, "unpaused", Queue.unpause)
+def unpause(queue: QueueNames, url: Url = None, namespace: Namespace = "ql") -> None:
+    """Resume paused queues."""
+    _act_on_each(queue, url, namespace, "unpaused", Queue.unpause)
 
 
 @app.command(
-    epilog="Examples: aioqless clear mail --dry-run; aioqless clear mail --state failed; aioqless clear mail --state all --yes"
+    epilog="Examples: aioqless clear mail --dry-run; aioqless clear mail --state failed; "
+    "aioqless clear mail --state all --yes",
 )
 def clear(
     queue: QueueName,
@@ -175,71 +183,70 @@ def clear(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Empty a queue: delete its jobs for good. Running jobs stay, and so do jobs that others depend
-    on."""
-    if unknown := [each for each in state or () if each not in STATES]:
+    """Delete the jobs of a queue, except running ones and those that others depend on."""
+    states = _checked_states(state)
+
+    async def act(client: Client) -> None:
+        target = client.queue(queue)
+        if dry_run or not yes:
+            cleared = await _clear(target, states, dry_run=True)
+            if not cleared.canceled + cleared.kept and (
+                problem := await describe_unknown_queue(client, queue)
+            ):
+                raise AioqlessError(problem)
+            if cleared.canceled and not dry_run:
+                found = pluralize(cleared.canceled, "job")
+                confirm(f"Delete {found} of {plain(queue)} ({', '.join(states)})?", yes=yes)
+                cleared = await _clear(target, states, dry_run=False)
+        else:
+            cleared = await _clear(target, states, dry_run=False)
+        _print_cleared(queue, cleared, dry_run=dry_run, json=json)
+
+    run_with_client(url, namespace, act)
+
+
+def _checked_states(names: list[str] | None) -> list[ClearState]:
+    if unknown := [each for each in names or () if each not in STATES]:
         raise typer.BadParameter(
             f"{unknown[0]!r} is none of {', '.join(STATES)}", param_hint="--state"
         )
-    states = (
-        [each for each in get_args(ClearState) if each in state or "all" in state]
-        if state
-        else list(QUEUED)
-    )
+    if not names:
+        return list(QUEUED)
+    return [each for each in get_args(ClearState) if each in names or "all" in names]
 
-    async def act(client: Client) -> None:
-        found = (
-            await _clear(client.queue(queue), states, dry_run=True) if dry_run or not yes else None
-        )
-        if (
-            found
-            and not found.canceled + found.kept
-            and (unheard := await unheard_of(client, queue))
-        ):
-            raise AioqlessError(unheard)
-        if found and found.canceled and not dry_run:
-            confirm(
-                f"Delete {many(found.canceled, 'job')} of {plain(queue)} ({', '.join(states)})?",
-                yes=yes,
-            )
-        cleared = (
-            found
-            if found and (dry_run or not found.canceled)
-            else await _clear(client.queue(queue), states, dry_run=False)
-        )
-        if json:
-            show({"queue": queue, "dry_run": dry_run, **asdict(cleared)})
-        else:
-            say(
-                f"{many(cleared.canceled, 'job')} of {plain(queue)} {'would be ' if dry_run else ''}deleted"
-            )
-        if cleared.kept:
-            jid, dependent = next(iter(cleared.kept_for.items()))
-            stay = f"{many(cleared.kept, 'job')} {'would stay' if dry_run else 'stayed'}, since jobs that aren't deleted depend on them"
-            raise AioqlessError(
-                f"{stay}: {plain(dependent)} on {plain(jid)}"
-                + (", for one" if cleared.kept > 1 else "")
-            )
 
-    run(url, namespace, act)
+def _print_cleared(queue: str, cleared: Cleared, *, dry_run: bool, json: bool) -> None:
+    if json:
+        print_json({"queue": queue, "dry_run": dry_run, **asdict(cleared)})
+    else:
+        deleted = "would be deleted" if dry_run else "deleted"
+        print_text(f"{pluralize(cleared.canceled, 'job')} of {plain(queue)} {deleted}")
+    if cleared.kept:
+        jid, dependent = next(iter(cleared.kept_for.items()))
+        kept = f"{pluralize(cleared.kept, 'job')} {'would stay' if dry_run else 'stayed'}"
+        others = ", for one" if cleared.kept > 1 else ""
+        raise AioqlessError(
+            f"{kept}, since jobs that aren't deleted depend on them: "
+            f"{plain(dependent)} on {plain(jid)}{others}"
+        )
 
 
 async def _clear(queue: Queue, states: list[ClearState], *, dry_run: bool) -> Cleared:
-    with progress("looking" if dry_run else "deleting", None) as step:
-        return await queue.clear(states, dry_run=dry_run, step=step)
+    with show_progress("looking" if dry_run else "deleting", None) as advance:
+        return await queue.clear(states, dry_run=dry_run, step=advance)
 
 
-def _each(
+def _act_on_each(
     names: list[str],
     url: str | None,
     namespace: str,
     done: str,
     act: Callable[[Queue], Awaitable[None]],
 ) -> None:
-    async def all_of_them(client: Client) -> None:
+    async def act_on_all(client: Client) -> None:
         await asyncio.gather(*(act(client.queue(name)) for name in names))
         for name in names:
-            unheard = await unheard_of(client, name)
-            say(f"{plain(name)} {done}" + (f"; {unheard}" if unheard else ""))
+            problem = await describe_unknown_queue(client, name)
+            print_text(f"{plain(name)} {done}" + (f"; {problem}" if problem else ""))
 
-    run(url, namespace, all_of_them)
+    run_with_client(url, namespace, act_on_all)

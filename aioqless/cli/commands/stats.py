@@ -1,4 +1,4 @@
-"""What a day was like: stats."""
+"""Statistics of a day: stats."""
 
 from __future__ import annotations
 
@@ -9,60 +9,68 @@ from typing import Annotated
 import msgspec
 import typer
 
-from aioqless.cli.app import Json, Namespace, Url, app, run
-from aioqless.cli.presentation.completion import queue_names
-from aioqless.cli.presentation.formatting import many, plain, span
-from aioqless.cli.presentation.histograms import bar, gathered, quantile
-from aioqless.cli.presentation.printing import console, say, show, table
-from aioqless.cli.presentation.suggestions import unheard_of
+from aioqless.cli.app import app
+from aioqless.cli.completion import complete_queue
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.lookup import describe_unknown_queue
+from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.presentation.formatting import format_duration, pluralize
+from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
+from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
 from aioqless.client import Client
 from aioqless.client.results import DayStats, Durations
 from aioqless.errors import AioqlessError
+from aioqless.validation import plain
 
-LONGEST = 60  # columns of a bar
-Queue = Annotated[
+MAX_BAR = 60  # columns
+OptionalQueue = Annotated[
     str | None,
-    typer.Argument(metavar="[QUEUE]", help="Default: a line for each.", autocompletion=queue_names),
+    typer.Argument(
+        metavar="[QUEUE]", help="Default: a line for each.", autocompletion=complete_queue
+    ),
 ]
-Date = Annotated[
-    str | None, typer.Option("--date", help="YYYY-MM-DD, a day of UTC; default: today.")
-]
+Date = Annotated[str | None, typer.Option("--date", help="YYYY-MM-DD (UTC); default: today.")]
 
 
 @app.command(epilog="Example: aioqless stats mail --date 2030-01-31")
 def stats(
-    queue: Queue = None,
+    queue: OptionalQueue = None,
     date: Date = None,
     json: Json = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Show how long jobs of a queue waited and ran on a day, how many failed or were retried."""
-    day = _day(date)
+    """Show how long jobs of a day waited and ran, and how many failed or were retried."""
+    day = _parse_day(date)
 
     async def act(client: Client) -> None:
         if queue is None:
-            await _all(client, day, json)
+            await _print_all(client, day, json)
             return
-        told = await client.queue(queue).stats(day)
+        counts = await client.queue(queue).stats(day)
         if json:
-            show({"queue": queue, "day": _name(day), **msgspec.structs.asdict(told)})
-        if unheard := await unheard_of(client, queue):
-            raise AioqlessError(unheard)
+            print_json(_stats_fields(queue, day, counts))
+        if problem := await describe_unknown_queue(client, queue):
+            raise AioqlessError(problem)
         if json:
             return
-        say(f"{plain(queue)} on {_name(day)} (UTC)", style="bold")
-        say(
-            f"{many(told.failures, 'failure')}, of which {told.failed:,} are failed still; {_retries(told)}"
+        print_text(f"{plain(queue)} on {_format_day(day)} (UTC)", style="bold")
+        failures = pluralize(counts.failures, "failure")
+        print_text(
+            f"{failures}, of which {counts.failed:,} are failed still; {_format_retries(counts)}"
         )
-        for kind, title in (("wait", "Waited before they ran"), ("run", "Ran")):
-            _draw(title, getattr(told, kind))
+        _print_histogram("Waited before they ran", counts.wait)
+        _print_histogram("Ran", counts.run)
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
-def _day(date: str | None) -> float:
-    """Noon of the day. Raises typer.BadParameter."""
+def _parse_day(date: str | None) -> float:
+    """Return noon of the day.
+
+    Raises:
+        typer.BadParameter: if it isn't one.
+    """
     if date is None:
         return time.time()
     try:
@@ -73,74 +81,74 @@ def _day(date: str | None) -> float:
         ) from None
 
 
-def _name(day: float) -> str:
+def _format_day(day: float) -> str:
     return datetime.fromtimestamp(day, UTC).strftime("%Y-%m-%d")
 
 
-def _retries(told: DayStats) -> str:
-    """The number of retries, with its parts when there are any."""
-    parts = (
-        f" ({told.explicit_retries:,} explicit, {many(told.lost_locks, 'lock lost', 'locks lost')})"
-    )
-    return many(told.retries, "retry", "retries") + (parts if told.retries else "")
+def _stats_fields(queue: str, day: float, counts: DayStats) -> dict[str, object]:
+    return {"queue": queue, "day": _format_day(day), **msgspec.structs.asdict(counts)}
 
 
-def _draw(title: str, told: Durations) -> None:
+def _format_retries(counts: DayStats) -> str:
+    """Format the number of retries, with its parts if there are any."""
+    lost = pluralize(counts.lost_locks, "lock lost", "locks lost")
+    parts = f" ({counts.explicit_retries:,} explicit, {lost})"
+    return pluralize(counts.retries, "retry", "retries") + (parts if counts.retries else "")
+
+
+def _print_histogram(title: str, times: Durations) -> None:
     from rich.text import Text
 
-    say(f"\n{title}", style="bold")
-    bars = gathered(told.histogram, told.milliseconds)
-    if not told.count:
-        say("  none", style="dim")
+    print_text(f"\n{title}", style="bold")
+    if not times.count:
+        print_text("  none", style="dim")
         return
-    below = {
-        share: quantile(told.histogram, share / 100, told.milliseconds)
+    bars = merge_counters(times.histogram, times.milliseconds)
+    quantiles = [
+        f"p{share} < "
+        + format_duration(compute_quantile(times.histogram, share / 100, times.milliseconds))
         for share in (50, 95, 99)
         if bars
-    }
-    quantiles = "  ".join(f"p{share} < {span(seconds)}" for share, seconds in below.items())
-    say(
-        f"  {many(told.count, 'job')}  mean {span(told.mean)}  deviation {span(told.std)}  {quantiles}"
+    ]
+    mean, deviation = format_duration(times.mean), format_duration(times.std)
+    print_text(
+        f"  {pluralize(times.count, 'job')}  mean {mean}  deviation {deviation}  "
+        + "  ".join(quantiles)
     )
-    most = max((count for _, count in bars), default=0)
-    width = min(LONGEST, max(10, console().width - 30))
+    maximum = max((count for _, count in bars), default=0)
+    width = min(MAX_BAR, max(10, make_console().width - 30))
     for label, count in bars:
-        say(
-            Text.assemble(
-                f"  {label:>10} ", (bar(count, most, width), "cyan"), (f" {count:,}", "dim")
-            )
-        )
+        bar = draw_bar(count, maximum, width)
+        print_text(Text.assemble(f"  {label:>10} ", (bar, "cyan"), (f" {count:,}", "dim")))
 
 
-async def _all(client: Client, day: float, json: bool) -> None:
-    """A line for each queue, of 1,000 at most."""
-    told = [
+async def _print_all(client: Client, day: float, json: bool) -> None:
+    """Print a line for each queue."""
+    found = [
         (counts.name, await client.queue(counts.name).stats(day))
         for counts in await client.queues()
     ]
     if json:
-        show(
-            [
-                {"queue": name, "day": _name(day), **msgspec.structs.asdict(each)}
-                for name, each in told
-            ]
-        )
+        print_json([_stats_fields(name, day, counts) for name, counts in found])
         return
-    columns = ["queue", "popped", "waited", "completed", "ran", "failures", "retries"]
     rows = [
         (
             name,
-            each.wait.count,
-            _mean(each.wait),
-            each.run.count,
-            _mean(each.run),
-            each.failures,
-            each.retries,
+            counts.wait.count,
+            _format_mean(counts.wait),
+            counts.run.count,
+            _format_mean(counts.run),
+            counts.failures,
+            counts.retries,
         )
-        for name, each in told
+        for name, counts in found
     ]
-    table(columns, rows, empty="No queues yet: the first put makes one.")
+    print_table(
+        ["queue", "popped", "waited", "completed", "ran", "failures", "retries"],
+        rows,
+        empty="No queues yet: the first put makes one.",
+    )
 
 
-def _mean(told: Durations) -> str:
-    return f"{span(told.mean)}" if told.count else "-"
+def _format_mean(times: Durations) -> str:
+    return format_duration(times.mean) if times.count else "-"

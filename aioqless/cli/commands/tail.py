@@ -1,4 +1,4 @@
-"""What happens, as it happens: tail."""
+"""Follows events: tail."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from aioqless.cli.app import Json, Namespace, Url, app, run
-from aioqless.cli.presentation.completion import queue_names
-from aioqless.cli.presentation.event_output import tell
-from aioqless.cli.presentation.printing import hint, show_line
+from aioqless.cli.app import app
+from aioqless.cli.completion import complete_queue
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.presentation.event_output import print_event
+from aioqless.cli.presentation.printing import print_hint, print_json_line
 from aioqless.client import Client
 from aioqless.client.events import KINDS, AnyEvent
 
 Queues = Annotated[
     list[str] | None,
-    typer.Option("-q", "--queue", help="Of this queue; repeatable.", autocompletion=queue_names),
+    typer.Option(
+        "-q", "--queue", help="Only of this queue; repeatable.", autocompletion=complete_queue
+    ),
 ]
 Kinds = Annotated[
     list[str] | None,
@@ -26,33 +30,35 @@ Kinds = Annotated[
 
 
 @app.command(
-    epilog="Examples: aioqless tail -q mail; aioqless tail --kind failed --json | jq -c '[.jid, .group]'"
+    epilog="Examples: aioqless tail -q mail; "
+    "aioqless tail --kind failed --json | jq -c '[.jid, .group]'",
 )
 def tail(
     queue: Queues = None,
-    jid: Annotated[list[str] | None, typer.Option(help="Of this job; repeatable.")] = None,
+    jid: Annotated[list[str] | None, typer.Option(help="Only of this job; repeatable.")] = None,
     kind: Kinds = None,
-    tracked: Annotated[bool, typer.Option("--tracked", help="Of tracked jobs only.")] = False,
-    count: Annotated[int | None, typer.Option(help="End after so many.", min=1)] = None,
+    tracked: Annotated[bool, typer.Option("--tracked", help="Only of tracked jobs.")] = False,
+    count: Annotated[int | None, typer.Option(help="End after this many events.", min=1)] = None,
     json: Json = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Show what happens to jobs, until Ctrl-C. When Redis was away it goes on, and says what it may
-    have missed."""
+    """Print events of jobs until Ctrl-C.
+
+    It continues after an outage of Redis, and says what it may have missed.
+    """
 
     async def act(client: Client) -> None:
         left = count
         async with client.events(queue=queue, jid=jid, kind=kind, tracked=tracked) as events:
-            hint("Listening. Ctrl-C ends it.")
+            print_hint("Listening. Ctrl-C ends it.")
             async for event in events:
-                show_line(shape(event)) if json else tell(event)
+                print_json_line(_event_fields(event)) if json else print_event(event)
                 if left is not None and (left := left - 1) <= 0:
                     return
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
-def shape(event: AnyEvent) -> dict[str, Any]:
-    """An event in `--json`."""
+def _event_fields(event: AnyEvent) -> dict[str, Any]:
     return {"kind": event.kind, **vars(event)}

@@ -10,69 +10,73 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from redis import exceptions
 
-from aioqless.cli.app import Namespace, Url, app, run
+from aioqless.cli.app import app
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
 from aioqless.waiting import cancel_and_wait
 
 if TYPE_CHECKING:
-    from aioqless.cli.presentation.top import Board, Keys, Looking
+    from aioqless.cli.top import Controller, Keys, Sampler
 
 Every = Annotated[
-    float, typer.Option("--every", help="Seconds from one look to the next.", min=0.1, max=3600)
+    float, typer.Option("--every", help="Seconds between updates.", min=0.1, max=3600)
 ]
 
 
 @app.command(
-    epilog="Keys: arrows or j k choose, tab goes to the next list, p pauses, r runs failures again, enter tells why, q quits."
+    epilog="Keys: arrows or j k choose, tab goes to the next list, p pauses, "
+    "r runs failures again, enter tells why, q quits.",
 )
 def top(every: Every = 1.0, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Watch queues, failures and workers as they are now, and act on them."""
-    run(url, namespace, lambda client: _live(client, every))
+    """Show queues, failures and workers live, and act on them."""
+    run_with_client(url, namespace, lambda client: _run_screen(client, every))
 
 
-async def _live(client: Client, every: float) -> None:
-    """Until `q` or a signal. The terminal is left as it was found."""
+async def _run_screen(client: Client, every: float) -> None:
+    """Show the screen until `q` or a signal, and restore the terminal."""
     from rich.live import Live
 
-    from aioqless.cli.presentation.printing import console
-    from aioqless.cli.presentation.top import Board, Looking, drawn
-    from aioqless.cli.presentation.top.terminal import pressed
+    from aioqless.cli.presentation.printing import make_console
+    from aioqless.cli.top import Controller, Sampler, render
+    from aioqless.cli.top.terminal import read_keys
 
-    board, looking, changed, screen = Board(client), Looking(client), asyncio.Event(), console()
-    with pressed() as keys:
+    controller, sampler, changed = Controller(client), Sampler(client), asyncio.Event()
+    console = make_console()
+    with read_keys() as keys:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(name, keys.put_nowait, "q")
         loop.add_signal_handler(signal.SIGWINCH, changed.set)
         tasks = [
-            asyncio.create_task(_look(board, looking, changed, every)),
-            asyncio.create_task(_obey(board, keys, changed)),
+            asyncio.create_task(_sample(controller, sampler, changed, every)),
+            asyncio.create_task(_handle_keys(controller, keys, changed)),
         ]
+        server = f"{client.where['url']} {client.namespace}"
         try:
-            with Live(console=screen, screen=True, auto_refresh=False) as live:
-                while not board.over:
-                    width, height = screen.size
-                    live.update(
-                        drawn(board, width, height, f"{client.where['url']} {client.namespace}"),
-                        refresh=True,
-                    )
+            with Live(console=console, screen=True, auto_refresh=False) as live:
+                while not controller.finished:
+                    width, height = console.size
+                    live.update(render(controller, width, height, server), refresh=True)
                     await changed.wait()
                     changed.clear()
         finally:
             await cancel_and_wait(*tasks)
 
 
-async def _look(board: Board, looking: Looking, changed: asyncio.Event, every: float) -> None:
+async def _sample(
+    controller: Controller, sampler: Sampler, changed: asyncio.Event, every: float
+) -> None:
     while True:
         try:
-            board.seen = await looking.look()
-        except (exceptions.RedisError, OSError) as away:
-            board.seen = replace(board.seen, away=str(away))
+            controller.snapshot = await sampler.sample()
+        except (exceptions.RedisError, OSError) as error:
+            controller.snapshot = replace(controller.snapshot, error=str(error))
         changed.set()
         await asyncio.sleep(every)
 
 
-async def _obey(board: Board, keys: Keys, changed: asyncio.Event) -> None:
-    while not board.over:
-        await board.press(await keys.get())
+async def _handle_keys(controller: Controller, keys: Keys, changed: asyncio.Event) -> None:
+    while not controller.finished:
+        await controller.press(await keys.get())
         changed.set()

@@ -1,4 +1,4 @@
-"""Workers, and orders to them: workers, subscribe, unsubscribe, quiet, resume."""
+"""Workers and their remote control: workers, subscribe, unsubscribe, quiet, resume."""
 
 from __future__ import annotations
 
@@ -7,86 +7,98 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Json, Namespace, Url, app, run
-from aioqless.cli.presentation.completion import queue_names, worker_names
-from aioqless.cli.presentation.formatting import ago, brief, plain
-from aioqless.cli.presentation.json_output import listed, summarized, text_of
-from aioqless.cli.presentation.printing import say, show, table
-from aioqless.cli.presentation.suggestions import instead
+from aioqless.cli.app import app
+from aioqless.cli.completion import complete_queue, complete_worker
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.presentation.formatting import format_relative_time, shorten
+from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
+from aioqless.cli.presentation.printing import print_json, print_table, print_text
+from aioqless.cli.presentation.suggestions import suggest
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerGlance
 from aioqless.client.results import WorkerState
 from aioqless.errors import AioqlessError, NoSuchWorker
+from aioqless.validation import plain
 from aioqless.worker import Subscription
 
-HELP = "Its name; `aioqless workers` shows them."
-Name = Annotated[str, typer.Argument(metavar="WORKER", help=HELP, autocompletion=worker_names)]
-Maybe = Annotated[
-    str | None,
-    typer.Argument(metavar="[WORKER]", help="What this one does now.", autocompletion=worker_names),
+WorkerName = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER",
+        help="Its name; `aioqless workers` shows them.",
+        autocompletion=complete_worker,
+    ),
 ]
-MOST = 100  # jobs of a worker that are shown, and workers that are asked for at once
-JOBS = 10  # of each worker, in the JSON list of all
-A_CALL = 20  # maximum number of workers per call, and of jobs of each
-MOST_KNOWN = (
-    1000  # maximum number of workers listed; above it, a worker that isn't listed may exist
-)
+OptionalWorker = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[WORKER]", help="Show the jobs of this worker.", autocompletion=complete_worker
+    ),
+]
+MAX_JOBS = 100  # of one worker that are shown
+MAX_JOBS_IN_LIST = 10  # of each worker, in the JSON list of all
+WORKERS_PER_CALL = 100
+WORKERS_PER_CALL_WITH_JOBS = 20
+MAX_LISTED = 1000  # workers; with more, one that isn't listed may exist
 
 
 @app.command()
 def workers(
-    worker: Maybe = None, json: Json = False, url: Url = None, namespace: Namespace = "ql"
+    worker: OptionalWorker = None, json: Json = False, url: Url = None, namespace: Namespace = "ql"
 ) -> None:
-    """Show who works, and on what: how many jobs each holds, how many of their locks ran out; or
-    the jobs of one."""
+    """List workers: how many jobs each holds, how many of their locks expired; or show one."""
 
     async def act(client: Client) -> None:
         if worker is not None:
-            await _one(client, worker, json)
+            await _print_worker(client, worker, json)
             return
         names = [each.name for each in await client.workers.counts()]
-        most, step = (JOBS, A_CALL) if json else (1, MOST)
+        most, step = (
+            (MAX_JOBS_IN_LIST, WORKERS_PER_CALL_WITH_JOBS) if json else (1, WORKERS_PER_CALL)
+        )
         found = [
             each
             for first in range(0, len(names), step)
             for each in await client.workers.working(*names[first : first + step], most=most)
         ]
         if json:
-            show([summarized(each) for each in found])
+            print_json([worker_summary(each) for each in found])
             return
-        rows = [_row(each) for each in found]
-        table(
+        print_table(
             ["name", "jobs", "stalled", "heard of", "doing"],
-            rows,
+            [_row(each) for each in found],
             empty="No worker was seen: aioqless worker app.jobs",
         )
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
 def _row(worker: WorkerGlance) -> tuple[object, ...]:
     doing = ", ".join(f"{plain(job.klass)} in {plain(job.queue)}" for job in worker.doing)
     more = f" and {worker.jobs - 1:,} more" if doing and worker.jobs > 1 else ""
-    return worker.name, worker.jobs, worker.stalled, ago(worker.seen), brief(doing, 60) + more
+    seen = format_relative_time(worker.seen)
+    return worker.name, worker.jobs, worker.stalled, seen, shorten(doing, 60) + more
 
 
-async def _one(client: Client, worker: str, json: bool) -> None:
+async def _print_worker(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
-    jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MOST])
+    jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MAX_JOBS])
     known = [each.name for each in await client.workers.counts()]
     if json:
         (glance,) = await client.workers.working(worker, most=0)
-        show(
+        doing = [job_summary(job) for job in jobs]
+        print_json(
             {
                 "name": worker,
                 "jobs": held.jobs,
                 "stalled": held.stalled,
                 "seen": glance.seen or None,
-                "doing": [listed(job) for job in jobs],
+                "doing": doing,
             }
         )
-    if worker not in known and len(known) < MOST_KNOWN and not jobs:
-        raise AioqlessError(f"no worker named {plain(worker)} was seen{instead(worker, known)}")
+    if worker not in known and len(known) < MAX_LISTED and not jobs:
+        raise AioqlessError(f"no worker named {plain(worker)} was seen{suggest(worker, known)}")
     if json:
         return
     stalled = set(held.stalled)
@@ -96,12 +108,12 @@ async def _one(client: Client, worker: str, json: bool) -> None:
             job.klass,
             job.queue,
             "stalled" if job.jid in stalled else "running",
-            ago(job.expires),
-            brief(text_of(job), 60),
+            format_relative_time(job.expires),
+            shorten(data_text(job), 60),
         )
         for job in jobs
     ]
-    table(
+    print_table(
         ["jid", "klass", "queue", "state", "lock expires", "data"],
         rows,
         empty=f"{plain(worker)} holds no job.",
@@ -110,76 +122,81 @@ async def _one(client: Client, worker: str, json: bool) -> None:
 
 @app.command()
 def subscribe(
-    worker: Name,
+    worker: WorkerName,
     queue: Annotated[
         str,
         typer.Argument(
             help="As for `worker -q`: mail, reports=4, urgent,5, 'mail-*'.",
-            autocompletion=queue_names,
+            autocompletion=complete_queue,
         ),
     ],
     json: Json = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Let a running worker serve a queue from now on, or under these terms."""
-    asked = Subscription.read(queue)
-    weight = None if asked.weight == 1 else asked.weight
-    _order(
+    """Subscribe a running worker to a queue, or change its limit and weight."""
+    wanted = Subscription.read(queue)
+    weight = None if wanted.weight == 1 else wanted.weight
+    _control(
         worker,
         url,
         namespace,
         json,
         lambda client: client.workers.subscribe(
-            worker, asked.queue, limit=asked.limit, weight=weight
+            worker, wanted.queue, limit=wanted.limit, weight=weight
         ),
     )
 
 
 @app.command()
 def unsubscribe(
-    worker: Name,
-    queue: Annotated[str, typer.Argument(autocompletion=queue_names)],
+    worker: WorkerName,
+    queue: Annotated[str, typer.Argument(autocompletion=complete_queue)],
     json: Json = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Let a running worker serve a queue no longer; what runs of it goes on."""
-    _order(worker, url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
+    """Unsubscribe a running worker from a queue. Running jobs are not affected."""
+    _control(worker, url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
 
 
 @app.command()
-def quiet(worker: Name, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Let a running worker begin nothing more until it is told to resume."""
-    _order(worker, url, namespace, json, lambda client: client.workers.quiet(worker))
+def quiet(
+    worker: WorkerName, json: Json = False, url: Url = None, namespace: Namespace = "ql"
+) -> None:
+    """Pause a running worker: it finishes current jobs and takes no new ones."""
+    _control(worker, url, namespace, json, lambda client: client.workers.quiet(worker))
 
 
 @app.command()
-def resume(worker: Name, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Let a worker that was told to be quiet go on."""
-    _order(worker, url, namespace, json, lambda client: client.workers.resume(worker))
+def resume(
+    worker: WorkerName, json: Json = False, url: Url = None, namespace: Namespace = "ql"
+) -> None:
+    """Resume a quiet worker."""
+    _control(worker, url, namespace, json, lambda client: client.workers.resume(worker))
 
 
-def _order(
+def _control(
     worker: str,
     url: str | None,
     namespace: str,
     json: bool,
-    order: Callable[[Client], Awaitable[WorkerState]],
+    command: Callable[[Client], Awaitable[WorkerState]],
 ) -> None:
-    """Give an order, and print what the worker does from then on."""
+    """Send a worker a command, and print its new state."""
 
     async def act(client: Client) -> None:
         try:
-            told = await order(client)
+            state = await command(client)
         except NoSuchWorker:
             known = [each.name for each in await client.workers.counts()]
             raise AioqlessError(
-                f"no worker {plain(worker)} listens{instead(worker, known)}"
+                f"no worker {plain(worker)} listens{suggest(worker, known)}"
             ) from None
         if json:
-            show({"queues": told.queues, "paused": told.paused})
+            print_json({"queues": state.queues, "paused": state.paused})
         else:
-            say(" ".join(map(plain, told.queues)) + (" (paused)" if told.paused else ""))
+            paused = " (paused)" if state.paused else ""
+            print_text(" ".join(map(plain, state.queues)) + paused)
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)

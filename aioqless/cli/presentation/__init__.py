@@ -1,1 +1,1 @@
-"""How the command line shows and reads things: tables, JSON, prompts, completion."""
+"""How the command line shows things: tables, JSON, prompts, job details. It reads no Redis."""

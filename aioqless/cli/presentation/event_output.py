@@ -1,108 +1,64 @@
-"""Watching jobs until they are through."""
+"""Prints events and outcomes of jobs."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Annotated
-
-import typer
-
-from aioqless.cli.app import FAILED
-from aioqless.cli.presentation.formatting import STYLES, brief, clock, plain, span
-from aioqless.cli.presentation.job_detail import next_steps
-from aioqless.cli.presentation.printing import console, hint
-from aioqless.client import Client
-from aioqless.client.events import AnyEvent, Missed, Stream
+from aioqless.cli.presentation.formatting import STYLES, format_duration, format_time, shorten
+from aioqless.cli.presentation.printing import make_console
+from aioqless.client.events import AnyEvent, Missed
 from aioqless.client.job import Job
-from aioqless.waiting import cancel_and_wait
+from aioqless.validation import plain
 
-Wait = Annotated[
-    bool,
-    typer.Option("--wait", help=f"Watch until it is complete; exit code {FAILED} if it fails."),
-]
-SOON = 0.05  # seconds
-
-_STYLES = {
+_EVENT_STYLES = STYLES | {
     "completed": STYLES["complete"],
     "put": STYLES["waiting"],
     "lock_lost": "yellow",
-    "stalled": "yellow",
     "missed": "reverse",
 }
 
 
-def line_of(event: AnyEvent) -> str:
-    """What an event says, besides its kind."""
+def describe_event(event: AnyEvent) -> str:
+    """Return the fields of an event, besides its kind and time, in one line."""
     if isinstance(event, Missed):
-        return f"what happened in {span(event.until - event.since)} was not heard: {brief(event.why, 100)}"
-    told = [
+        seconds = format_duration(event.until - event.since)
+        return f"what happened in {seconds} was not heard: {shorten(event.why, 100)}"
+    fields = [
         (name, value)
         for name, value in vars(event).items()
         if name not in ("kind", "when", "jid") and value not in (None, {})
     ]
     jid = getattr(event, "jid", None)
-    return "  ".join(
-        [
-            *([plain(jid)] if jid else []),
-            *(f"{name}={brief(_said(name, value), 100)}" for name, value in told),
-        ]
-    )
+    described = (f"{name}={shorten(_format_field(name, value), 100)}" for name, value in fields)
+    return "  ".join([*([plain(jid)] if jid else []), *described])
 
 
-def _said(name: str, value: object) -> str:
-    """A traceback says in its last line what happened."""
+def _format_field(name: str, value: object) -> str:
+    """The last line of a traceback says what happened."""
     return (str(value).strip().splitlines() or [""])[-1] if name == "message" else str(value)
 
 
-def tell(event: AnyEvent, *, errors: bool = False) -> None:
-    """Print an event for a person."""
+def print_event(event: AnyEvent, *, errors: bool = False) -> None:
+    """Print an event for people, on standard error if `errors` is set."""
     from rich.text import Text
 
-    style = _STYLES.get(event.kind, STYLES.get(event.kind, ""))
     text = Text.assemble(
-        (f"{clock(event.when)[11:]}  ", "dim"), (f"{plain(event.kind):<12}", style), line_of(event)
+        (f"{format_time(event.when)[11:]}  ", "dim"),
+        (f"{plain(event.kind):<12}", _EVENT_STYLES.get(event.kind, "")),
+        describe_event(event),
     )
-    console(errors=errors).print(text, soft_wrap=True)
+    make_console(errors=errors).print(text, soft_wrap=True)
 
 
-@asynccontextmanager
-async def watched(client: Client, jids: Sequence[str], *, wait: bool) -> AsyncIterator[None]:
-    """Tell what happens to jobs, from before the block to when each is complete or failed; without
-    `wait`, nothing of this. Raises typer.Exit when one failed."""
-    if not wait:
-        yield
-        return
-    async with client.events(jid=jids) as events:
-        telling = asyncio.create_task(_tell(events))
-        began = time.time()
-        try:
-            yield
-            ended = [await client.jobs.wait(jid) for jid in jids]
-            await asyncio.sleep(SOON)  # what the subscription still has to say of it
-        finally:
-            await cancel_and_wait(telling)
-    for job in ended:
-        _tell_end(job, time.time() - began)
-    failed = [job for job in ended if job.state == "failed"]
-    if failed:
-        hint(f"\n{next_steps(failed[0])}")
-        raise typer.Exit(FAILED)
-
-
-async def _tell(events: Stream) -> None:
-    async for event in events:
-        tell(event, errors=True)
-
-
-def _tell_end(job: Job, seconds: float) -> None:
+def print_outcome(job: Job, seconds: float) -> None:
+    """Print how a job ended, after a number of seconds."""
     from rich.text import Text
 
-    state = str(job.state)
-    end = Text.assemble(plain(job.jid), "  ", (state, STYLES[state]), f"  after {span(seconds)}")
-    if job.failure and state == "failed":
+    text = Text.assemble(
+        plain(job.jid),
+        "  ",
+        (job.state, STYLES[job.state]),
+        f"  after {format_duration(seconds)}",
+    )
+    if job.failure and job.state == "failed":
         lines = job.failure.message.strip().splitlines() or [""]
-        end.append(f"  {plain(job.failure.group)}: {brief(lines[-1], 200)}")
-    console(errors=True).print(end, soft_wrap=True)
+        text.append(f"  {plain(job.failure.group)}: {shorten(lines[-1], 200)}")
+    make_console(errors=True).print(text, soft_wrap=True)

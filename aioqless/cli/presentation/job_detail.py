@@ -1,5 +1,4 @@
-"""A job as a person wants to see it: where it is, what went wrong, its data, whom it waits for, its
-history, what to do next."""
+"""Prints a job for people: state, failure, data, dependencies, history, next steps."""
 
 from __future__ import annotations
 
@@ -10,88 +9,97 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioqless.cli.presentation.formatting import STYLES, ago, brief, clock, many, plain, span
-from aioqless.cli.presentation.json_output import text_of
-from aioqless.cli.presentation.printing import say
+from aioqless.cli.presentation.formatting import (
+    STYLES,
+    format_duration,
+    format_relative_time,
+    format_time,
+    pluralize,
+    shorten,
+)
+from aioqless.cli.presentation.json_output import data_text
+from aioqless.cli.presentation.printing import print_text
 from aioqless.client.job import Job
 from aioqless.client.job.record import HeldBack, meaning
+from aioqless.validation import plain
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-READABLE = 8_000  # characters of data on a terminal
-MOST = 10  # jobs of a list of dependencies
+MAX_DATA = 8_000  # characters of data on a terminal
+MAX_RELATED = 10  # jobs of a list of dependencies
 
 
-def portray(job: Job, states: Mapping[str, str]) -> None:
-    """Print it. `states` are those of the jobs that it waits for and that wait for it, as far as
-    they exist."""
-    from rich.padding import Padding
+def print_job(job: Job, states: Mapping[str, str]) -> None:
+    """Print a job.
+
+    Args:
+        job: the job.
+        states: the states of its dependencies and dependents, as far as these exist.
+    """
     from rich.text import Text
 
-    state = str(job.state)
-    head = Text.assemble(
-        (plain(job.jid), "bold"), "  ", plain(job.klass), "  ", (state, STYLES.get(state, ""))
-    )
-    say(head)
-    for name, value in _facts(job):
-        say(Text.assemble((f"  {name:<12}", "dim"), value))
-    if job.failure and state != "complete":
-        failure = job.failure
-        _title("Failed" if state == "failed" else "Failed before")
-        by = f" · worker {plain(failure.worker)}" if failure.worker else ""
-        say(
-            Text(
-                f"  {plain(failure.group)} · {ago(failure.when)}{by}",
-                style="bold red" if state == "failed" else "yellow",
-            )
+    print_text(
+        Text.assemble(
+            (plain(job.jid), "bold"),
+            "  ",
+            plain(job.klass),
+            "  ",
+            (job.state, STYLES.get(job.state, "")),
         )
-        _indented(failure.message)
-        if means := meaning(failure.message):
-            say(Padding(means, (0, 0, 0, 2)), style="dim")
-    _title("Data")
-    _data(job)
-    _related("Waits for", job.dependencies, job.whole.dependencies_total, states)
-    _related("Awaited by", job.dependents, job.whole.dependents_total, states)
-    _title("History")
-    for line in _timeline(job):
-        say(line)
+    )
+    for name, value in [*_place_facts(job), *_run_facts(job), *_limit_facts(job)]:
+        print_text(Text.assemble((f"  {name:<12}", "dim"), value))
+    _print_failure(job)
+    _print_title("Data")
+    _print_data(job)
+    _print_related("Waits for", job.dependencies, job.whole.dependencies_total, states)
+    _print_related("Awaited by", job.dependents, job.whole.dependents_total, states)
+    _print_title("History")
+    for line in _format_history(job):
+        print_text(line)
 
 
-def next_steps(job: Job) -> str:
-    """What one may want to do with it now."""
+def suggest_next_steps(job: Job) -> str:
+    """Return the commands that a user may want to run next."""
     jid = plain(job.jid)
-    match str(job.state):
+    match job.state:
         case "failed":
             return (
                 f"aioqless edit {jid}           change its data and run it again\n"
-                f"aioqless retry {jid} --wait   run it again, and watch\naioqless cancel {jid}         delete it"
+                f"aioqless retry {jid} --wait   run it again, and watch\n"
+                f"aioqless cancel {jid}         delete it"
             )
         case "running" | "stalled":
             return f"aioqless tail --jid {jid}     watch it"
         case "complete":
             return ""
         case _:
-            return f"aioqless move {jid} QUEUE     put it elsewhere\naioqless cancel {jid}         delete it"
+            return (
+                f"aioqless move {jid} QUEUE     put it elsewhere\n"
+                f"aioqless cancel {jid}         delete it"
+            )
 
 
-def _facts(job: Job) -> Iterator[tuple[str, Any]]:
+def _place_facts(job: Job) -> Iterator[tuple[str, str]]:
     now = time.time()
     if job.queue:
         yield "queue", plain(job.queue)
     elif was := job.last_queue:
         yield "was in", plain(was)
     if job.worker and job.state in ("running", "stalled"):
-        yield (
-            "worker",
-            f"{plain(job.worker)} · its lock "
-            + (f"expires {ago(job.expires, now)}" if job.expires > now else "has expired"),
+        expires = (
+            f"expires {format_relative_time(job.expires, now)}"
+            if job.expires > now
+            else "has expired"
         )
+        yield "worker", f"{plain(job.worker)} · its lock {expires}"
     if job.progressed:
-        yield (
-            "progress",
-            f"{job.progressed.share:.0%} {brief(job.progressed.message)} · {ago(job.progressed.when, now)}",
-        )
+        when = format_relative_time(job.progressed.when, now)
+        yield "progress", f"{job.progressed.share:.0%} {shorten(job.progressed.message)} · {when}"
+
+
+def _run_facts(job: Job) -> Iterator[tuple[str, str]]:
     if job.priority:
         yield "priority", f"{job.priority:g}"
     yield "retries", f"{max(0, job.remaining)} of {job.retries} left"
@@ -101,93 +109,109 @@ def _facts(job: Job) -> Iterator[tuple[str, Any]]:
         yield "tracked", "yes"
     if job.spawned_from:
         yield "made by", plain(job.spawned_from)
+
+
+def _limit_facts(job: Job) -> Iterator[tuple[str, str]]:
     if job.held_back:
+        until = job.held_back.until
         yield "held back by", plain(job.held_back.reason)
         yield (
             "until",
-            f"{_ends(job.held_back)}{clock(job.held_back.until)}, {ago(job.held_back.until, now)}",
+            f"{_running_jobs(job.held_back)}{format_time(until)}, {format_relative_time(until)}",
         )
     if job.start_by:
-        yield "start by", clock(job.start_by)
+        yield "start by", format_time(job.start_by)
     for name, value in job.context.items():
-        yield "context", f"{plain(name)}={brief(value)}"
+        yield "context", f"{plain(name)}={shorten(value)}"
 
 
-def _ends(held_back: HeldBack) -> str:
-    return (
-        f"one of these ends: {' '.join(map(plain, held_back.running))}; looked at again "
-        if held_back.running
-        else ""
-    )
+def _running_jobs(held_back: HeldBack) -> str:
+    if not held_back.running:
+        return ""
+    return f"one of these ends: {' '.join(map(plain, held_back.running))}; looked at again "
 
 
-def _title(text: str) -> None:
-    say(f"\n{text}", style="bold")
+def _print_failure(job: Job) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    failure = job.failure
+    if failure is None or job.state == "complete":
+        return
+    failed = job.state == "failed"
+    _print_title("Failed" if failed else "Failed before")
+    by = f" · worker {plain(failure.worker)}" if failure.worker else ""
+    head = f"  {plain(failure.group)} · {format_relative_time(failure.when)}{by}"
+    print_text(Text(head, style="bold red" if failed else "yellow"))
+    _print_indented(failure.message)
+    if explanation := meaning(failure.message):
+        print_text(Padding(explanation, (0, 0, 0, 2)), style="dim")
 
 
-def _indented(text: str) -> None:
+def _print_title(text: str) -> None:
+    print_text(f"\n{text}", style="bold")
+
+
+def _print_indented(text: str) -> None:
     for line in plain(text, lines=True).rstrip("\n").split("\n"):
-        say(f"  {line}")
+        print_text(f"  {line}")
 
 
-def _data(job: Job) -> None:
-    """As much of it as a person wants to see who looks at a terminal; all of it elsewhere."""
-    text = _pretty(text_of(job))
-    shown = text[:READABLE] if sys.stdout.isatty() else text
-    _indented(shown)
+def _print_data(job: Job) -> None:
+    """Print as much of the data as is readable on a terminal; elsewhere all of it."""
+    text = _indent_json(data_text(job))
+    shown = text[:MAX_DATA] if sys.stdout.isatty() else text
+    _print_indented(shown)
     if len(shown) < len(text):
-        say(
-            f"  … and {len(text) - len(shown):,} more characters: aioqless get {plain(job.jid)} --json | jq .data",
-            style="dim",
-        )
+        more = f"  … and {len(text) - len(shown):,} more characters"
+        print_text(f"{more}: aioqless get {plain(job.jid)} --json | jq .data", style="dim")
 
 
-def _pretty(text: str) -> str:
-    """JSON by lines; numbers stay as they are written."""
+def _indent_json(text: str) -> str:
+    """Indent JSON; numbers stay as they are written."""
     try:
         return msgspec.json.format(text.encode(), indent=2).decode()
     except (msgspec.DecodeError, UnicodeError):
         return text
 
 
-def _related(title: str, jids: list[str], total: int, states: Mapping[str, str]) -> None:
+def _print_related(title: str, jids: list[str], total: int, states: Mapping[str, str]) -> None:
     from rich.text import Text
 
     if not total:
         return
-    _title(title)
-    for jid in sorted(jids)[:MOST]:
+    _print_title(title)
+    for jid in sorted(jids)[:MAX_RELATED]:
         state = states.get(jid, "gone")
-        say(Text.assemble("  ", plain(jid), "  ", (state, STYLES.get(state, "dim"))))
-    if total > MOST:
-        say(f"  … and {many(total - MOST, 'more', 'more')}", style="dim")
+        print_text(Text.assemble("  ", plain(jid), "  ", (state, STYLES.get(state, "dim"))))
+    if total > MAX_RELATED:
+        print_text(f"  … and {pluralize(total - MAX_RELATED, 'more', 'more')}", style="dim")
 
 
-def _timeline(job: Job) -> Iterator[Text]:
+def _format_history(job: Job) -> Iterator[Text]:
     from rich.text import Text
 
-    left_out = job.whole.events_total - len(job.events)
-    if left_out > 0:
-        yield Text(f"  … {many(left_out, 'earlier event')}", style="dim")
+    earlier = job.whole.events_total - len(job.events)
+    if earlier > 0:
+        yield Text(f"  … {pluralize(earlier, 'earlier event')}", style="dim")
     before: float | None = None
     for event in job.events:
         when = event["when"]
-        passed = "" if before is None else f"+{span(max(0, when - before))}"
+        passed = "" if before is None else f"+{format_duration(max(0, when - before))}"
         before = when
         what = plain(str(event["what"]))
         line = Text.assemble(
-            f"  {clock(when)}  ",
+            f"  {format_time(when)}  ",
             (f"{passed:>12}  ", "dim"),
             (f"{what:<10}", STYLES.get(what, "bold")),
             " ",
         )
-        yield line.append(brief(_details(event), 160))
+        yield line.append(shorten(_format_details(event), 160))
 
 
-def _details(event: Mapping[str, Any]) -> str:
-    words = {"q": "queue", "worker": "worker", "group": "group"}
+def _format_details(event: Mapping[str, Any]) -> str:
     return "  ".join(
-        f"{words.get(name, name)} {value}"
+        f"{'queue' if name == 'q' else name} {value}"
         for name, value in event.items()
         if name not in ("when", "what") and value != ""
     )

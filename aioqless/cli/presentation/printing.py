@@ -1,4 +1,4 @@
-"""How results come out: tables for people, JSON for programs."""
+"""Prints results: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioqless.cli.presentation.formatting import STYLES, plain
+from aioqless.cli.presentation.formatting import STYLES
+from aioqless.validation import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-WHOLE = 36  # characters up to which a jid stays on one line: it is to be copied
-WIDE = 10_000_000  # columns of what isn't a terminal: nothing is cut off
+MAX_JID_WIDTH = 36  # characters up to which a jid stays on one line, so that it can be copied
+UNLIMITED_WIDTH = 10_000_000  # columns where output is no terminal: nothing is cut off
+FOLDED = ("jid", "worker", "name", "group")  # columns whose text is wrapped, not cut off
 
 
-def show(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a value as JSON."""
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def show_line(value: Any) -> None:
-    """Print a value as one line of JSON, at once: for streams."""
+def print_json_line(value: Any) -> None:
+    """Print a value as one line of JSON and flush it: for streams."""
     print(msgspec.json.encode(value).decode(), flush=True)
 
 
-def console(*, errors: bool = False) -> Console:
-    """Where people read. Colours only on a terminal, and never if NO_COLOR is set."""
+def make_console(*, errors: bool = False) -> Console:
+    """Return a console on standard output or standard error.
+
+    It has colors only on a terminal, and none if NO_COLOR is set.
+    """
     from rich.console import Console
 
     file = sys.stderr if errors else sys.stdout
     return Console(
         file=file,
-        width=None if file.isatty() else WIDE,
+        width=None if file.isatty() else UNLIMITED_WIDTH,
         markup=False,
         highlight=False,
         emoji=False,
@@ -42,51 +47,51 @@ def console(*, errors: bool = False) -> Console:
     )
 
 
-def say(*parts: RenderableType, style: str | None = None) -> None:
-    """Print for a person."""
-    console().print(*parts, style=style)
+def print_text(*parts: RenderableType, style: str | None = None) -> None:
+    """Print text for people."""
+    make_console().print(*parts, style=style)
 
 
-def hint(text: str) -> None:
-    """Tell a person on a terminal what they could do next; programs aren't bothered."""
+def print_hint(text: str) -> None:
+    """Print what a person on a terminal could do next; programs don't get it."""
     if sys.stdout.isatty():
-        console().print(text, style="dim", soft_wrap=True)
+        make_console().print(text, style="dim", soft_wrap=True)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
-    """A table; numbers to the right. Without rows it is said what that means."""
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
+    """Print a table with numbers aligned right; without rows, print `empty`."""
     from rich.table import Table
     from rich.text import Text
 
     shown = [list(row) for row in rows]
     if not shown:
-        say(empty, style="dim")
+        print_text(empty, style="dim")
         return
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, column in enumerate(columns):
-        numbers = all(
-            isinstance(row[index], int | float) and not isinstance(row[index], bool)
-            for row in shown
-        )
+        cells = [row[index] for row in shown]
+        width = min(MAX_JID_WIDTH, max(len(str(cell)) for cell in cells))
         grid.add_column(
             column,
-            justify="right" if numbers else "left",
-            overflow="fold" if column in ("jid", "worker", "name", "group") else "ellipsis",
-            min_width=min(WHOLE, max(len(str(row[index])) for row in shown))
-            if column == "jid"
-            else None,
+            justify="right" if all(map(_is_number, cells)) else "left",
+            overflow="fold" if column in FOLDED else "ellipsis",
+            min_width=width if column == "jid" else None,
         )
     for row in shown:
         grid.add_row(
             *(
-                each if isinstance(each, Text) else Text(_text(each), style=_style(each))
-                for each in row
+                cell if isinstance(cell, Text) else Text(_format_cell(cell), style=_style(cell))
+                for cell in row
             )
         )
-    console().print(grid)
+    make_console().print(grid)
 
 
-def _text(value: Any) -> str:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _format_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "-"
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Before much is done: what would be, whether to, and how far it is."""
+"""Confirmation prompts and progress bars."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
 
 import typer
 
-from aioqless.cli.presentation.printing import console
+from aioqless.cli.presentation.printing import make_console
 from aioqless.errors import AioqlessError
 
-PATIENCE = 1.0  # seconds that something may take before it is shown how far it is
-
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+SHOW_AFTER = 1.0  # seconds before a progress bar is shown
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal. Elsewhere nobody can answer: raises AioqlessError unless it was said
-    beforehand, and when the answer is no."""
+    """Ask for confirmation on a terminal, unless it was given by `--yes`.
+
+    Raises:
+        AioqlessError: if the answer is no, or if there is no terminal.
+    """
     if yes:
         return
     if not sys.stdin.isatty():
@@ -33,9 +32,11 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 @contextmanager
-def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """What is called with how many more are done. After a second a bar is shown, if somebody can
-    see it."""
+def show_progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with each number of finished items.
+
+    On a terminal, a bar is shown after a second.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -53,19 +54,19 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
     ]
     bar = Progress(
-        *columns, console=console(errors=True), transient=True, disable=not sys.stderr.isatty()
+        *columns, console=make_console(errors=True), transient=True, disable=not sys.stderr.isatty()
     )
     task, started, shown = bar.add_task(title, total=total), time.monotonic(), False
 
-    def step(done: int) -> None:
+    def advance(done: int) -> None:
         nonlocal shown
-        if not shown and time.monotonic() - started > PATIENCE:
+        if not shown and time.monotonic() - started > SHOW_AFTER:
             bar.start()
             shown = True
         bar.advance(task, done)
 
     try:
-        yield step
+        yield advance
     finally:
         if shown:
             bar.stop()

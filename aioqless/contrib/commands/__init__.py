@@ -1,7 +1,7 @@
 """Commands that extensions add to the command line.
 
-They stand apart from the extensions' folders, since `aioqless --help` lists all commands also where
-an extra isn't installed: the extension itself is imported when its command runs.
+`aioqless --help` lists them also where an extra isn't installed, so they are not in the folders of
+their extensions: those are imported when a command runs.
 """
 
 # Section of the help -> command -> its modules in this package.

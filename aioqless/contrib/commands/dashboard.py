@@ -1,4 +1,4 @@
-"""`aioqless web`: the dashboard; `aioqless web-user`: a line for its users."""
+"""The dashboard and its users: web, web-user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from aioqless import log
-from aioqless.cli.app import LogJson, LogLevel, Namespace, Url, app, run
+from aioqless.cli.app import app
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
 from aioqless.client import Client
 
 
@@ -17,20 +19,22 @@ from aioqless.client import Client
 def web(
     host: Annotated[
         str,
-        typer.Option(help="Where to listen; another address than this machine's own takes users."),
+        typer.Option(help="Address to listen on; other than the loopback needs --users."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8787,
+    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8787,
     users: Annotated[
         Path | None,
         typer.Option(
-            help="A file with a line `name role hash` for each; `aioqless web-user` makes one. Default: AIOQLESS_WEB_USERS."
+            help="A file with a line `name role hash` for each user; `aioqless web-user` "
+            "makes one. Default: AIOQLESS_WEB_USERS."
         ),
     ] = None,
     trusted_proxies: Annotated[
         str,
         typer.Option(
             envvar="AIOQLESS_WEB_TRUSTED_PROXIES",
-            help="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count, separated by commas.",
+            help="Addresses or networks of reverse proxies whose X-Forwarded-For and "
+            "X-Forwarded-Proto are trusted, separated by commas.",
         ),
     ] = "",
     log_level: LogLevel = "info",
@@ -38,7 +42,7 @@ def web(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Serve the dashboard, until SIGTERM or SIGINT. Without users, open the link that it prints."""
+    """Serve the dashboard until SIGTERM or SIGINT. Without users, open the link that it prints."""
     from aioqless.contrib.dashboard.web_server import WebServer
 
     log.write_to(level=log_level, as_json=log_json)
@@ -48,7 +52,7 @@ def web(
         log.log.info("redis.used", **client.where)
         await server.run(client)
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)
 
 
 @app.command()
@@ -56,10 +60,10 @@ def web_user(
     name: str,
     role: Annotated[str, typer.Option(help="read, operate or admin.")] = "operate",
     password: Annotated[
-        str | None, typer.Option(envvar="AIOQLESS_WEB_PASSWORD", help="Default: it is asked for.")
+        str | None, typer.Option(envvar="AIOQLESS_WEB_PASSWORD", help="Default: a prompt.")
     ] = None,
 ) -> None:
-    """Print a line for the file of the dashboard's users."""
+    """Print a line for the dashboard's file of users."""
     from aioqless.contrib.dashboard.web_server import user_line
 
     print(

@@ -1,4 +1,4 @@
-"""`aioqless intake`: jobs of sidekiq's, exq's and resque's clients."""
+"""Imports jobs of Sidekiq, Exq and Resque clients: intake."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Annotated, cast
 import typer
 
 from aioqless import log
-from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
-from aioqless.cli.signal_handlers import stop_when_told
+from aioqless.cli.app import app
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
+from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, Format
 from aioqless.worker.importer import ImportLoop
@@ -20,22 +22,23 @@ def intake(
     format: Annotated[str, typer.Option("--format", help="sidekiq, exq or resque.")],
     prefix: Annotated[
         str | None,
-        typer.Option(help="What the keys there begin with; default: nothing, exq, resque."),
+        typer.Option(help="Prefix of the other system's keys; default: none, exq, resque."),
     ] = None,
     queue: Annotated[
         list[str] | None,
-        typer.Option("-q", "--queue", help="A queue there; repeatable; default: all."),
+        typer.Option(
+            "-q", "--queue", help="A queue of the other system; repeatable; default: all."
+        ),
     ] = None,
-    into: Annotated[str, typer.Option(help="What the queues' names here begin with.")] = "",
+    into: Annotated[str, typer.Option(help="Prefix of the names of the queues to put into.")] = "",
     poll: Poll = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Import what is there, and end.")] = False,
     log_level: LogLevel = "info",
     log_json: LogJson = None,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Take over jobs that clients of another system push into the same Redis, until SIGTERM or
-    SIGINT."""
+    """Import jobs that clients of another system push into this Redis, until SIGTERM or SIGINT."""
     log.write_to(level=log_level, as_json=log_json)
     source = ForeignQueues(
         format=cast(Format, format), prefix=prefix, queues=tuple(queue or ()), into=into
@@ -46,8 +49,8 @@ def intake(
         if once:
             await loop.run_once()
             return
-        stop_when_told(loop.stop)
+        stop_on_signals(loop.stop)
         log.log.info("intake.started", source=str(source), **client.where)
         await loop.run()
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)

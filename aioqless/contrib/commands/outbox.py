@@ -1,4 +1,4 @@
-"""`aioqless outbox`: from a database to Redis."""
+"""Puts the jobs of a transactional outbox: outbox."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from aioqless import log
-from aioqless.cli.app import LogJson, LogLevel, Namespace, Poll, Url, app, run
-from aioqless.cli.signal_handlers import stop_when_told
+from aioqless.cli.app import app
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
+from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.errors import AioqlessError, require_extra
 
@@ -21,7 +23,7 @@ def outbox(
             help="SQLAlchemy's URL with an async driver, such as postgresql+asyncpg://…"
         ),
     ],
-    table: Annotated[str, typer.Option(help="The outbox' table.")] = "aioqless_outbox",
+    table: Annotated[str, typer.Option(help="The table of the outbox.")] = "aioqless_outbox",
     poll: Poll = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Put what is there, and end.")] = False,
     log_level: LogLevel = "info",
@@ -29,7 +31,7 @@ def outbox(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Put the jobs that transactions of SQLAlchemy left in an outbox, until SIGTERM or SIGINT."""
+    """Put the jobs that database transactions left in an outbox, until SIGTERM or SIGINT."""
     log.write_to(level=log_level, as_json=log_json)
     with require_extra("sqlalchemy"):
         from sqlalchemy.exc import SQLAlchemyError
@@ -38,8 +40,8 @@ def outbox(
         from aioqless.contrib.outbox import Outbox, Relay
     try:
         engine = create_async_engine(database)
-    except (SQLAlchemyError, ImportError) as wrong:
-        raise AioqlessError(f"this database can't be used: {wrong}") from None
+    except (SQLAlchemyError, ImportError) as error:
+        raise AioqlessError(f"this database can't be used: {error}") from None
 
     async def act(client: Client) -> None:
         relay = Relay(Outbox(table=table), engine, client, poll=poll)
@@ -47,7 +49,7 @@ def outbox(
             if once:
                 await relay.once()
                 return
-            stop_when_told(relay.stop)
+            stop_on_signals(relay.stop)
             log.log.info(
                 "outbox.started",
                 database=engine.url.render_as_string(),
@@ -55,9 +57,9 @@ def outbox(
                 **client.where,
             )
             await relay.run()
-        except SQLAlchemyError as wrong:
-            raise AioqlessError(f"the database refused: {wrong}") from None
+        except SQLAlchemyError as error:
+            raise AioqlessError(f"the database refused: {error}") from None
         finally:
             await engine.dispose()
 
-    run(url, namespace, act)
+    run_with_client(url, namespace, act)

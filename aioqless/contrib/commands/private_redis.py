@@ -1,4 +1,4 @@
-"""The private server: redis, and redis start, stop, backup."""
+"""The private Redis: redis, and redis start, stop, backup."""
 
 from __future__ import annotations
 
@@ -7,83 +7,87 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import REFUSED, Json, app
-from aioqless.cli.presentation.formatting import many
-from aioqless.cli.presentation.printing import say, show
+from aioqless.cli.app import app
+from aioqless.cli.exit_codes import REFUSED
+from aioqless.cli.options import Json
+from aioqless.cli.presentation.formatting import pluralize
+from aioqless.cli.presentation.printing import print_json, print_text
 from aioqless.contrib import private_redis
 
 redis = typer.Typer(
-    help="The private server. Without a command: show it.", invoke_without_command=True
+    help="The private Redis server. Without a command: show it.", invoke_without_command=True
 )
 app.add_typer(redis, name="redis")
-Home = Annotated[
+DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", help="Its data directory; default: AIOQLESS_DATA, else the user's own."),
 ]
 
 
 @redis.callback()
-def shown(context: typer.Context, data: Home = None, json: Json = False) -> None:
-    """The private server that serves whoever names no other: without a command, show it; exit code
-    1 when it doesn't run."""
+def show_server(context: typer.Context, data: DataDirectory = None, json: Json = False) -> None:
+    """Show the private Redis server, which is used without a URL, unless a command is given.
+
+    Exit code 1 if it doesn't run.
+    """
     if context.invoked_subcommand:
         return
     found = private_redis.running(data)
     if json:
-        server = (
-            {
-                "url": found[0].url,
-                "program": found[0].program,
-                "data": str(found[0].data_dir),
-                "users": found[1],
+        fields: dict[str, object] = {}
+        if found:
+            server, users = found
+            fields = {
+                "url": server.url,
+                "program": server.program,
+                "data": str(server.data_dir),
+                "users": users,
             }
-            if found
-            else {}
-        )
-        show({"running": bool(found), **server})
+        print_json({"running": bool(found), **fields})
     elif found:
-        _tell(*found)
+        _print_server(*found)
     else:
-        say("It doesn't run. Whoever needs it starts it; `aioqless redis start` does too.")
+        print_text("It doesn't run. It starts when needed; `aioqless redis start` starts it too.")
     if not found:
         raise typer.Exit(REFUSED)
 
 
 @redis.command()
-def start(data: Home = None) -> None:
-    """Start it unless it runs. It ends by itself 20 seconds after its last user."""
+def start(data: DataDirectory = None) -> None:
+    """Start it unless it runs. It stops 20 seconds after its last user has disconnected."""
     private_redis.ensure(data)
     if found := private_redis.running(data):
-        _tell(*found)
+        _print_server(*found)
 
 
 @redis.command()
 def stop(
-    data: Home = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even while somebody is connected.")
-    ] = False,
+    data: DataDirectory = None,
+    force: Annotated[bool, typer.Option("--force", help="Even while users are connected.")] = False,
 ) -> None:
-    """Stop it; what was acknowledged is on the disk. Refused while somebody is connected."""
-    say("stopped" if private_redis.stop(data, force=force) else "it didn't run")
+    """Stop it, unless users are connected. Acknowledged data is on the disk."""
+    print_text("stopped" if private_redis.stop(data, force=force) else "it didn't run")
 
 
 @redis.command(
-    epilog="Example: aioqless redis backup /backups/today; AIOQLESS_DATA=/backups/today aioqless queues"
+    epilog="Example: aioqless redis backup /backups/today; "
+    "AIOQLESS_DATA=/backups/today aioqless queues"
 )
 def backup(
     into: Annotated[
         Path,
         typer.Argument(metavar="DIRECTORY", help="A new one. It is a data directory by itself."),
     ],
-    data: Home = None,
+    data: DataDirectory = None,
 ) -> None:
-    """Copy its data while it goes on, or while it doesn't run. To use the copy, name it as
-    AIOQLESS_DATA or copy it back."""
-    copied = private_redis.backup(into, data)
-    say(f"{many(copied, 'byte')} in {into}")
+    """Copy its data, whether it runs or not.
+
+    To use the copy, name it as AIOQLESS_DATA or copy it back.
+    """
+    size = private_redis.backup(into, data)
+    print_text(f"{pluralize(size, 'byte')} in {into}")
 
 
-def _tell(server: private_redis.Server, users: int) -> None:
-    say(f"{server.program} at {server.url}")
-    say(f"{users} connected, data in {server.data_dir}")
+def _print_server(server: private_redis.Server, users: int) -> None:
+    print_text(f"{server.program} at {server.url}")
+    print_text(f"{users} connected, data in {server.data_dir}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from aioqless.cli.signal_handlers import stop_when_told
+from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.contrib.dashboard import Access, User, create_app, passwords
 from aioqless.contrib.dashboard.access import parse_role, read_users
@@ -79,7 +79,7 @@ class WebServer:
             # for the operator's terminal: others may read the log
             print(f"Open {url}/?token={self.access.startup_token}", flush=True)
         server = Server(uvicorn_config(app))
-        stop_when_told(server.stop)
+        stop_on_signals(server.stop)
         # what is loaded by now stays; a full collection of it would delay a page by 30 ms
         gc.freeze()
         await server.serve(sockets=[listening])

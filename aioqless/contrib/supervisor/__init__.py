@@ -1,15 +1,14 @@
-"""Worker processes: several of them, where each works, and how each tells that it is well.
+"""Supervises worker processes: restart on crash, rolling restart, shutdown.
 
-supervisor.py   Supervisor   keeps every place filled: replaces the dead, and the living one by one when told to roll. It connects to
-                             no Redis and imports nobody's handlers
-child.py        Child        one process, from its start to its end
-line.py         Line         what a process says to its supervisor, and how each learns that the other is gone
-sources.py                   says when source files have changed
-sandbox.py                   a directory of its own for each process
-health.py                    whether a process is alive and ready, over HTTP
+`aioqless worker -w N` runs it. Reload on changed source files takes an extra:
+`pip install "aioqless[reload]"`.
+
+run.py             runs a supervisor as the main program of a process
+supervisor.py      keeps each slot filled with a working process
+child.py           one process, from its start to its end
+reload_watcher.py  reports changed source files
 """
 
-from aioqless.contrib.supervisor.supervisor import WORN, Plan, Supervisor
-from aioqless.contrib.supervisor.supervisor_pipe import Line
+from aioqless.contrib.supervisor.supervisor import Supervisor, SupervisorSettings
 
-__all__ = ["WORN", "Line", "Plan", "Supervisor"]
+__all__ = ["Supervisor", "SupervisorSettings"]

@@ -1,4 +1,4 @@
-"""One process of a worker, as its supervisor sees it."""
+"""A worker process, as its supervisor sees it."""
 
 from __future__ import annotations
 
@@ -6,41 +6,44 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Callable
 from typing import Self
 
-from aioqless.contrib.supervisor.supervisor_pipe import PAUSED, READY
+from aioqless.cli.extensions import ProcessCommand
+from aioqless.cli.status_reporter import PAUSED, READY
 from aioqless.log import log
 
-HUNG = 60.0  # seconds without a word until a process counts as hung
-LAST_WORDS = (
-    1.0  # seconds to hear what it said before its end; what it left running may hold the line
-)
-
-Command = Callable[
-    [int, int, bool], list[str]
-]  # of a process, by its number, its end of the line, and whether it starts paused
+HUNG_AFTER = 60.0  # seconds without a report until a process counts as hung
+# seconds to read the last reports of an ended process; processes it left may keep the socket open
+DRAIN_TIMEOUT = 1.0
 
 
 class Child:
-    """Owns a process and the supervisor's end of its line."""
+    """Owns a process and the supervisor's end of its status socket.
+
+    Attributes:
+        number: its number, which no other living process of the supervisor has.
+        exit_task: returns its exit code.
+    """
 
     def __init__(
-        self, number: int, process: asyncio.subprocess.Process, line: socket.socket
+        self, number: int, process: asyncio.subprocess.Process, status_socket: socket.socket
     ) -> None:
         self.number = number
-        self.end = asyncio.create_task(process.wait())
+        self.exit_task = asyncio.create_task(process.wait())
         self._process = process
-        self._word: bytes | None = None  # the latest
-        self._start = self._heard = asyncio.get_running_loop().time()
+        self._status: bytes | None = None  # the latest
+        self._started_at = self._reported_at = asyncio.get_running_loop().time()
         self._working = asyncio.Event()
-        self._hearing = asyncio.create_task(self._hear(line))
+        self._reader = asyncio.create_task(self._read_statuses(status_socket))
         log.info("process.started", process=number, pid=process.pid)
 
     @classmethod
-    async def started(cls, number: int, command: Command, paused: bool) -> Self:
-        """Start a process. In a group of its own: what is typed at the terminal goes to the
-        supervisor alone, which passes it on once."""
+    async def start(cls, number: int, command: ProcessCommand, paused: bool) -> Self:
+        """Start a process.
+
+        It has a process group of its own: Ctrl-C at the terminal goes to the supervisor alone,
+        which passes it on once.
+        """
         ours, theirs = socket.socketpair()
         with contextlib.ExitStack() as unless_started, theirs:
             unless_started.callback(ours.close)
@@ -54,60 +57,66 @@ class Child:
         return cls(number, process, ours)
 
     @property
-    def began(self) -> bool:
-        """Whether it ever said a word: its settings and its handlers' modules are in order."""
-        return self._word is not None
+    def has_reported(self) -> bool:
+        """Whether it ever sent a report: its settings and its handlers' modules are valid."""
+        return self._status is not None
 
     @property
     def age(self) -> float:
         """Seconds since its start."""
-        return asyncio.get_running_loop().time() - self._start
+        return asyncio.get_running_loop().time() - self._started_at
 
     @property
     def ready(self) -> bool:
-        """Whether it pops."""
-        return self._word == READY and not self.end.done()
+        """Whether it takes jobs."""
+        return self._status == READY and not self.exit_task.done()
 
     @property
     def hung(self) -> bool:
-        """Whether it has been silent for too long: its loop is blocked, or it doesn't get to its
-        start."""
-        return not self.end.done() and self.silence > HUNG
+        """Whether it sent no report for too long: its loop is blocked, or it doesn't start."""
+        return not self.exit_task.done() and self.silence > HUNG_AFTER
 
     @property
     def silence(self) -> float:
-        """Seconds since its latest word."""
-        return asyncio.get_running_loop().time() - self._heard
+        """Seconds since its latest report."""
+        return asyncio.get_running_loop().time() - self._reported_at
 
-    async def works(self) -> bool:
-        """Wait until it pops, or would but for a pause; False when it ended before."""
+    async def wait_until_working(self) -> bool:
+        """Wait until it takes jobs or is paused; return False if it ended before."""
         working = asyncio.create_task(self._working.wait())
-        await asyncio.wait([working, self.end], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([working, self.exit_task], return_when=asyncio.FIRST_COMPLETED)
         working.cancel()
-        return self._working.is_set() and not self.end.done()
+        return self._working.is_set() and not self.exit_task.done()
 
-    def tell(self, number: signal.Signals) -> None:
-        """Send it a signal. Before its first word it knows none of ours, and would die of them."""
-        if self.began or number in (signal.SIGTERM, signal.SIGKILL):
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal; before its first report only those that end it, since any would."""
+        if self.has_reported or number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
-    async def ended(self) -> int:
-        """Its exit code, when it has ended and all it said was heard; that of a signal is
-        negative."""
-        code = await asyncio.shield(self.end)
-        await asyncio.wait([self._hearing], timeout=LAST_WORDS)
+    async def wait(self) -> int:
+        """Wait until it has ended and its reports are read.
+
+        Returns:
+            Its exit code; that of a signal is negative.
+        """
+        code = await asyncio.shield(self.exit_task)
+        await asyncio.wait([self._reader], timeout=DRAIN_TIMEOUT)
         return code
 
-    async def _hear(self, line: socket.socket) -> None:
-        reader, writer = await asyncio.open_unix_connection(sock=line)
+    async def _read_statuses(self, status_socket: socket.socket) -> None:
+        reader, writer = await asyncio.open_unix_connection(sock=status_socket)
         try:
             with contextlib.suppress(OSError):
-                while words := await reader.read(64):
-                    self._word = words[-1:]
-                    self._heard = asyncio.get_running_loop().time()
-                    if self._word in (READY, PAUSED) and not self._working.is_set():
+                while statuses := await reader.read(64):
+                    self._status = statuses[-1:]
+                    self._reported_at = asyncio.get_running_loop().time()
+                    if self._status in (READY, PAUSED) and not self._working.is_set():
                         self._working.set()
-                        log.info("process.ready", process=self.number, seconds=round(self.age, 3))
+                        log.info(
+                            "process.became_ready",
+                            process=self.number,
+                            seconds=round(self.age, 3),
+                        )
         finally:
             writer.close()

@@ -1,4 +1,4 @@
-"""Source files, while somebody works on them."""
+"""Watches source files during development."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from aioqless.errors import require_extra
 Changes: TypeAlias = AsyncIterator[list[str]]
 
 
-def changes(folder: Path, *but: Path) -> Changes:
-    """The Python files below a folder that changed, each time that some did; those below `but`
-    don't count. Raises MissingExtra."""
+def watch_sources(folder: Path, *ignored: Path) -> Changes:
+    """Return an iterator over sets of changed Python files below a folder.
+
+    Args:
+        folder: the folder to watch.
+        ignored: folders in it whose files don't count.
+
+    Raises:
+        MissingExtra: if watchfiles is not installed.
+    """
     with require_extra("reload"):
         from watchfiles import PythonFilter, awatch
 
-    async def each() -> Changes:
-        async for found in awatch(folder, watch_filter=PythonFilter(ignore_paths=but)):
-            yield sorted({str(Path(path).relative_to(folder)) for _, path in found})
+    async def watch() -> Changes:
+        async for changes in awatch(folder, watch_filter=PythonFilter(ignore_paths=ignored)):
+            yield sorted({str(Path(path).relative_to(folder)) for _, path in changes})
 
-    return each()
+    return watch()

@@ -1,4 +1,4 @@
-"""Keep every place filled with a process that works."""
+"""Keeps each slot filled with a working process."""
 
 from __future__ import annotations
 
@@ -7,235 +7,256 @@ import itertools
 import signal
 from dataclasses import dataclass, field
 
-from aioqless.contrib.supervisor.child import Child, Command
+from aioqless.cli.exit_codes import RECYCLED, REFUSED, UNREACHABLE, USAGE
+from aioqless.cli.extensions import ProcessCommand
+from aioqless.contrib.supervisor.child import Child
 from aioqless.log import log
 from aioqless.waiting import cancel_and_wait, wait_for_event
 
-WORN = 4  # the exit code of a process that has done its share and wants to be replaced
-REFUSALS = (1, 2, 3)  # and of one that can't start as it was told
-SHORTEST_PAUSE, LONGEST_PAUSE = (
-    0.1,
-    30.0,
-)  # seconds before a process that died is replaced; doubled each time
-STEADY = 60.0  # seconds of life after which earlier deaths are forgotten
-# seconds after the grace period at which a roll continues though an old process still runs, and a
-# silent one is killed
-LATE = 5.0
+START_FAILURES = (REFUSED, USAGE, UNREACHABLE)  # exit codes of a process that can't start
+MIN_DELAY, MAX_DELAY = 0.1, 30.0  # seconds before a restart; the delay doubles each time
+STABLE_AFTER = 60.0  # seconds of life after which earlier failures are forgotten
+# seconds after the grace period when a rolling restart goes on though an old process still runs,
+# and when a hung process is killed
+OVERTIME = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a supervisor looks after. `forgiving`: a process that doesn't get to its start isn't the
-    end; the next roll tries again."""
+class SupervisorSettings:
+    """What a supervisor runs.
 
-    command: Command
+    Attributes:
+        command: the command line of a process.
+        processes: the number of processes.
+        grace: maximum number of seconds that a process takes to end.
+        burst: a process that ends by itself is not replaced.
+        reload: a process that can't start doesn't end the supervisor; the next restart tries again.
+    """
+
+    command: ProcessCommand
     processes: int
-    grace: float  # seconds that a process takes at most to end
+    grace: float
     burst: bool = False
-    forgiving: bool = False
+    reload: bool = False
 
 
 @dataclass(eq=False)
-class Place:
-    """Where one process works at a time; beside it, in a roll, the one that follows it."""
+class Slot:
+    """Holds one process at a time and, in a rolling restart, its successor.
+
+    Attributes:
+        failures: number of failures in a row.
+        wake: ends the delay before a restart.
+    """
 
     child: Child | None = None
-    next: Child | None = None
-    strikes: int = 0  # deaths in a row
-    hurry: asyncio.Event = field(default_factory=asyncio.Event)  # ends a pause
+    successor: Child | None = None
+    failures: int = 0
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def next_delay(self) -> float:
+        """Return the seconds to wait after the latest failure."""
+        return min(MIN_DELAY * 2 ** (self.failures - 1), MAX_DELAY) if self.failures else 0
 
 
 class Supervisor:
-    """Owns the processes. `run` returns when all have ended; whoever hears a signal calls the
-    verbs."""
+    """Owns the worker processes.
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._places = [Place() for _ in range(plan.processes)]
+    It connects to no Redis and imports no handlers. `run` returns when all processes have ended;
+    the signal handlers call the other methods.
+    """
+
+    def __init__(self, settings: SupervisorSettings) -> None:
+        self._settings = settings
+        self._slots = [Slot() for _ in range(settings.processes)]
         self._children: set[Child] = set()
-        self._taken: set[int] = set()  # the numbers of those, and of those that are being started
+        self._numbers: set[int] = set()  # of living processes, and of those that are starting
         self._stopping = False
         self._paused = False
-        self._code = 0
-        self._wanted = asyncio.Event()  # a roll
+        self._exit_code = 0
+        self._restart_requested = asyncio.Event()
 
     @property
     def ready(self) -> int:
-        """How many processes pop."""
+        """The number of processes that take jobs."""
         return sum(child.ready for child in self._children)
 
     @property
     def hung(self) -> int:
-        """How many processes have been silent for too long."""
+        """The number of processes that sent no report for too long."""
         return sum(child.hung for child in self._children)
 
-    # What it can be told.
-
     def stop(self) -> None:
-        """Let every process finish what it runs, and end."""
+        """Start the graceful shutdown of every process."""
         stopping, self._stopping = self._stopping, True
-        for place in self._places:
-            place.hurry.set()
-        self.tell(signal.SIGTERM)
+        for slot in self._slots:
+            slot.wake.set()
+        self.send_signal(signal.SIGTERM)
         if not stopping:
-            asyncio.get_running_loop().call_later(self._plan.grace + LATE, self._kill_silent)
+            seconds = self._settings.grace + OVERTIME
+            asyncio.get_running_loop().call_later(seconds, self._kill_hung)
             log.info("supervisor.shutdown_started", processes=len(self._children))
 
-    def _kill_silent(self) -> None:
-        """Processes end by themselves within their grace, unless some code keeps the interpreter to
-        itself. One that only waits for Redis isn't silent."""
+    def _kill_hung(self) -> None:
+        """Kill processes that send no reports.
+
+        Processes end by themselves within their grace period, unless some code holds the
+        interpreter. One that only waits for Redis still reports.
+        """
         for child in self._children:
-            if child.silence > LATE:
-                child.tell(signal.SIGKILL)
+            if child.silence > OVERTIME:
+                child.send_signal(signal.SIGKILL)
                 log.error("process.killed", process=child.number, seconds=round(child.silence, 3))
         if self._children:
-            asyncio.get_running_loop().call_later(LATE, self._kill_silent)
+            asyncio.get_running_loop().call_later(OVERTIME, self._kill_hung)
 
-    def kill(self, code: int) -> None:
-        """End every process at once, and return `code`: what they held runs elsewhere when its
-        locks expire."""
-        self._code = code
+    def kill(self, exit_code: int) -> None:
+        """End every process immediately, and let `run` return `exit_code`.
+
+        Other workers run their jobs when the locks expire.
+        """
+        self._exit_code = exit_code
         self.stop()
-        self.tell(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
-    def roll(self) -> None:
-        """Replace every process, one after the other, each when its successor works."""
-        self._wanted.set()
+    def request_restart(self) -> None:
+        """Start a rolling restart: replace each process when its successor works."""
+        self._restart_requested.set()
 
-    def pause(self, paused: bool) -> None:
-        """Let them pop no more, those to come as well; or again."""
+    def set_paused(self, paused: bool) -> None:
+        """Pause or resume every process, including those that start later."""
         self._paused = paused
-        self.tell(signal.SIGUSR2 if paused else signal.SIGCONT)
+        self.send_signal(signal.SIGUSR2 if paused else signal.SIGCONT)
 
-    def tell(self, number: signal.Signals) -> None:
-        """Send all of them a signal."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send every process a signal."""
         for child in self._children:
-            child.tell(number)
-
-    # What it does.
+            child.send_signal(number)
 
     async def run(self) -> int:
-        """Look after the processes until told to stop or until they have done all; returns the exit
-        code."""
-        log.info("supervisor.started", processes=len(self._places))
-        rolling = asyncio.create_task(self._roll_when_told())
-        async with asyncio.TaskGroup() as places:
-            for place in self._places:
-                places.create_task(self._keep(place))
-        await cancel_and_wait(rolling)
-        if not rolling.cancelled():
-            rolling.result()
-        self.tell(signal.SIGTERM)  # a successor that comes too late
-        await asyncio.gather(*(child.ended() for child in self._children))
-        log.info("supervisor.stopped", code=self._code)
-        return self._code
+        """Run the processes until the supervisor is stopped or they have nothing more to do.
 
-    async def _keep(self, place: Place) -> None:
-        """Have a process in this place until told to stop, or until one has done all there was to
-        do."""
-        while place.next or not self._stopping:
+        Returns:
+            The exit code.
+        """
+        log.info("supervisor.started", processes=len(self._slots))
+        restarting = asyncio.create_task(self._restart_on_request())
+        async with asyncio.TaskGroup() as slots:
+            for slot in self._slots:
+                slots.create_task(self._keep_filled(slot))
+        await cancel_and_wait(restarting)
+        if not restarting.cancelled():
+            restarting.result()
+        self.send_signal(signal.SIGTERM)  # a successor that comes too late
+        await asyncio.gather(*(child.wait() for child in self._children))
+        log.info("supervisor.stopped", code=self._exit_code)
+        return self._exit_code
+
+    async def _keep_filled(self, slot: Slot) -> None:
+        """Run a process in this slot until the supervisor stops or a burst is done."""
+        while slot.successor or not self._stopping:
             try:
-                child = place.child = place.next or await self._start(place.child)
+                child = slot.child = slot.successor or await self._start(slot.child)
             except OSError as error:  # no descriptors, memory or processes are left
-                await self._pause(place, error)
+                await self._wait_after_start_failure(slot, error)
                 continue
-            place.next = None
-            code = await child.ended()
-            if self._stopping or place.next:
-                log.info(
-                    "process.ended", process=child.number, code=code, seconds=round(child.age, 3)
-                )
-            elif code == WORN:
-                log.info("process.replaced", process=child.number, seconds=round(child.age, 3))
-            elif code == 0 and self._plan.burst:
-                log.info(
-                    "process.ended", process=child.number, code=code, seconds=round(child.age, 3)
-                )
-                return
+            slot.successor = None
+            code = await child.wait()
+            seconds = round(child.age, 3)
+            done = code == 0 and self._settings.burst
+            if self._stopping or slot.successor or done:
+                log.info("process.ended", process=child.number, code=code, seconds=seconds)
+                if done and not slot.successor:
+                    return
+            elif code == RECYCLED:
+                log.info("process.replaced", process=child.number, seconds=seconds)
             else:
-                await self._bear(place, child, code)
+                await self._wait_after_death(slot, child, code)
 
-    async def _bear(self, place: Place, child: Child, code: int) -> None:
-        """A process died: wait before the next is started. One that can't even begin, with nobody
-        else at work, is the end of all."""
-        place.hurry.clear()
-        refused = not child.began and code in REFUSALS
-        if refused and not self._plan.forgiving and not self.ready:
-            self._code = code
+    async def _wait_after_death(self, slot: Slot, child: Child, code: int) -> None:
+        """Wait before a dead process is replaced.
+
+        If it couldn't start and no other process is ready, the supervisor gives up.
+        """
+        slot.wake.clear()
+        refused = not child.has_reported and code in START_FAILURES
+        if refused and not self._settings.reload and not self.ready:
+            self._exit_code = code
             self.stop()
-            log.error("process.refused", process=child.number, code=code)
+            log.error("process.start_refused", process=child.number, code=code)
             return
-        place.strikes = 0 if child.age > STEADY else place.strikes + 1
-        pause = (
-            min(SHORTEST_PAUSE * 2 ** (place.strikes - 1), LONGEST_PAUSE) if place.strikes else 0
-        )
-        if refused and self._plan.forgiving:
-            pause = float("inf")  # what is wrong is in the files: the next change ends it
+        slot.failures = 0 if child.age > STABLE_AFTER else slot.failures + 1
+        # with reload, the error is in the sources: only their next change ends the delay
+        delay = float("inf") if refused and self._settings.reload else slot.next_delay()
         log.error(
             "process.died",
             process=child.number,
             code=code,
             seconds=round(child.age, 3),
-            pause=pause,
+            pause=delay,
         )
-        await wait_for_event(place.hurry, pause if pause < float("inf") else None)
+        await wait_for_event(slot.wake, delay if delay < float("inf") else None)
 
-    async def _pause(self, place: Place, error: OSError) -> None:
-        place.hurry.clear()
-        place.strikes += 1
-        pause = min(SHORTEST_PAUSE * 2 ** (place.strikes - 1), LONGEST_PAUSE)
-        log.error("process.not_started", error=str(error), pause=pause)
-        await wait_for_event(place.hurry, pause)
+    async def _wait_after_start_failure(self, slot: Slot, error: OSError) -> None:
+        slot.wake.clear()
+        slot.failures += 1
+        log.error("process.start_failed", error=str(error), pause=slot.next_delay())
+        await wait_for_event(slot.wake, slot.next_delay())
 
     async def _start(self, former: Child | None = None) -> Child:
-        """A process with the number, and so the name, of the one that it follows; else with the
-        lowest that is free."""
-        wanted = itertools.chain([former.number] if former else [], itertools.count(1))
-        number = next(number for number in wanted if number not in self._taken)
-        self._taken.add(number)
+        """Start a process with the number, and so the name, of its predecessor if it is free.
+
+        Else it has the lowest free number.
+        """
+        candidates = itertools.chain([former.number] if former else [], itertools.count(1))
+        number = next(number for number in candidates if number not in self._numbers)
+        self._numbers.add(number)
         try:
-            child = await Child.started(number, self._plan.command, self._paused)
+            child = await Child.start(number, self._settings.command, self._paused)
         except OSError:
-            self._taken.discard(number)
+            self._numbers.discard(number)
             raise
         self._children.add(child)
-        child.end.add_done_callback(lambda _: self._forget(child))
-        if self._stopping:  # it was told to while this one was on its way
-            child.tell(signal.SIGTERM)
+        child.exit_task.add_done_callback(lambda _: self._forget(child))
+        if self._stopping:  # the shutdown started meanwhile
+            child.send_signal(signal.SIGTERM)
         return child
 
     def _forget(self, child: Child) -> None:
         self._children.discard(child)
-        self._taken.discard(child.number)
+        self._numbers.discard(child.number)
 
-    async def _roll_when_told(self) -> None:
+    async def _restart_on_request(self) -> None:
         while True:
-            await self._wanted.wait()
-            self._wanted.clear()
-            log.info("supervisor.rolling")
-            for place in self._places:
-                if self._stopping or not await self._replace(place):
+            await self._restart_requested.wait()
+            self._restart_requested.clear()
+            log.info("supervisor.restart_started")
+            for slot in self._slots:
+                if self._stopping or not await self._replace(slot):
                     break
             else:
-                log.info("supervisor.rolled")
+                log.info("supervisor.restart_finished")
 
-    async def _replace(self, place: Place) -> bool:
-        """Let a new process take the place when it works; False when it doesn't come to work: then
-        the old one stays."""
+    async def _replace(self, slot: Slot) -> bool:
+        """Replace the process of a slot when its successor works.
+
+        Returns:
+            False if the successor doesn't start; then the old process stays.
+        """
         try:
             new = await self._start()
         except OSError as error:
-            log.error("process.not_started", error=str(error), pause=0)
+            log.error("process.start_failed", error=str(error), pause=0)
             return False
-        if not await new.works():
-            code = await new.ended()
-            if code not in (0, WORN) and not self._stopping:
-                log.error("supervisor.roll_failed", process=new.number, code=code)
+        if not await new.wait_until_working():
+            code = await new.wait()
+            if code not in (0, RECYCLED) and not self._stopping:
+                log.error("supervisor.restart_failed", process=new.number, code=code)
                 return False
             return True
-        old, place.next = place.child, new
-        place.hurry.set()
+        old, slot.successor = slot.child, new
+        slot.wake.set()
         if old is not None:
-            old.tell(signal.SIGTERM)
-            await asyncio.wait([old.end], timeout=self._plan.grace + LATE)
+            old.send_signal(signal.SIGTERM)
+            await asyncio.wait([old.exit_task], timeout=self._settings.grace + OVERTIME)
         return True

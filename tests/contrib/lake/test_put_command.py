@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aioqless import Client
-from aioqless.cli.app import REJECTED
+from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.main import main
 
 Told = Callable[..., tuple[int, str, str]]
@@ -95,7 +95,9 @@ async def test_what_can_not_be_a_job_is_kept_with_the_reason_and_the_exit_code_s
     code, out, err = told(*given, "--rejects", tmp_path / "rejects")
     put, there, rejected = (int(each.split()[0]) for each in out.split(", "))
     assert (
-        code == REJECTED and (put + there, rejected) == (2, 1) and str(tmp_path / "rejects") in err
+        code == ROWS_REJECTED
+        and (put + there, rejected) == (2, 1)
+        and str(tmp_path / "rejects") in err
     )
     (reject,) = pq.read_table(tmp_path / "rejects").to_pylist()
     assert "-history" in reject["reason"] and json.loads(reject["row"])["jid"] == "b-history"

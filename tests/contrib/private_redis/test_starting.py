@@ -1,4 +1,4 @@
-"""The private server is started by the first who needs it, and shared by all."""
+"""The first process that needs a private server starts it, and all share it."""
 
 import stat
 import subprocess
@@ -12,7 +12,7 @@ from tests.contrib.private_redis.users import SOURCES, connect, process_of, user
 MODULE = "aioqless.contrib.private_redis.watcher"
 
 
-def test_the_second_process_joins_the_server_of_the_first(place: Path, either_program: str) -> None:
+def test_second_process_joins_the_running_server(place: Path, either_program: str) -> None:
     server = ensure(place)
     assert server.data_dir == place
     assert server.program.startswith(either_program)
@@ -21,7 +21,7 @@ def test_the_second_process_joins_the_server_of_the_first(place: Path, either_pr
     assert process_of(server) == first
 
 
-def test_eight_processes_at_once_end_with_one_server(place: Path, either_program: str) -> None:
+def test_concurrent_starts_result_in_one_server(place: Path, either_program: str) -> None:
     users = [user(place, 20) for _ in range(8)]
     try:
         answers = {process.stdout.readline() for process in users if process.stdout}
@@ -32,7 +32,7 @@ def test_eight_processes_at_once_end_with_one_server(place: Path, either_program
     assert DataDir(place).log_file.read_text().lower().count("ready to accept connections") == 1
 
 
-def test_joining_is_quick_and_imports_no_client() -> None:
+def test_watcher_imports_no_client_library() -> None:
     code = f"import sys; sys.path.append({str(SOURCES)!r}); import {MODULE}; print(*sys.modules)"
     imported = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
@@ -41,7 +41,7 @@ def test_joining_is_quick_and_imports_no_client() -> None:
     assert not {"redis", "valkey", "asyncio", "ctypes", "structlog"} & set(imported)
 
 
-def test_the_server_is_set_up_to_keep_everything(place: Path, either_program: str) -> None:
+def test_server_options_lose_no_data(place: Path, either_program: str) -> None:
     with connect(ensure(place)) as redis:
         assert redis.config_get(
             "appendonly", "appendfsync", "save", "port", "maxmemory-policy", "aof-use-rdb-preamble"
@@ -55,14 +55,14 @@ def test_the_server_is_set_up_to_keep_everything(place: Path, either_program: st
         }
 
 
-def test_nobody_else_can_read_what_it_keeps(place: Path) -> None:
+def test_files_are_readable_by_their_owner_only(place: Path) -> None:
     with connect(ensure(place)) as redis:
         redis.set("secret", "1")
     for path in [place, *place.rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) in (0o600, 0o700), path
 
 
-def test_a_directory_with_a_long_and_odd_name_works(place: Path) -> None:
+def test_socket_of_a_directory_with_a_long_name_is_linked(place: Path) -> None:
     long = place / ("50% a?b#c " * 12) / ("x" * 100)
     try:
         server = ensure(long)
@@ -76,7 +76,7 @@ def test_a_directory_with_a_long_and_odd_name_works(place: Path) -> None:
         DataDir(long).socket_path().parent.unlink()
 
 
-def test_a_log_that_has_grown_is_emptied_before_a_start(place: Path) -> None:
+def test_large_log_is_emptied_before_a_start(place: Path) -> None:
     place.mkdir(mode=0o700)
     DataDir(place).log_file.write_bytes(b"old\n" * (1 << 19))
     ensure(place)

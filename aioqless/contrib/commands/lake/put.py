@@ -1,4 +1,4 @@
-"""`aioqless pipeline put`: a file of rows as jobs."""
+"""Puts a file of rows as jobs: pipeline put."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aioqless.cli.app import REJECTED, Namespace, Url
-from aioqless.contrib.commands.lake.shared import Trace, pipeline, plainly, tell
+from aioqless.cli.exit_codes import ROWS_REJECTED
+from aioqless.cli.options import Namespace, Url
+from aioqless.contrib.commands.lake.shared import Trace, pipeline, print_progress, shorten_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,44 +23,56 @@ def put(
         str, typer.Argument(help="A file or folder of CSV, JSON (an object a line) or Parquet.")
     ],
     queue: Annotated[
-        str | None, typer.Option(help="Where the jobs go, unless the column queue says it.")
+        str | None, typer.Option(help="Queue of the jobs, unless the rows have a column queue.")
     ] = None,
     klass: Annotated[
-        str | None, typer.Option(help="What does them, unless the column klass says it.")
+        str | None, typer.Option(help="Klass of the jobs, unless the rows have a column klass.")
     ] = None,
     priority: Annotated[float | None, typer.Option(help="Lower runs sooner.")] = None,
     delay: Annotated[float | None, typer.Option(help="Seconds until they may run.")] = None,
-    retries: Annotated[int | None, typer.Option(help="How often each may be retried.")] = None,
+    retries: Annotated[int | None, typer.Option(help="Maximum number of retries of each.")] = None,
     tags: Annotated[str | None, typer.Option(help="Separated by commas.")] = None,
     batch: Annotated[
         str | None,
-        typer.Option(help="A name for this load: the same rows of another one are put anew."),
+        typer.Option(help="A name for this load: the same rows of another load are put again."),
     ] = None,
     max_depth: Annotated[
-        int | None, typer.Option(help="Wait while a queue has so many jobs.")
+        int | None, typer.Option(help="Wait while a queue has this many jobs.")
     ] = None,
     rejects: Annotated[
         str | None, typer.Option(help="A folder for rows that can't be jobs, with the reasons.")
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="csv, json or parquet, where the name doesn't end so.")
+        str | None, typer.Option(help="csv, json or parquet; default: by the file's name.")
     ] = None,
     schema: Annotated[
-        str | None, typer.Option(help="The columns, as of SQL: 'url string, size long'.")
+        str | None, typer.Option(help="The columns, as in SQL: 'url string, size long'.")
     ] = None,
     trace: Trace = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Put each row as a job. Rows that were put already, by this command or a former run of it, are
-    not put again.
+    """Put each row as a job.
 
-    Exit code 6: some rows were rejected, the others are jobs."""
+    Rows that this command or a former run of it has put are not put again.
+
+    Exit code 6: some rows were rejected, the others are jobs.
+    """
     options = {
-        "url": url, "namespace": namespace, "queue": queue, "klass": klass, "priority": priority, "delay": delay, "retries": retries,
-        "tags": tags, "batch": batch, "maxDepth": max_depth, "rejects": rejects, "dropNulls": "true",
-    }  # fmt: skip
-    with plainly(trace):
+        "url": url,
+        "namespace": namespace,
+        "queue": queue,
+        "klass": klass,
+        "priority": priority,
+        "delay": delay,
+        "retries": retries,
+        "tags": tags,
+        "batch": batch,
+        "maxDepth": max_depth,
+        "rejects": rejects,
+        "dropNulls": "true",
+    }
+    with shorten_errors(trace):
         from aioqless.contrib.lake.row_files import rows_of
         from aioqless.contrib.lake.session import plainly as in_one_line
         from aioqless.contrib.lake.session import session
@@ -67,18 +80,18 @@ def put(
         with in_one_line():
             rows = rows_of(session("aioqless pipeline put"), file, kind=format, schema=schema)
             given = {name: str(value) for name, value in options.items() if value is not None}
-            tell(f"putting the rows of {file}")
-            counts = _written(rows, given)
+            print_progress(f"putting the rows of {file}")
+            counts = _write(rows, given)
     print(
         f"{counts['put']:,} put, {counts['there']:,} there already, {counts['rejected']:,} rejected"
     )
     if counts["rejected"]:
-        tell(f"what was rejected, and why: {rejects}")
-        raise typer.Exit(REJECTED)
+        print_progress(f"what was rejected, and why: {rejects}")
+        raise typer.Exit(ROWS_REJECTED)
 
 
-def _written(rows: DataFrame, options: dict[str, str]) -> dict[str, int]:
-    """Write the rows; how many were put, there already, rejected."""
+def _write(rows: DataFrame, options: dict[str, str]) -> dict[str, int]:
+    """Write the rows; return how many were put, already there, rejected."""
     with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
         file = Path(folder) / "counts.json"
         rows.write.format("aioqless").mode("append").options(**options, counts=str(file)).save()

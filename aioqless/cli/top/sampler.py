@@ -1,4 +1,4 @@
-"""What is seen of Redis, look by look, and how fast it changes."""
+"""Reads Redis periodically, and computes rates."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerGlance
 from aioqless.client.results import QueueOverview, Rates, rates_between
 
-KEPT = 60  # looks
-A_CALL = 100  # workers
-SILENCE = 60  # seconds after which a worker comes behind those that are there
+MAX_SAMPLES = 60
+WORKERS_PER_CALL = 100
+SILENT_AFTER = 60  # seconds after which a worker is listed below the active ones
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueSeen:
-    """A queue: its counts, how many jobs a second were completed and failed since the look before,
-    and `done`: how many were completed at the latest looks."""
+class QueueSample:
+    """The state of a queue.
+
+    Attributes:
+        rates: jobs per second that were completed and failed since the previous sample.
+        done: the rates of completed jobs of the latest samples.
+    """
 
     counts: QueueOverview
     rates: Rates
@@ -31,33 +35,40 @@ class QueueSeen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """Everything at one moment. `away` says why Redis doesn't answer; what was seen before
-    stays."""
+class Snapshot:
+    """The state of everything at one moment.
+
+    Attributes:
+        error: why Redis doesn't answer; the other fields are of the last answer.
+    """
 
     when: float = 0
-    queues: tuple[QueueSeen, ...] = ()
+    queues: tuple[QueueSample, ...] = ()
     failed: Mapping[str, int] = field(default_factory=dict)
     workers: tuple[WorkerGlance, ...] = ()
     redis: Mapping[str, Any] = field(default_factory=dict)
-    away: str = ""
+    error: str = ""
 
-    def sum(self, count: str) -> int:
+    def total(self, count: str) -> int:
+        """Return the sum of a count over all queues."""
         return sum(getattr(queue.counts, count) for queue in self.queues)
 
 
-class Looking:
-    """Owns what was seen before, from which rates are made. A look is four calls, however much
-    there is, and one for each hundred workers: of 1,000 queues and 1,000 workers at most."""
+class Sampler:
+    """Owns the previous totals, from which rates are computed.
+
+    A sample takes four calls and one per hundred workers, for at most 1,000 queues and 1,000
+    workers.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._before: list[QueueOverview] = []
         self._rates: dict[str, deque[float]] = {}
-        self._looked: float | None = None
+        self._sampled_at: float | None = None
 
-    async def look(self) -> Seen:
-        """What there is now. Raises what the client does."""
+    async def sample(self) -> Snapshot:
+        """Read everything; raises what the client does."""
         queues, failed, workers, redis = await asyncio.gather(
             self._client.queues(),
             self._client.jobs.failed(),
@@ -65,12 +76,11 @@ class Looking:
             self._info(),
         )
         now = time.monotonic()
-        if self._looked is None:
-            rates = {}
-        else:
-            rates = rates_between(self._before, queues, now - self._looked)
-        self._before, self._looked = queues, now
-        return Seen(
+        rates: dict[str, Rates] = {}
+        if self._sampled_at is not None:
+            rates = rates_between(self._before, queues, now - self._sampled_at)
+        self._before, self._sampled_at = queues, now
+        return Snapshot(
             when=time.time(),
             queues=tuple(
                 self._queue(counts, rates.get(counts.name, Rates()))
@@ -83,11 +93,13 @@ class Looking:
 
     async def _working(self, names: list[str]) -> tuple[WorkerGlance, ...]:
         calls = (
-            self._client.workers.working(*names[first : first + A_CALL], most=1)
-            for first in range(0, len(names), A_CALL)
+            self._client.workers.working(*names[first : first + WORKERS_PER_CALL], most=1)
+            for first in range(0, len(names), WORKERS_PER_CALL)
         )
         found = [worker for some in await asyncio.gather(*calls) for worker in some]
-        return tuple(sorted(found, key=lambda each: (each.seen < time.time() - SILENCE, each.name)))
+        return tuple(
+            sorted(found, key=lambda each: (each.seen < time.time() - SILENT_AFTER, each.name))
+        )
 
     async def _info(self) -> Mapping[str, Any]:
         try:
@@ -96,7 +108,7 @@ class Looking:
             return {}
         return info
 
-    def _queue(self, counts: QueueOverview, rates: Rates) -> QueueSeen:
-        done = self._rates.setdefault(counts.name, deque(maxlen=KEPT))
+    def _queue(self, counts: QueueOverview, rates: Rates) -> QueueSample:
+        done = self._rates.setdefault(counts.name, deque(maxlen=MAX_SAMPLES))
         done.append(rates.completed)
-        return QueueSeen(counts=counts, rates=rates, done=tuple(done))
+        return QueueSample(counts=counts, rates=rates, done=tuple(done))

@@ -1,4 +1,4 @@
-"""The screen as lines: all that fits, around what is chosen."""
+"""Renders the screen: as many lines as fit, around the selected one."""
 
 from __future__ import annotations
 
@@ -10,29 +10,46 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from aioqless.cli.presentation.formatting import STYLES, ago, brief, clock, many, plain
-from aioqless.cli.presentation.histograms import spark
-from aioqless.cli.presentation.top.controller import Board
+from aioqless.cli.presentation.formatting import (
+    STYLES,
+    format_relative_time,
+    format_time,
+    pluralize,
+    shorten,
+)
+from aioqless.cli.presentation.histograms import draw_sparkline
+from aioqless.cli.top.controller import Controller
 from aioqless.client.job.summaries import FailureGroup
+from aioqless.validation import plain
 
 COUNTS = ("waiting", "running", "stalled", "scheduled", "depends")
-AROUND = 6  # lines that are always there: head, titles, foot
-TREND = 20  # columns
+FIXED_LINES = 6  # lines that are always there: head, titles, foot
+TREND_WIDTH = 20  # columns
 KEYS = {"queues": "p pause/go on", "failures": "r run again  enter why", "workers": "p quiet/go on"}
-CHOSEN = "reverse"
-AS_IT_IS: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False}
+SELECTED_STYLE = "reverse"
+KEEP_SPACES: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False}
 
 
-def drawn(board: Board, width: int, height: int, where: str) -> RenderableType:
-    """Everything, for a screen of this size."""
-    rest = max(3, height - AROUND)
-    if board.why:
-        lines = _why(board.why, width, rest + AROUND - 3)[: rest + AROUND - 3]
+def render(controller: Controller, width: int, height: int, where: str) -> RenderableType:
+    """Render the screen at a size."""
+    rest = max(3, height - FIXED_LINES)
+    if controller.failure:
+        lines = _render_failure(controller.failure, width, rest + FIXED_LINES - 3)[
+            : rest + FIXED_LINES - 3
+        ]
         return Group(
-            *_head(board, where), *lines, *_blank(rest + AROUND - 3 - len(lines)), _foot(board)
+            *_head(controller, where),
+            *lines,
+            *_blank(rest + FIXED_LINES - 3 - len(lines)),
+            _foot(controller),
         )
     wanted = [
-        max(1, len(each)) for each in (board.seen.queues, board.seen.failed, board.seen.workers)
+        max(1, len(each))
+        for each in (
+            controller.snapshot.queues,
+            controller.snapshot.failed,
+            controller.snapshot.workers,
+        )
     ]
     least = max(1, rest // 4)
     queues = min(
@@ -41,50 +58,55 @@ def drawn(board: Board, width: int, height: int, where: str) -> RenderableType:
     failures = min(wanted[1], rest - queues - min(wanted[2], least))
     workers = min(wanted[2], rest - queues - failures)
     return Group(
-        *_head(board, where),
-        _pane(board, "queues", _queue_columns(width), _queue_rows(board, width), queues),
+        *_head(controller, where),
+        _pane(controller, "queues", _queue_columns(width), _queue_rows(controller, width), queues),
         _pane(
-            board,
+            controller,
             "failures",
             [("failed", 9), ("group", None)],
-            [(f"{n:,}", name) for name, n in board.seen.failed.items()],
+            [(f"{n:,}", name) for name, n in controller.snapshot.failed.items()],
             failures,
         ),
         _pane(
-            board,
+            controller,
             "workers",
             [("jobs", 9), ("stalled", 9), ("worker", None), ("heard of", 16)],
-            _worker_rows(board),
+            _worker_rows(controller),
             workers,
         ),
         *_blank(rest - queues - failures - workers),
-        _foot(board),
+        _foot(controller),
     )
 
 
-def _why(group: FailureGroup, width: int, height: int) -> list[Text]:
-    """The latest failure of a group: what happened, in which job, with which data; and what to do
-    then. Where there is no room for all that is told, it is the end that is shown: a traceback ends
-    with what it is about."""
+def _render_failure(group: FailureGroup, width: int, height: int) -> list[Text]:
+    """Render the latest failure of a group: message, job, data, and next steps.
+
+    A long message is cut at its beginning: a traceback ends with the error.
+    """
     assert group.latest
     job = group.latest
-    title = f"{plain(group.group)} · {many(group.total, 'job')} · the latest {ago(job.failed)}, {plain(job.klass)}"
-    told = [
+    title = (
+        f"{plain(group.group)} · {pluralize(group.total, 'job')} · "
+        f"the latest {format_relative_time(job.failed)}, {plain(job.klass)}"
+    )
+    message = [
         part
         for line in plain(job.message.strip(), lines=True).split("\n")
-        for part in wrap(line, width - 2, **AS_IT_IS) or [""]
+        for part in wrap(line, width - 2, **KEEP_SPACES) or [""]
     ]
-    data = brief(job.data, 500) if job.data is not None else f"{job.size:,} bytes"
-    known = wrap(data, width - 5) or [""]
-    told = told[-max(1, height - 5 - len(known)) :]
+    data = shorten(job.data, 500) if job.data is not None else f"{job.size:,} bytes"
+    data_lines = wrap(data, width - 5) or [""]
+    message = message[-max(1, height - 5 - len(data_lines)) :]
     lines = [
         Text(),
         Text(title, style=STYLES["failed"]),
-        *(Text(f"  {line}") for line in told),
+        *(Text(f"  {line}") for line in message),
         Text(),
     ]
     lines += [
-        Text.assemble(("     " if at else "data ", "dim"), line) for at, line in enumerate(known)
+        Text.assemble(("     " if at else "data ", "dim"), line)
+        for at, line in enumerate(data_lines)
     ]
     for command, does in (("edit", "change its data and run it again"), ("get", "see all of it")):
         lines.append(Text.assemble(f"aioqless {command} {plain(job.jid)}", (f"   {does}", "dim")))
@@ -95,11 +117,12 @@ def _blank(count: int) -> list[Text]:
     return [Text() for _ in range(count)]
 
 
-def _head(board: Board, where: str) -> list[Text]:
-    seen, redis = board.seen, board.seen.redis
-    away = ("Redis is away: " + seen.away, "bold white on red") if seen.away else ""
+def _head(controller: Controller, where: str) -> list[Text]:
+    snapshot, redis = controller.snapshot, controller.snapshot.redis
+    away = ("Redis is away: " + snapshot.error, "bold white on red") if snapshot.error else ""
     memory = (
-        f"{redis.get('used_memory_human', '?')} memory · {redis.get('connected_clients', '?')} clients"
+        f"{redis.get('used_memory_human', '?')} memory · "
+        f"{redis.get('connected_clients', '?')} clients"
         if redis
         else ""
     )
@@ -107,17 +130,19 @@ def _head(board: Board, where: str) -> list[Text]:
         ("aioqless ", "bold"),
         plain(where),
         "  ",
-        (clock(seen.when)[11:] if seen.when else "", "dim"),
+        (format_time(snapshot.when)[11:] if snapshot.when else "", "dim"),
         "  ",
         (memory, "dim"),
         "  ",
         away,
     )
     counts = [
-        part for count in COUNTS for part in ((f"{seen.sum(count):,} {count}", STYLES[count]), "  ")
+        part
+        for count in COUNTS
+        for part in ((f"{snapshot.total(count):,} {count}", STYLES[count]), "  ")
     ]
-    failed = sum(seen.failed.values())
-    rate = sum(queue.rates.completed for queue in seen.queues)
+    failed = sum(snapshot.failed.values())
+    rate = sum(queue.rates.completed for queue in snapshot.queues)
     second = Text.assemble(
         *counts,
         (f"{failed:,} failed", STYLES["failed"] if failed else "dim"),
@@ -132,18 +157,18 @@ def _cut(text: Text) -> Text:
 
 
 def _queue_columns(width: int) -> list[tuple[str, int | None]]:
-    """With fewer columns, less is said."""
+    """Return the columns that fit."""
     columns: list[tuple[str, int | None]] = [
         ("queue", None),
         *((count, 9) for count in COUNTS if width >= 100 or count in COUNTS[:3]),
     ]
     columns += [("done/s", 9), ("failed/s", 9)]
-    return [*columns, ("lately", TREND)] if width >= 120 else columns
+    return [*columns, ("lately", TREND_WIDTH)] if width >= 120 else columns
 
 
-def _queue_rows(board: Board, width: int) -> list[tuple[Any, ...]]:
+def _queue_rows(controller: Controller, width: int) -> list[tuple[Any, ...]]:
     rows = []
-    for queue in board.queues():
+    for queue in controller.sorted_queues():
         name = Text.assemble(
             plain(queue.counts.name), (" paused", STYLES["paused"]) if queue.counts.paused else ""
         )
@@ -164,33 +189,39 @@ def _queue_rows(board: Board, width: int) -> list[tuple[Any, ...]]:
                 *counts,
                 f"{queue.rates.completed:,.1f}",
                 failing,
-                *([Text(spark(queue.done[-TREND:]), style="cyan")] if width >= 120 else []),
+                *(
+                    [Text(draw_sparkline(queue.done[-TREND_WIDTH:]), style="cyan")]
+                    if width >= 120
+                    else []
+                ),
             )
         )
     return rows
 
 
-def _worker_rows(board: Board) -> list[tuple[Any, ...]]:
+def _worker_rows(controller: Controller) -> list[tuple[Any, ...]]:
     return [
         (
             f"{worker.jobs:,}",
             Text(f"{worker.stalled:,}", style=STYLES["stalled"] if worker.stalled else "dim"),
             worker.name,
-            ago(min(worker.seen, board.seen.when), board.seen.when),
+            format_relative_time(
+                min(worker.seen, controller.snapshot.when), controller.snapshot.when
+            ),
         )
-        for worker in board.seen.workers
+        for worker in controller.snapshot.workers
     ]
 
 
 def _pane(
-    board: Board,
+    controller: Controller,
     name: str,
     columns: Sequence[tuple[str, int | None]],
     rows: Sequence[Sequence[Any]],
     height: int,
 ) -> Table:
-    """A list, or the part of it around the chosen line."""
-    here, at = board.pane == name, board.at(name)
+    """Render a list, or the part of it around the selected line."""
+    here, at = controller.pane == name, controller.selected_line(name)
     first = max(0, min(at - height // 2, len(rows) - height))
     of = (
         f" {first + 1}-{min(first + height, len(rows))} of {len(rows):,}"
@@ -205,7 +236,7 @@ def _pane(
         padding=(0, 1, 0, 0),
     )
     for title, width in columns:
-        number = width is not None and width < TREND
+        number = width is not None and width < TREND_WIDTH
         shown = title + of if width is None else title
         grid.add_column(
             shown,
@@ -221,7 +252,7 @@ def _pane(
             each if isinstance(each, Text) and not chosen else Text(plain(str(each)))
             for each in row
         ]
-        grid.add_row(*cells, style=CHOSEN if chosen else "")
+        grid.add_row(*cells, style=SELECTED_STYLE if chosen else "")
     if not rows:
         empty = {
             "queues": "no queues yet",
@@ -234,13 +265,17 @@ def _pane(
     return grid
 
 
-def _foot(board: Board) -> Text:
-    if board.question:
-        return _cut(Text(board.question, style="bold yellow"))
-    order = "by name" if board.busiest else "busiest first"
+def _foot(controller: Controller) -> Text:
+    if controller.question:
+        return _cut(Text(controller.question, style="bold yellow"))
+    order = "by name" if controller.sort_by_rate else "busiest first"
     keys = (
-        f"{KEYS[board.pane]}  ↑↓ choose  tab other list  s {order}  q quit"
-        if not board.why
+        f"{KEYS[controller.pane]}  ↑↓ choose  tab other list  s {order}  q quit"
+        if not controller.failure
         else "r run the group again  esc back  q quit"
     )
-    return _cut(Text.assemble((board.told + "   " if board.told else "", "bold"), (keys, "dim")))
+    return _cut(
+        Text.assemble(
+            (controller.message + "   " if controller.message else "", "bold"), (keys, "dim")
+        )
+    )

@@ -1,4 +1,4 @@
-"""The private server goes after its last user, or when it is told to."""
+"""A private server stops after its last user, or on request."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ from aioqless.errors import ServerUnavailable
 from tests.contrib.private_redis.users import connect, has_gone, until, user
 
 
-def test_it_goes_with_its_last_user_though_killed(place: Path, either_program: str) -> None:
+def test_server_stops_after_its_last_user_was_killed(place: Path, either_program: str) -> None:
     users = [user(place, 0.5), user(place, 0.5)]
     for process in users:
         assert process.stdout and process.stdout.readline()
@@ -28,7 +28,7 @@ def test_it_goes_with_its_last_user_though_killed(place: Path, either_program: s
         assert redis.get("kept") == "yes"
 
 
-def test_whoever_opens_it_while_it_is_stopped_gets_a_server_that_stays(place: Path) -> None:
+def test_server_joined_while_it_stops_is_started_again(place: Path) -> None:
     tiny = Settings(idle_timeout=0.3)
     started = set()
     for step in range(7):
@@ -40,7 +40,7 @@ def test_whoever_opens_it_while_it_is_stopped_gets_a_server_that_stays(place: Pa
     assert len(started) > 1
 
 
-def test_stop_refuses_while_somebody_uses_it(place: Path) -> None:
+def test_stop_is_refused_while_users_are_connected(place: Path) -> None:
     assert stop(place) is False
     server = ensure(place)
     with connect(server) as redis:

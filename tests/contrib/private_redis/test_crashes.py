@@ -1,4 +1,4 @@
-"""The private server is kept up, and never loses what was acknowledged."""
+"""A private server is restarted when it dies, and loses no acknowledged write."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from tests.contrib.private_redis.users import (
 
 
 @pytest.mark.parametrize("victim", ["server", "watcher"])
-def test_a_killed_part_comes_back_under_its_users_and_nothing_acknowledged_is_lost(
+def test_killed_server_or_watcher_is_restarted_without_loss(
     place: Path, either_program: str, victim: str
 ) -> None:
     server = ensure(place)
@@ -42,7 +42,9 @@ def test_a_killed_part_comes_back_under_its_users_and_nothing_acknowledged_is_lo
     assert writer.lost == 0
 
 
-def test_every_part_killed_at_once_loses_nothing(place: Path, either_program: str) -> None:
+def test_nothing_is_lost_when_all_processes_are_killed_at_once(
+    place: Path, either_program: str
+) -> None:
     server = ensure(place)
     with Writer(server) as writer:
         process = process_of(server)
@@ -55,7 +57,7 @@ def test_every_part_killed_at_once_loses_nothing(place: Path, either_program: st
         assert int(redis.get("written") or 0) in (writer.acknowledged, writer.acknowledged + 1)
 
 
-def test_a_server_that_died_of_a_full_disk_is_started_again_until_there_is_space(
+def test_server_is_restarted_until_a_full_disk_has_space(
     small_disk: Path,
 ) -> None:
     server = ensure(small_disk / "data")
@@ -68,7 +70,7 @@ def test_a_server_that_died_of_a_full_disk_is_started_again_until_there_is_space
     assert writer.lost == 0
 
 
-def test_a_server_that_can_not_start_again_at_once_is_tried_again(place: Path) -> None:
+def test_failed_restart_is_tried_again(place: Path) -> None:
     server = ensure(place)
     marker = DataDir(place).writer_file
     with Writer(server) as writer:
@@ -81,7 +83,7 @@ def test_a_server_that_can_not_start_again_at_once_is_tried_again(place: Path) -
     assert writer.lost == 0
 
 
-async def test_a_private_server_that_can_not_be_started_is_an_outage_for_those_who_use_it(
+async def test_private_server_that_cannot_start_is_a_connection_error(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIOQLESS_DATA", str(place))
@@ -100,7 +102,7 @@ async def test_a_private_server_that_can_not_be_started_is_an_outage_for_those_w
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-def test_a_server_without_guard_and_watcher_ends_by_itself_and_in_order(place: Path) -> None:
+def test_server_shuts_down_cleanly_when_both_watcher_processes_are_killed(place: Path) -> None:
     process = process_of(ensure(place))
     watcher = parent_of(process)
     for victim in (parent_of(watcher), watcher):
@@ -109,7 +111,7 @@ def test_a_server_without_guard_and_watcher_ends_by_itself_and_in_order(place: P
     assert "ready to exit" in DataDir(place).log_file.read_text()
 
 
-def test_a_server_that_nobody_watches_is_taken_over_by_whoever_opens_it(place: Path) -> None:
+def test_server_without_a_watcher_gets_one_from_the_next_user(place: Path) -> None:
     place.mkdir(mode=0o700)
     lock = acquire_lock(DataDir(place).server_lock)
     assert lock is not None

@@ -1,4 +1,4 @@
-"""A terminal that hands over each key as it is pressed."""
+"""Reads keys from the terminal as they are pressed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,30 @@ from aioqless.errors import AioqlessError
 Keys: TypeAlias = asyncio.Queue[str]
 
 _SEQUENCES = {
-    b"\x1b[A": "up", b"\x1bOA": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"\x1b[5~": "page up", b"\x1b[6~": "page down",
-    b"\x1b[H": "home", b"\x1bOH": "home", b"\x1b[1~": "home", b"\x1b[F": "end", b"\x1bOF": "end", b"\x1b[4~": "end",
-    b"\x1b[Z": "back tab", b"\t": "tab", b"\r": "enter", b"\n": "enter", b"\x1b": "escape", b"\x03": "q",
-}  # fmt: skip
-_LONGEST = max(map(len, _SEQUENCES))
+    **dict.fromkeys((b"\x1b[A", b"\x1bOA"), "up"),
+    **dict.fromkeys((b"\x1b[B", b"\x1bOB"), "down"),
+    **dict.fromkeys((b"\x1b[H", b"\x1bOH", b"\x1b[1~"), "home"),
+    **dict.fromkeys((b"\x1b[F", b"\x1bOF", b"\x1b[4~"), "end"),
+    **dict.fromkeys((b"\r", b"\n"), "enter"),
+    b"\x1b[5~": "page up",
+    b"\x1b[6~": "page down",
+    b"\x1b[Z": "back tab",
+    b"\t": "tab",
+    b"\x1b": "escape",
+    b"\x03": "q",
+}
+_MAX_SEQUENCE = max(map(len, _SEQUENCES))
 
 
-def keys_of(data: bytes) -> Iterator[str]:
-    """What was pressed: letters as they are, others by name. Of what isn't known nothing is
-    told."""
+def parse_keys(data: bytes) -> Iterator[str]:
+    """Yield the keys of some input: characters as they are, others by name; skip unknown ones."""
     while data:
         size = next(
-            (size for size in range(min(_LONGEST, len(data)), 0, -1) if data[:size] in _SEQUENCES),
+            (
+                size
+                for size in range(min(_MAX_SEQUENCE, len(data)), 0, -1)
+                if data[:size] in _SEQUENCES
+            ),
             0,
         )
         if size:
@@ -37,12 +48,16 @@ def keys_of(data: bytes) -> Iterator[str]:
 
 
 @contextmanager
-def pressed() -> Iterator[Keys]:
-    """Keys as they are pressed, without an echo. However the block is left, the terminal is as it
-    was. Raises AioqlessError where there is none."""
+def read_keys() -> Iterator[Keys]:
+    """Yield keys as they are pressed, without an echo; restore the terminal afterwards.
+
+    Raises:
+        AioqlessError: if there is no terminal.
+    """
     if sys.platform == "win32" or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise AioqlessError(
-            "this takes a terminal of Linux or macOS; for programs there are `queues --json` and `tail --json`"
+            "this takes a terminal of Linux or macOS; for programs there are `queues --json` and "
+            "`tail --json`"
         )
     import termios
 
@@ -58,7 +73,7 @@ def pressed() -> Iterator[Keys]:
         if not data:  # the terminal is gone
             loop.remove_reader(descriptor)
             keys.put_nowait("q")
-        for key in keys_of(data):
+        for key in parse_keys(data):
             keys.put_nowait(key)
 
     loop.add_reader(descriptor, read)

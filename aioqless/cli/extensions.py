@@ -1,0 +1,52 @@
+"""Reaches extensions by name: the command line imports them only when a command needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, TypeAlias, cast
+
+# Section of the help -> command -> its modules.
+Index: TypeAlias = dict[str, dict[str, str]]
+
+COMMANDS = "aioqless.contrib.commands"
+PRIVATE_REDIS = "aioqless.contrib.private_redis"
+SUPERVISOR = "aioqless.contrib.supervisor.run"
+
+# The command line of a worker process, by its number, the descriptor of the socket to its
+# supervisor, and whether it starts paused.
+ProcessCommand: TypeAlias = Callable[[int, int, bool], list[str]]
+
+
+class Supervise(Protocol):
+    """Runs a supervisor of worker processes; returns the exit code."""
+
+    def __call__(
+        self,
+        command: ProcessCommand,
+        *,
+        processes: int,
+        grace: float,
+        burst: bool,
+        reload: bool,
+        health: str | None,
+        sandbox: Path | None,
+    ) -> int:
+        """Start the processes, and return when all have ended."""
+
+
+def extension_commands() -> Index:
+    """Return the commands that extensions add."""
+    index: Index = import_module(COMMANDS).COMMANDS
+    return index
+
+
+def load_supervisor() -> Supervise:
+    """Import the supervisor."""
+    return cast(Supervise, import_module(SUPERVISOR).supervise)
+
+
+def is_private_redis_running() -> bool:
+    """Return whether the private Redis runs; it isn't started."""
+    return import_module(PRIVATE_REDIS).running() is not None

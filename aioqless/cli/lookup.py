@@ -1,0 +1,62 @@
+"""Finds what a user named in Redis, and explains names that are unknown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from aioqless.cli.presentation.suggestions import suggest
+from aioqless.client import Client
+from aioqless.client.job import Job
+from aioqless.errors import AioqlessError
+from aioqless.validation import plain
+
+MIN_PREFIX = 4  # characters
+MAX_GROUPS, MAX_PER_GROUP = 50, 1000  # of recently failed jobs
+MAX_QUEUES = 1000
+
+
+async def find_job(client: Client, jid: str) -> Job:
+    """Return the job of a jid, or of the beginning of the jid of a recently failed job.
+
+    Raises:
+        AioqlessError: if there is none, or several.
+    """
+    if job := await client.jobs.get(jid):
+        return job
+    if len(jid) < MIN_PREFIX:
+        raise AioqlessError(f"there is no job {jid!r}")
+    jids = [each for each in await read_recently_failed_jids(client) if each.startswith(jid)]
+    if len(jids) > 1:
+        shown = f"{', '.join(jids[:5])}{', …' if len(jids) > 5 else ''}"
+        raise AioqlessError(f"several jobs begin with {jid!r}: {shown}")
+    job = await client.jobs.get(jids[0]) if jids else None
+    if job is None:
+        raise AioqlessError(f"there is no job {jid!r}, and no recently failed job begins with it")
+    return job
+
+
+async def read_recently_failed_jids(client: Client) -> list[str]:
+    """Return the jids of the latest failures of each of the largest groups."""
+    counts = await client.jobs.failed()
+    groups = sorted(counts, key=lambda each: (-counts[each], each))[:MAX_GROUPS]
+    pages = await asyncio.gather(
+        *(client.jobs.failed_jids(group, count=MAX_PER_GROUP) for group in groups)
+    )
+    return [jid for page in pages for jid in page]
+
+
+async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:
+    """Return the state of each of these jobs that exists."""
+    return {job.jid: job.state for job in await client.jobs.multiget(*jids)} if jids else {}
+
+
+async def describe_unknown_queue(client: Client, queue: str) -> str:
+    """Return why a queue may be misspelled; empty if it is known.
+
+    With more queues than are listed, any may be known.
+    """
+    known = {counts.name for counts in await client.queues(count=MAX_QUEUES)}
+    if queue in known or len(known) == MAX_QUEUES:
+        return ""
+    return f"no job was ever put in {plain(queue)}{suggest(queue, known)}"

@@ -1,0 +1,69 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.completion import (
+    complete_failed_jid,
+    complete_group,
+    complete_queue,
+    complete_tag,
+)
+from aioqless.cli.exit_codes import JOB_FAILED
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url", help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server."
+    ),
+]
+Namespace = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        envvar="AIOQLESS_NAMESPACE",
+        help="Prefix of all keys; other qless clients use ql.",
+    ),
+]
+LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
+LogJson = Annotated[
+    bool | None,
+    typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal."),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Output for programs, as docs/command-line.md specifies.")
+]
+Poll = Annotated[
+    float, typer.Option(help="Seconds between polls when there is nothing to do.", min=0.01)
+]
+Count = Annotated[int, typer.Option(help="Maximum number of results, 1 to 1,000.", min=1, max=1000)]
+Offset = Annotated[int, typer.Option(help="Number of results to skip.", min=0)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+Wait = Annotated[
+    bool,
+    typer.Option(
+        "--wait", help=f"Watch the job until it ends; exit code {JOB_FAILED} if it fails."
+    ),
+]
+QueueName = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="A queue's name.", autocompletion=complete_queue)
+]
+Jid = Annotated[str, typer.Argument(metavar="JID", autocompletion=complete_failed_jid)]
+Jids = Annotated[
+    list[str] | None, typer.Argument(metavar="[JID]...", autocompletion=complete_failed_jid)
+]
+FailedGroup = Annotated[
+    str | None,
+    typer.Option("--group", help="All jobs of this failure group.", autocompletion=complete_group),
+]
+Tagged = Annotated[
+    str | None, typer.Option("--tag", help="All jobs with this tag.", autocompletion=complete_tag)
+]
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="JSON; - reads standard input, @FILE reads a file."),
+]

@@ -1,0 +1,57 @@
+"""Watches jobs until they have ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import typer
+
+from aioqless.cli.exit_codes import JOB_FAILED
+from aioqless.cli.presentation.event_output import print_event, print_outcome
+from aioqless.cli.presentation.job_detail import suggest_next_steps
+from aioqless.cli.presentation.printing import print_hint
+from aioqless.client import Client
+from aioqless.client.events import Stream
+from aioqless.waiting import cancel_and_wait
+
+LAST_EVENTS = 0.05  # seconds in which the last events of an ended job arrive
+
+
+@asynccontextmanager
+async def watch_jobs(client: Client, jids: Sequence[str], *, wait: bool) -> AsyncIterator[None]:
+    """Print the events of jobs from before the block until each job is complete or failed.
+
+    Args:
+        client: a connected client.
+        jids: the jobs.
+        wait: without it, nothing is printed.
+
+    Raises:
+        typer.Exit: if a job failed.
+    """
+    if not wait:
+        yield
+        return
+    async with client.events(jid=jids) as events:
+        printing = asyncio.create_task(_print_events(events))
+        began = time.time()
+        try:
+            yield
+            ended = [await client.jobs.wait(jid) for jid in jids]
+            await asyncio.sleep(LAST_EVENTS)
+        finally:
+            await cancel_and_wait(printing)
+    for job in ended:
+        print_outcome(job, time.time() - began)
+    failed = [job for job in ended if job.state == "failed"]
+    if failed:
+        print_hint(f"\n{suggest_next_steps(failed[0])}")
+        raise typer.Exit(JOB_FAILED)
+
+
+async def _print_events(events: Stream) -> None:
+    async for event in events:
+        print_event(event, errors=True)

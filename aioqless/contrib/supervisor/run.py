@@ -1,0 +1,104 @@
+"""Runs a supervisor as the main program of a process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from aioqless.cli.extensions import ProcessCommand
+from aioqless.cli.health_check import serve_health_checks
+from aioqless.cli.signal_handlers import TERMINATING, loop_caller, on_signals
+from aioqless.contrib.supervisor.reload_watcher import Changes, watch_sources
+from aioqless.contrib.supervisor.supervisor import Supervisor, SupervisorSettings
+from aioqless.errors import AioqlessError
+from aioqless.log import log
+
+
+def supervise(
+    command: ProcessCommand,
+    *,
+    processes: int,
+    grace: float,
+    burst: bool,
+    reload: bool,
+    health: str | None,
+    sandbox: Path | None,
+) -> int:
+    """Run worker processes until all have ended.
+
+    Args:
+        command: the command line of a process.
+        processes: the number of processes.
+        grace: maximum number of seconds that a graceful shutdown takes.
+        burst: end when the processes have nothing more to do.
+        reload: restart the processes when source files change.
+        health: address to serve health checks at.
+        sandbox: the folder of the processes' working directories, which is not watched.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        AioqlessError: on Windows.
+    """
+    if os.name != "posix":
+        raise AioqlessError(
+            "-w and --reload need signals, which this platform doesn't have: "
+            "start each process by other means"
+        )
+    changes = None
+    if reload:
+        changes = watch_sources(Path.cwd(), *([sandbox.resolve()] if sandbox else []))
+    settings = SupervisorSettings(
+        command=command, processes=processes, grace=grace, burst=burst, reload=reload
+    )
+    return asyncio.run(_run(Supervisor(settings), health, changes))
+
+
+async def _run(supervisor: Supervisor, health: str | None, changes: Changes | None) -> int:
+    _install_signal_handlers(supervisor)
+    async with AsyncExitStack() as stack:
+        if health:
+            checks = serve_health_checks(
+                health, live=lambda: not supervisor.hung, ready=lambda: supervisor.ready > 0
+            )
+            await stack.enter_async_context(checks)
+        if changes is not None:
+            stack.callback(asyncio.create_task(_restart_on_change(supervisor, changes)).cancel)
+        return await supervisor.run()
+
+
+def _install_signal_handlers(supervisor: Supervisor) -> None:
+    """Install the signal handlers of a supervisor.
+
+    SIGTERM, SIGINT: graceful shutdown of all processes; the second one kills them. SIGHUP: rolling
+    restart. SIGUSR1, SIGUSR2, SIGCONT: passed on.
+    """
+    call, stopping = loop_caller(), False
+
+    def handle(number: signal.Signals) -> None:
+        nonlocal stopping
+        match number.name:
+            case "SIGHUP":
+                supervisor.request_restart()
+            case "SIGUSR1":
+                supervisor.send_signal(number)
+            case "SIGUSR2" | "SIGCONT":
+                supervisor.set_paused(number.name == "SIGUSR2")
+            case _ if stopping:
+                supervisor.kill(128 + number)
+            case _:
+                stopping = True
+                supervisor.stop()
+
+    names = (*TERMINATING, "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+    on_signals(names, lambda number: call(lambda: handle(number)))
+
+
+async def _restart_on_change(supervisor: Supervisor, changes: Changes) -> None:
+    async for files in changes:
+        log.info("supervisor.sources_changed", files=files)
+        supervisor.request_restart()
