@@ -173,10 +173,11 @@ def newer(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style."""
+    """Check style, and that imports keep to the layers."""
     install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    session.run("lint-imports")
 
 
 @nox.session

@@ -23,6 +23,8 @@ from aioqless import Client, Job, LockLost, NewJob, Settings, Worker, chain, job
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
+GIT = ("git", "-C", str(ROOT))
+CAPTURED: dict[str, Any] = {"capture_output": True, "check": False}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 EARLIER = (
     "022343ae80da2cbf5e19c9f3c4c8504ca30e5f17"  # the last before modules and options were renamed
@@ -63,10 +65,12 @@ class Earlier:
 def earlier_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package as it was."""
     folder = tmp_path_factory.mktemp("earlier")
-    command = ["git", "-C", str(ROOT), "archive", EARLIER, "aioqless"]
-    archived = subprocess.run(command, capture_output=True, check=False)
+    archived = subprocess.run([*GIT, "archive", EARLIER, "aioqless"], **CAPTURED)
     if archived.returncode:
         why = f"commit {EARLIER[:7]} is not there: {archived.stderr.decode(errors='replace')}"
+        shallow = subprocess.run([*GIT, "rev-parse", "--is-shallow-repository"], **CAPTURED)
+        if shallow.stdout.strip() == b"true":  # a clone without history has no earlier version
+            pytest.xfail(why)
         (pytest.fail if os.environ.get("AIOQLESS_NO_SKIPS") else pytest.skip)(why)
     with tarfile.open(fileobj=BytesIO(archived.stdout)) as tar:
         tar.extractall(folder, filter="data")
