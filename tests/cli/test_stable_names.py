@@ -66,7 +66,7 @@ async def test_while_one_lives_another_of_its_name_is_refused_even_if_it_is_stop
         assert ended.code == 1
         assert (
             f"the name 'ann' belongs to process {first.process.pid} on " in ended.err
-            and "end that one, or give this one another" in ended.err
+            and "stop that worker, or give this one another" in ended.err
         )
         assert await state_of(client, "a") == "running"
 

@@ -201,7 +201,7 @@ async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(
         "--name", "w-1", "-q", "billing", "--order", "round-robin", "-c", "3"
     ) as worker:
         assert worker.logged("worker.started")[0]["queues"] == ["mail", "billing"]
-        assert [each["name"] for each in await until(client.workers.counts)] == ["w-1"]
+        assert [each.name for each in await until(client.workers.counts)] == ["w-1"]
         await client.queue("billing").put("Slow", jid="a")
         await until(lambda: worker.logged("job.completed"))
 
@@ -247,7 +247,7 @@ async def test_a_running_worker_is_told_by_its_name_what_to_serve(
         (
             ["-q", "a=four"],
             1,
-            "queue 'a=four' must be a name, with `,weight` and `=limit` behind it",
+            "queue 'a=four' must be a name, optionally followed by `,weight` and `=limit`",
         ),
         (["-q", "a=0"], 1, "the limit of queue 'a' must be a whole number of 1 or more, not 0"),
         (
@@ -283,7 +283,7 @@ async def test_options_that_cannot_be_are_refused_with_a_reason(
         (
             "bare",
             "async def greet(job): ...",
-            "aioqless: there is no handler in bare: functions are made handlers by @aioqless.job",
+            "aioqless: there is no handler in bare: decorate functions with @aioqless.job",
         ),
         (
             "twice",

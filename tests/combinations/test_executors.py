@@ -123,7 +123,7 @@ async def test_a_process_that_takes_a_resource_is_refused_when_the_worker_is_mad
 
     with pytest.raises(
         ValueError,
-        match="Take is to run in a process, where resources of the worker can't be given to it: pool",
+        match="Take is to run in a process, where the worker's resources can't be injected: pool",
     ):
         Worker(client, take, pool)
     with pytest.raises(AioqlessError, match="no @resource of this worker opens one"):

@@ -87,7 +87,7 @@ async def test_a_redis_at_its_limit_is_drained_by_a_worker_to_the_last_job(
         await Worker(client, through, onward, again, wrong, long, settings=settings).run()
         counts = {queue.name: queue for queue in await client.queues()}
         assert all(
-            not getattr(counts, name)[state]
+            not getattr(counts[name], state)
             for name in ("mail", "post")
             for state in ("waiting", "running", "scheduled", "stalled")
         )

@@ -230,7 +230,7 @@ async def test_a_worker_tells_that_it_works_and_for_whom(
             )
         )
         assert worker.healthy
-        assert worker.name in [each["name"] for each in await until(client.workers.counts)]
+        assert worker.name in [each.name for each in await until(client.workers.counts)]
 
 
 # Embedded in a host

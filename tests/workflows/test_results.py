@@ -50,7 +50,7 @@ async def test_nothing_is_kept_of_handlers_that_do_not_ask_for_it(
     jid = await client.queue("mail").put(give)
     async with work(give):
         done = await client.jobs.wait(jid, timeout=10)
-    with pytest.raises(NoResult, match="no result is kept"):
+    with pytest.raises(NoResult, match="the job keeps no result"):
         await done.result()
 
 

@@ -34,7 +34,7 @@ from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.dashboard.state import Dashboard
 from aioqless.contrib.http_sessions import Session
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, ScriptError
 from aioqless.log import log
 
 STATIC = Path(__file__).parent / "static"
@@ -190,5 +190,4 @@ class Endpoints:
 
 
 def _reason(error: Exception) -> str:
-    told = getattr(error, "told", None)
-    return told() if told else str(error)
+    return error.describe() if isinstance(error, ScriptError) else str(error)

@@ -359,7 +359,7 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
     (job,) = await client.queue("mail").pop()
     await job.fail("typo", "no such word")
     said = await do(http, "put-again", jid=jid, how="same", data='{"name": "Eve"}', was=was[1])
-    assert said.startswith("refused") and "changed meanwhile, by somebody else" in said
+    assert said.startswith("refused") and "its data has changed meanwhile" in said
     read = await client.jobs.get(jid)
     assert read and (read.state, read.data) == ("failed", {"name": "Bob"})
 

@@ -77,7 +77,7 @@ async def test_only_what_was_committed_is_trimmed(
     assert (
         1 <= await client.redis.xlen(f"{client.namespace}:x:archive") <= 15
     )  # the last batch is trimmed with the next
-    with pytest.raises(Exception, match="who keeps this archive"):
+    with pytest.raises(Exception, match="does not own this archive"):
         run(spark, client, tmp_path / "b", Heard(), trim="true", reader="another", maxEntries=2)
 
 
