@@ -164,10 +164,10 @@ class Poller:
     def _count(self) -> int:
         """Return how many jobs to ask for.
 
-        At most a quarter of the slots: while one quarter runs, two are on their way in and one on
-        its way out, so that neither side waits for the other.
+        At most a third of the slots: while one third runs, one is on its way in and one on its
+        way out. A quarter takes a third more calls for the same jobs; a half leaves slots idle.
         """
-        share = max(LEAST_PER_POP, self._settings.concurrency // 4)
+        share = max(LEAST_PER_POP, self._settings.concurrency // 3)
         return self.recycling.cap(min(self._runs.free, share, MOST_PER_POP))
 
     def _start(self, rows: list[Any], now: float, start: StartJob) -> None:

@@ -85,7 +85,7 @@ class Settings:
     Args:
         queues: Names, patterns or subscriptions in order of preference, or each with its limit.
         order: Which queue is asked first: "ordered", "round-robin", "shuffled" or "weighted".
-        concurrency: Maximum number of jobs at once, and per pop.
+        concurrency: Maximum number of jobs at once.
         poll: Time between polls of empty queues; a put wakes an idle worker sooner.
         grace: Graceful-shutdown timeout: after it, running jobs are released. Below the 30 s of
             Kubernetes.
