@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,12 @@ def test_lua_files_are_short(file: Path) -> None:
 @pytest.mark.parametrize("file", LUA, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_lua_lines_have_at_most_100_characters(file: Path) -> None:
     assert [line for line in file.read_text("utf-8").splitlines() if len(line) > 100] == []
+
+
+@pytest.mark.parametrize(
+    "file", [each for each in FILES if each.name == "__init__.py"], ids=name_of
+)
+def test_files_that_a_package_docstring_lists_exist(file: Path) -> None:
+    docstring = ast.get_docstring(tree_of(file)) or ""
+    listed = re.findall(r"^ *(\w+(?:\.py|/))(?=\s{1,}\S)", docstring, re.M)
+    assert not [name for name in listed if not (file.parent / name).exists()]

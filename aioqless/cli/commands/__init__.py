@@ -1,1 +1,1 @@
-"""The commands, one file per group; main.py lists them."""
+"""The commands, one file per group; command_index.py lists them."""

@@ -1,8 +1,8 @@
 """The archive: each job that ends is appended to a stream by the scripts themselves; here is what
 reads it. No Spark is needed for that.
 
-event.py    an entry as a typed record
-stream.py   Archive: how the stream is, what goes from it, what others ended
+entry.py    an entry as a typed record
+stream.py   Archive: state of the stream, trimming, jobs that other clients ended
 """
 
 from aioqless.client.archive.entry import (

@@ -1,9 +1,9 @@
-"""What happens to jobs, as it happens: `async for event in client.events(queue="mail")`.
+"""Live events: `async for event in client.events(queue="mail")`.
 
-kinds.py    a type for each kind of event
-wanted.py   filters, and what must be remembered for them
-stream.py   listening through outages, and saying what may have been missed
-door.py     Events, as `client.events`
+types.py    a type for each kind of event
+filters.py  filters, and the state they need
+stream.py   listens through outages, and reports what may have been missed
+api.py      Events, which is `client.events`
 """
 
 from aioqless.client.events.api import Events

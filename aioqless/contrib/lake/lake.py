@@ -6,7 +6,7 @@
     checkpoint/<namespace>      how far the archiver is
     locks/<work>                one process at a time does each kind of work
 
-The lake is a folder of a file system that all executors see. `changes.py` alone changes what is in
+The lake is a folder of a file system that all executors see. `transaction.py` alone changes what is in
 it."""
 
 from __future__ import annotations

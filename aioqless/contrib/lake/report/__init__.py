@@ -1,6 +1,6 @@
 """The report: one HTML file with everything in it, to be looked at, sent and kept.
 
-gathered.py  the numbers it shows, out of the tables
+report_data.py  its numbers, from the tables
 theme.py     its colours, by day and by night; SVG that follows them
 charts.py    a function for each chart: numbers in, SVG out
 page.py      the page, of numbers and charts

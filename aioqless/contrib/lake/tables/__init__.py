@@ -4,9 +4,9 @@ anything; `refresh.py` does.
 From events: `runs`, and by way of `stages` the `jobs`. From these, per day: `times`, `counts`,
 `failures`, `throughput`, `paths`.
 
-clock.py       days and seconds, out of timestamps
+days.py        days and seconds from timestamps
 groups.py      by what rows are grouped: each row becomes one for every grouping
-cells.py       what is known of many numbers, and how it is merged: moments, bins, a sketch for quantiles
+aggregates.py  mergeable aggregates: moments, bins, a sketch for quantiles
 bins.py        the bins of histograms
 jobs.py        silver/jobs, and the stages in it
 runs.py        silver/runs; which days they tell of
