@@ -198,4 +198,4 @@ def _print_jobs(page: list[Job], json: bool, total: int | None, offset: int) -> 
     print_table(columns, rows, empty=NO_JOBS)
     end = offset + len(page)
     if total is not None and total > end:
-        print_hint(f"{end:,} of {total:,}; --offset {end} goes on")
+        print_hint(f"{end:,} of {total:,}; use --offset {end} for more")
