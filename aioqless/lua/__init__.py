@@ -10,15 +10,20 @@ LUA = files(__name__)
 
 
 def constant(name: str) -> int:
-    """Return a value of lib/constants.lua. Raises KeyError."""
-    return constants()[name]
+    """Return a number of lib/constants.lua. Raises KeyError."""
+    return int(constants()[name])
+
+
+def exhausted_group(queue: str) -> str:
+    """Return the failure group of a queue's jobs that have no retries left."""
+    return constants()["EXHAUSTED_GROUP"].strip("'") + queue
 
 
 @cache
-def constants() -> dict[str, int]:
-    """Return the values of lib/constants.lua by name."""
+def constants() -> dict[str, str]:
+    """Return the values of lib/constants.lua by name, as they are written there."""
     text = (LUA / "lib" / "constants.lua").read_text("utf-8")
-    return {name: int(value) for name, value in re.findall(r"^local (\w+) = (\d+)", text, re.M)}
+    return dict(re.findall(r"^local (\w+) = (\d+|'[^']*')", text, re.M))
 
 
 @cache

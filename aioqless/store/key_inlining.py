@@ -40,7 +40,7 @@ def inline_keys(line: str) -> str:
 
 def _constant(mention: re.Match[str]) -> str:
     try:
-        return str(constants()[mention[1]])
+        return constants()[mention[1]]
     except KeyError:
         raise HeaderError(f"{mention[0]} is used but lib/constants.lua doesn't define it") from None
 

@@ -15,6 +15,7 @@ from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.log import bind, log
+from aioqless.lua import exhausted_group
 from aioqless.waiting import wait_for_event
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
@@ -199,7 +200,7 @@ class Runner:
             case Retried(delay), remaining if remaining >= 0:
                 await self._end(log.info, "job.retried", run, delay=delay, remaining=remaining)
             case Retried(_, group, message) | Failed(group, message), _:
-                group = group or f"failed-retries-{run.job.queue}"
+                group = group or exhausted_group(run.job.queue)
                 exhausted = isinstance(outcome, Retried)  # it had no retries left
                 await self._end(
                     log.warning,

@@ -33,7 +33,7 @@ end
 -- Fail a job that has no retries left, in `group` for `message` if its worker gave them.
 function failures.fail_exhausted(job, group, message, worker, now)
   local why = group and message or 'Job exhausted retries in queue "' .. job.queue .. '"'
-  failures.fail(job, group or 'failed-retries-' .. job.queue, why, worker, now, true)
+  failures.fail(job, group or constants.EXHAUSTED_GROUP .. job.queue, why, worker, now, true)
 end
 
 -- Write the failure, and file the job under its group.
