@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless import AioqlessError, Client, Event, InvalidArgument, InvalidData, Job, NoSuchJob, job
+from aioqless import AioqlessError, Client, InvalidData, Job, NoSuchJob, job
 from aioqless.client.results import WorkerCounts, WorkerJobs
+from aioqless.errors import InvalidArgument
+from aioqless.redis.pubsub import Event
 from aioqless.store import Call, ScriptStore
 from tests.conftest import Until
 

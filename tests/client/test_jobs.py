@@ -7,18 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioqless import (
-    Client,
-    HasDependents,
-    InvalidArgument,
-    InvalidData,
-    Job,
-    JobState,
-    LockLost,
-    NewJob,
-    NoSuchJob,
-    WrongState,
-)
+from aioqless import Client, InvalidData, Job, JobState, LockLost, NewJob, NoSuchJob, WrongState
+from aioqless.errors import HasDependents, InvalidArgument
 
 
 async def put(client: Client, jid: str = "a", data: Any = None, **options: Any) -> Job[Any]:

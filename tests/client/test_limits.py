@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from aioqless import AlreadyThere, Client, InvalidData, Job, NewJob, job
+from aioqless import Client, InvalidData, Job, NewJob, job
 from aioqless.client.put import ConstraintOptions
 from aioqless.client.put.constraints import encode_constraints
+from aioqless.errors import AlreadyThere
 
 
 @job(klass="Sync", unique=("customer",), concurrency_key=("customer",), max_concurrent=1)

@@ -19,7 +19,6 @@ from aioqless import (
     NewJob,
     Next,
     QueueFull,
-    RecurringJob,
     Retry,
     Settings,
     Worker,
@@ -28,6 +27,7 @@ from aioqless import (
 )
 from aioqless import job as handler
 from aioqless.client.archive import Archive
+from aioqless.client.recurring import RecurringJob
 from aioqless.store import Call, ScriptStore, script_store
 from aioqless.store.call import Arguments
 from aioqless.store.composer import compose

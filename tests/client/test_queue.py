@@ -10,18 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless import (
-    Cleared,
-    Client,
-    InvalidArgument,
-    InvalidData,
-    Job,
-    NewJob,
-    NoSuchJob,
-    chain,
-    group,
-    job,
-)
+from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
+from aioqless.client.clearing import Cleared
+from aioqless.errors import InvalidArgument
 from tests.conftest import Until
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidArgument, InvalidData, NewJob, NoSuchJob
+from aioqless import Client, InvalidData, NewJob, NoSuchJob
+from aioqless.errors import InvalidArgument
 
 
 def clock(moment: float | None) -> str:

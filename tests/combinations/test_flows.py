@@ -10,20 +10,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from aioqless import (
-    AlreadyThere,
-    Client,
-    HasDependents,
-    Job,
-    JobFailed,
-    Next,
-    NoSuchJob,
-    Retry,
-    chain,
-    group,
-    in_queue,
-    job,
-)
+from aioqless import Client, Job, JobFailed, Next, NoSuchJob, Retry, chain, group, in_queue, job
+from aioqless.errors import AlreadyThere, HasDependents
 from aioqless.testing import Clock, drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from aioqless import AlreadyThere, Client, Job, NewJob, Retry, Settings, Worker, job
+from aioqless import Client, Job, NewJob, Retry, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
+from aioqless.errors import AlreadyThere
 from aioqless.testing import Clock, drain
 from tests.cli.conftest import Start
 from tests.combinations.conftest import got, states

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import Client, Event, Job
+from aioqless import Client, Job
 from aioqless.contrib import private_redis
+from aioqless.redis.pubsub import Event
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40

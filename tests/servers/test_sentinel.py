@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from redis import exceptions
 
-from aioqless import AioqlessError, Client, Durability, NotDurable
+from aioqless import AioqlessError, Client, Durability
+from aioqless.errors import NotDurable
 from aioqless.redis import read_topology
 from tests.conftest import Until
 from tests.server import OwnServer

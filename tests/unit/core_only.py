@@ -66,7 +66,7 @@ class Absent(MetaPathFinder):
 def missing() -> Iterator[tuple[str, str, str, str]]:
     """Each module of the package that can't be imported: its name, the extra that its error names,
     the module that is missing, and the error."""
-    from aioqless import MissingExtra
+    from aioqless.errors import MissingExtra
 
     for name in ("aioqless" + f".{name_of(file)}" * bool(name_of(file)) for file in FILES):
         if name != "aioqless.__main__":

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import aioqless
-from aioqless import DuplicateKlass, Job, UnknownKlass, job
+from aioqless import Job, job
+from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers import Handlers
 from tests.unit.records import job_of, performed
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import pytest
 
-from aioqless import AioqlessError, MissingExtra
-from aioqless.errors import require_extra
+from aioqless import AioqlessError
+from aioqless.errors import MissingExtra, require_extra
 from tests.unit.core_only import distributions, owners
 
 ELSEWHERE = {"aioqless.testing.plugin": "pytest"}  # only pytest itself imports this

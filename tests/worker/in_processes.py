@@ -15,7 +15,8 @@ from typing import Any
 
 import structlog
 
-from aioqless import Job, Next, ProcessDied, Retry, job
+from aioqless import Job, Next, Retry, job
+from aioqless.errors import ProcessDied
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
 UNSENT: ContextVar[Any] = ContextVar("unsent", default="nothing")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from aioqless import Client, Handler, Job, RecurringJob, job
+from aioqless import Client, Handler, Job, job
+from aioqless.client.recurring import RecurringJob
 from aioqless.worker import ReconnectDelays
 from tests.conftest import Until
 from tests.server import OwnServer

@@ -7,9 +7,10 @@ import json
 
 import pytest
 
-from aioqless import Client, InvalidArgument, NoSuchWorker, NotObeyed
+from aioqless import Client
 from aioqless.client.results import WorkerState
 from aioqless.client.workers import Workers
+from aioqless.errors import InvalidArgument, NoSuchWorker, NotObeyed
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_subscriptions import Stage, fill, stage

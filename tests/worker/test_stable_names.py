@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, NameTaken, Settings, Worker
+from aioqless import Client, Settings, Worker
+from aioqless.errors import NameTaken
 from aioqless.worker import name_lease
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work

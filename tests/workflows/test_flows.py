@@ -6,18 +6,9 @@ from typing import Any
 
 import pytest
 
-from aioqless import (
-    Chain,
-    Client,
-    InvalidArgument,
-    Job,
-    NewJob,
-    NoSuchJob,
-    chain,
-    group,
-    in_queue,
-    job,
-)
+from aioqless import Client, Job, NewJob, NoSuchJob, chain, group, in_queue, job
+from aioqless.client.workflows import Chain
+from aioqless.errors import InvalidArgument
 from tests.worker.conftest import Work
 
 

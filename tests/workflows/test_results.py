@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, Next, NoResult, job
+from aioqless import Client, Job, Next, job
+from aioqless.errors import NoResult
 from tests.worker import in_processes
 from tests.worker.conftest import Work
 

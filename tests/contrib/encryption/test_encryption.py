@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, DecryptionError, Job, NewJob, Settings, Worker, chain, group, job
+from aioqless import Client, Job, NewJob, Settings, Worker, chain, group, job
 from aioqless.contrib.encryption import Encryption
+from aioqless.errors import DecryptionError
 from tests.conftest import Until
 from tests.worker import in_processes
 

@@ -17,8 +17,9 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client as AsyncClient
-from aioqless import HasDependents, InvalidData, Job, NewJob, job
+from aioqless import InvalidData, Job, NewJob, job
 from aioqless.contrib.sync_client import Client
+from aioqless.errors import HasDependents
 from tests.server import OwnServer
 
 ROOT = Path(__file__).parents[3]
