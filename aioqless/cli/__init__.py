@@ -1,24 +1,24 @@
 """The command line: the only place that knows argv and exit codes.
 
-main.py             runs the command that argv names
-app.py              the Typer app
-command_index.py    every command: its section in the help, its module
-options.py          options that several commands share
-commands/           one file per group of commands; those of extensions are in contrib/commands
-presentation/       tables, JSON, prompts, job details
-top/                the screen of `aioqless top`
-extensions.py       reaches extensions by name
-connect.py          runs a command with a connected client
-lookup.py           finds jobs and queues that a user named
-completion.py       shell completion
-watch.py            watches jobs until they have ended
-json_input.py       reads a job's data
-exit_codes.py       exit codes
-worker_process.py   a worker as the main program of a process
-signal_handlers.py  signal handlers of a worker process
-status_reporter.py  reports a worker's status to its supervisor
-health_check.py     health checks over HTTP
-working_dir.py      a working directory for each worker process
-shutdown.py         ends a process in time
-descriptors.py      checks the limit of open file descriptors
+main.py              runs the command that argv names
+app.py               the Typer app, and the sections of its help
+options.py           options that several commands share
+commands/            one file per group of commands; those of extensions are in contrib/commands
+presentation/        tables, JSON, prompts, job details
+top/                 the screen of `aioqless top`
+extension_loader.py  imports extensions by name
+connect.py           runs a command with a connected client
+job_lookup.py        finds jobs by jid
+completion.py        shell completion
+watch.py             watches jobs until they have ended
+json_input.py        reads a job's data
+exit_codes.py        exit codes
+worker_options.py    the options of `aioqless worker`
+worker_process.py    a worker as the main program of a process
+signal_handlers.py   signal handlers of a worker process
+status_reporter.py   reports a worker's status to its supervisor
+health_check.py      health checks over HTTP
+working_dir.py       a working directory for each worker process
+shutdown.py          ends a process in time
+open_file_limit.py   checks the limit of open file descriptors
 """

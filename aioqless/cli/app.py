@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-
-from aioqless.cli.command_index import commands_by_section
 
 HELP = """A job queue on Redis.
 
@@ -18,21 +17,30 @@ When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edi
 MAX_SUMMARY = 300  # characters of a command's line in the help
 
 
+class Section(StrEnum):
+    """Sections of the help, in its order; a command names its own as `rich_help_panel`."""
+
+    INSPECT = "Inspect"
+    JOBS = "Manage jobs"
+    QUEUES = "Manage queues and workers"
+    RUN = "Run"
+    ADMIN = "Administer"
+
+
 class SectionedGroup(TyperGroup):
     """Lists the commands by section in the help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (Click passes it)
         """Write the list of commands; the arguments are Click's, which Typer keeps private."""
         width = max(map(len, self.commands)) + 2
-        for section, names in commands_by_section().items():
+        for section in Section:
             rows = [
-                (name.ljust(width), self.commands[name].get_short_help_str(MAX_SUMMARY))
-                for name in names
-                if name in self.commands
+                (name.ljust(width), command.get_short_help_str(MAX_SUMMARY))
+                for name, command in sorted(self.commands.items())
+                if getattr(command, "rich_help_panel", None) == section and not command.hidden
             ]
-            if rows:
-                with formatter.section(section):
-                    formatter.write_dl(rows)
+            with formatter.section(section):
+                formatter.write_dl(rows)
 
 
 app = typer.Typer(

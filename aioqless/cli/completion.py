@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from aioqless.cli.extensions import is_private_redis_running
+from aioqless.cli.extension_loader import is_private_redis_running
 
 if TYPE_CHECKING:
     from aioqless.client import Client
@@ -30,7 +30,9 @@ def complete_group(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_failed_jid(context: typer.Context, incomplete: str) -> list[str]:
     """Complete the jid of a recently failed job: users look for these most."""
-    from aioqless.cli.lookup import read_recently_failed_jids  # its imports delay no other command
+    from aioqless.cli.job_lookup import (
+        read_recently_failed_jids,  # its imports delay no other command
+    )
 
     return _complete(context, incomplete, read_recently_failed_jids)
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import pkgutil
 import sys
 from importlib import import_module
-from itertools import chain
 
 from redis import exceptions
 
 from aioqless.cli.app import app
-from aioqless.cli.command_index import command_modules
-from aioqless.cli.descriptors import describe_exhaustion
 from aioqless.cli.exit_codes import REFUSED, UNREACHABLE
+from aioqless.cli.extension_loader import EXTENSION_COMMANDS
+from aioqless.cli.open_file_limit import describe_exhaustion
 from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.log.output import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
 __all__ = ["load_command", "main"]
+
+# Their modules register commands. Those of extensions are not in the folders of the extensions,
+# because the help lists them also where an extra isn't installed.
+COMMAND_PACKAGES = ("aioqless.cli.commands", EXTENSION_COMMANDS)
 
 # Errors of a write to standard output.
 _WRITE_ERRORS = (
@@ -33,9 +37,13 @@ _WRITE_ERRORS = (
 
 
 def load_command(command: str | None = None) -> None:
-    """Import the modules of a command; those of all commands if there is no such command."""
-    modules = command_modules()
-    for module in modules.get(command or "") or chain.from_iterable(modules.values()):
+    """Import the module that is named like a command; all modules of commands if none is."""
+    modules = {
+        found.name.rpartition(".")[2]: found.name
+        for package in COMMAND_PACKAGES
+        for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
+    }
+    for module in [modules[command]] if command in modules else modules.values():
         import_module(module)
 
 

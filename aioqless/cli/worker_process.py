@@ -14,9 +14,9 @@ from types import ModuleType
 import typer
 
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.descriptors import check_descriptor_limit
 from aioqless.cli.exit_codes import RECYCLED
 from aioqless.cli.health_check import serve_health_checks
+from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.shutdown import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
@@ -51,7 +51,7 @@ class WorkerProcess:
 
     def run(self, handlers: Sequence[ModuleType]) -> None:
         """Run jobs until the process is stopped or recycled."""
-        check_descriptor_limit(0)
+        check_open_file_limit(0)
         run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
 
     async def _run(self, client: Client, handlers: Sequence[ModuleType]) -> None:

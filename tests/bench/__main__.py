@@ -17,7 +17,7 @@ from tests.bench.kill import PATIENCE, run_kill
 from tests.bench.micro import run_micro
 from tests.bench.peers import PEERS, ROOT, Figures, Peer
 from tests.bench.phases import PHASES, run_peers
-from tests.bench.pipeline import run_pipeline
+from tests.bench.pipeline import run_lake
 from tests.bench.scale import run_scale
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
     "micro": ("what each command costs Redis (a minute)", lambda o: run_micro(o.n or 6_000)),
     "pipeline": (
         "Spark beside a plain loop: rows read, archived, put (5 minutes)",
-        lambda o: run_pipeline(o.n or 20_000),
+        lambda o: run_lake(o.n or 20_000),
     ),
     "cost": ("where the time of one job goes (a minute)", lambda o: run_cost(o.n or 20_000)),
 }

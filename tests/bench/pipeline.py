@@ -30,7 +30,7 @@ PAGE = 1_000
 MASTER = f"local[{min(2, os.cpu_count() or 1)}]"
 
 
-def run_pipeline(number: int) -> Figures:
+def run_lake(number: int) -> Figures:
     """Of `number` rows, and of ten times as many: {"read": {"20000": {"loop": {rows, seconds, cpu},
     "spark": {...}}}, ...}."""
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:

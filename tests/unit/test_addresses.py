@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import typer
 
-from aioqless.cli.commands.worker import parse_size
 from aioqless.cli.health_check import parse_address
+from aioqless.cli.worker_options import parse_size
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The commands, one file per group; command_index.py lists them."""
+"""The commands; a command is imported by itself if its module has its name."""

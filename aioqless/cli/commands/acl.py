@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.options import Namespace
 
 
 @app.command(
+    rich_help_panel=Section.ADMIN,
     epilog="Example: aioqless acl producer --namespace billing >> users.acl",
 )
 def acl(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_option
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import DryRun, Json, Namespace, Url
@@ -22,7 +22,7 @@ EXAMPLES = (
 )
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(rich_help_panel=Section.ADMIN, epilog=EXAMPLES)
 def config(
     option: Annotated[
         str | None, typer.Argument(metavar="[OPTION]", autocompletion=complete_option)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_failed_jid, complete_tag
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.lookup import find_job
+from aioqless.cli.job_lookup import find_job
 from aioqless.cli.options import (
     Count,
     DryRun,
@@ -37,6 +37,7 @@ BATCH, PAGE = 200, 1000  # jobs
 
 
 @app.command(
+    rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless cancel 4f2a…; aioqless cancel --group mail-SMTPError --dry-run",
 )
 def cancel(
@@ -101,7 +102,7 @@ async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:
     return result.canceled, len(result.kept)
 
 
-@app.command()
+@app.command(rich_help_panel=Section.JOBS)
 def move(
     jid: Jid,
     queue: QueueName,
@@ -132,6 +133,7 @@ def move(
 
 
 @app.command(
+    rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless tag; aioqless tag 4f2a… urgent; aioqless tag 4f2a… urgent --remove",
 )
 def tag(
@@ -171,6 +173,7 @@ def tag(
 
 
 @app.command(
+    rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless track; aioqless track 4f2a…; aioqless track 4f2a… --off",
 )
 def track(

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.connect import run_with_client
+from aioqless.cli.job_lookup import find_job, read_job_states
 from aioqless.cli.json_input import read_data, validate_json
-from aioqless.cli.lookup import describe_unknown_queue, find_job, read_job_states
 from aioqless.cli.options import (
     Count,
     Data,
@@ -29,7 +29,7 @@ from aioqless.cli.presentation.formatting import shorten
 from aioqless.cli.presentation.job_detail import print_job, suggest_next_steps
 from aioqless.cli.presentation.json_output import data_text, job_details, job_summary
 from aioqless.cli.presentation.printing import print_hint, print_json, print_table
-from aioqless.cli.presentation.suggestions import suggest
+from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
 from aioqless.client.job import Job
@@ -49,6 +49,7 @@ State = Annotated[
 
 
 @app.command(
+    rich_help_panel=Section.JOBS,
     epilog='Example: aioqless put mail app.jobs.greet \'{"name": "Ada"}\' --delay 60',
 )
 def put(
@@ -94,7 +95,9 @@ def put(
     run_with_client(url, namespace, act)
 
 
-@app.command(epilog="Example: aioqless get 4f2a… --json | jq .data")
+@app.command(
+    rich_help_panel=Section.INSPECT, epilog="Example: aioqless get 4f2a… --json | jq .data"
+)
 def get(jid: Jid, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
     """Show a job: state, failure, data, history."""
 
@@ -112,6 +115,7 @@ def get(jid: Jid, json: Json = False, url: Url = None, namespace: Namespace = "q
 
 
 @app.command(
+    rich_help_panel=Section.INSPECT,
     epilog="Examples: aioqless jobs mail --state running; aioqless jobs --tag welcome; "
     "aioqless jobs --state complete",
 )

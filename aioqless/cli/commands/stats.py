@@ -9,14 +9,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.lookup import describe_unknown_queue
 from aioqless.cli.options import Json, Namespace, Url
 from aioqless.cli.presentation.formatting import format_duration, pluralize
 from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
+from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
 from aioqless.client.results import DayStats, Durations
 from aioqless.errors import AioqlessError
@@ -32,7 +32,9 @@ OptionalQueue = Annotated[
 Date = Annotated[str | None, typer.Option("--date", help="YYYY-MM-DD (UTC); default: today.")]
 
 
-@app.command(epilog="Example: aioqless stats mail --date 2030-01-31")
+@app.command(
+    rich_help_panel=Section.INSPECT, epilog="Example: aioqless stats mail --date 2030-01-31"
+)
 def stats(
     queue: OptionalQueue = None,
     date: Date = None,

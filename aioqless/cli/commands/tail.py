@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Json, Namespace, Url
@@ -30,6 +30,7 @@ Kinds = Annotated[
 
 
 @app.command(
+    rich_help_panel=Section.INSPECT,
     epilog="Examples: aioqless tail -q mail; "
     "aioqless tail --kind failed --json | jq -c '[.jid, .group]'",
 )

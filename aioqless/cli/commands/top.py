@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from redis import exceptions
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
@@ -25,6 +25,7 @@ Every = Annotated[
 
 
 @app.command(
+    rich_help_panel=Section.INSPECT,
     epilog="Keys: arrows or j k choose, tab goes to the next list, p pauses, "
     "r runs failures again, enter tells why, q quits.",
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue, complete_worker
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Json, Namespace, Url
@@ -43,7 +43,7 @@ WORKERS_PER_CALL_WITH_JOBS = 20
 MAX_LISTED = 1000  # workers; with more, one that isn't listed may exist
 
 
-@app.command()
+@app.command(rich_help_panel=Section.INSPECT)
 def workers(
     worker: OptionalWorker = None, json: Json = False, url: Url = None, namespace: Namespace = "ql"
 ) -> None:
@@ -120,7 +120,7 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
     )
 
 
-@app.command()
+@app.command(rich_help_panel=Section.QUEUES)
 def subscribe(
     worker: WorkerName,
     queue: Annotated[
@@ -148,7 +148,7 @@ def subscribe(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=Section.QUEUES)
 def unsubscribe(
     worker: WorkerName,
     queue: Annotated[str, typer.Argument(autocompletion=complete_queue)],
@@ -160,7 +160,7 @@ def unsubscribe(
     _control(worker, url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
 
 
-@app.command()
+@app.command(rich_help_panel=Section.QUEUES)
 def quiet(
     worker: WorkerName, json: Json = False, url: Url = None, namespace: Namespace = "ql"
 ) -> None:
@@ -168,7 +168,7 @@ def quiet(
     _control(worker, url, namespace, json, lambda client: client.workers.quiet(worker))
 
 
-@app.command()
+@app.command(rich_help_panel=Section.QUEUES)
 def resume(
     worker: WorkerName, json: Json = False, url: Url = None, namespace: Namespace = "ql"
 ) -> None:

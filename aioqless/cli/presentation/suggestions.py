@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from aioqless.client import Client
 from aioqless.validation import plain
+
+MAX_QUEUES = 1000
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return the most similar known name as the end of an error message; empty if none is."""
     similar = get_close_matches(name, list(known), 1)
     return f"; is it {plain(similar[0])} that you mean?" if similar else ""
+
+
+async def describe_unknown_queue(client: Client, queue: str) -> str:
+    """Return why a queue may be misspelled; empty if it is known.
+
+    With more queues than are listed, any may be known.
+    """
+    known = {counts.name for counts in await client.queues(count=MAX_QUEUES)}
+    if queue in known or len(known) == MAX_QUEUES:
+        return ""
+    return f"no job was ever put in {plain(queue)}{suggest(queue, known)}"

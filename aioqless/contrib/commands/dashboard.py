@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from aioqless import log
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
 from aioqless.client import Client
 
 
-@app.command()
+@app.command(rich_help_panel=Section.RUN)
 def web(
     host: Annotated[
         str,
@@ -55,7 +55,7 @@ def web(
     run_with_client(url, namespace, act)
 
 
-@app.command()
+@app.command(rich_help_panel=Section.RUN)
 def web_user(
     name: str,
     role: Annotated[str, typer.Option(help="read, operate or admin.")] = "operate",

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from aioqless import log
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
 from aioqless.cli.signal_handlers import stop_on_signals
@@ -17,7 +17,7 @@ from aioqless.worker.importer import ImportLoop
 from aioqless.worker.redis_checks import Outage
 
 
-@app.command()
+@app.command(rich_help_panel=Section.RUN)
 def intake(
     format: Annotated[str, typer.Option("--format", help="sidekiq, exq or resque.")],
     prefix: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aioqless import log
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
 from aioqless.cli.signal_handlers import stop_on_signals
@@ -15,7 +15,7 @@ from aioqless.client import Client
 from aioqless.errors import AioqlessError, require_extra
 
 
-@app.command()
+@app.command(rich_help_panel=Section.RUN)
 def outbox(
     database: Annotated[
         str,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Json
 from aioqless.cli.presentation.formatting import pluralize
@@ -17,7 +17,7 @@ from aioqless.contrib import private_redis
 redis = typer.Typer(
     help="The private Redis server. Without a command: show it.", invoke_without_command=True
 )
-app.add_typer(redis, name="redis")
+app.add_typer(redis, name="redis", rich_help_panel=Section.ADMIN)
 DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", help="Its data directory; default: AIOQLESS_DATA, else the user's own."),

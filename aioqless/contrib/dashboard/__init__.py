@@ -9,9 +9,9 @@ Users:
     redaction.py             hides secrets in the data of jobs
 
 State that requests share:
-    state.py                 Dashboard: the client, the access rules and everything below
+    dashboard.py             Dashboard: the client, the access rules and everything below
     sampler.py               samples the counts of all queues once for all readers
-    bulk.py                  actions on many jobs, in steps
+    bulk_actions.py          actions on many jobs, in steps
     flash.py                 flash messages
 
 Requests:
@@ -26,7 +26,7 @@ HTML:
     templates/, static/      HTML templates, stylesheet and script
     rendering.py             renders pages with all of them
     throttled_connection.py  a connection that takes at most a share of Redis' time
-    live.py                  renders open pages again and sends them to their readers
+    live_updates.py          renders open pages again and sends them to their readers
 
 Serving:
     app.py                   create_app: the routes

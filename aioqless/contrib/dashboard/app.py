@@ -21,7 +21,8 @@ from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
-from aioqless.contrib.dashboard.live import LiveStream, LiveUpdates
+from aioqless.contrib.dashboard.dashboard import Dashboard
+from aioqless.contrib.dashboard.live_updates import LiveStream, LiveUpdates
 from aioqless.contrib.dashboard.login import Login, local_address
 from aioqless.contrib.dashboard.middleware import (
     AccessMiddleware,
@@ -32,7 +33,6 @@ from aioqless.contrib.dashboard.middleware import (
 from aioqless.contrib.dashboard.page_request import PageRequest, parse_parameters
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.dashboard.state import Dashboard
 from aioqless.contrib.http_sessions import Session
 from aioqless.errors import AioqlessError, ScriptError
 from aioqless.log import log

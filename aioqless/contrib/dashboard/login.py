@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from aioqless.contrib.dashboard import audit_log, passwords
 from aioqless.contrib.dashboard.access import Identity, Role
+from aioqless.contrib.dashboard.dashboard import LOCAL, Dashboard
 from aioqless.contrib.dashboard.login_attempts import LoginAttempts, TooManyAttempts, network_of
 from aioqless.contrib.dashboard.middleware import (
     client_of,
@@ -20,7 +21,6 @@ from aioqless.contrib.dashboard.middleware import (
 )
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.dashboard.state import LOCAL, Dashboard
 from aioqless.contrib.http_sessions import digest
 
 KNOWN_FOR = 90 * 86_400  # seconds for which an address is known as one its user logged in from

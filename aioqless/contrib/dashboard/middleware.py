@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
+from aioqless.contrib.dashboard.dashboard import COOKIE, LOCAL, SESSION_LIFETIME, Dashboard
 from aioqless.contrib.dashboard.page_request import address, parse_parameters
-from aioqless.contrib.dashboard.state import COOKIE, LOCAL, SESSION_LIFETIME, Dashboard
 from aioqless.contrib.http_sessions import (
     Session,
     is_from_this_machine,

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from aioqless.client import Client
 from aioqless.contrib.dashboard.access import Identity, Role
-from aioqless.contrib.dashboard.state import Dashboard
+from aioqless.contrib.dashboard.dashboard import Dashboard
 
 PAGE_SIZE = 50
 MAX_OFFSET = 10_000_000

@@ -1,20 +1,21 @@
 """Session cookies and origin checks, shared by the dashboard and the human-task API.
 
-sessions.py      Session, Sessions: a signed cookie, a CSRF token, a record in Redis
-origin.py        where a request comes from, and its body
-bounded_dict.py  BoundedDict
+sessions.py       Session, Sessions: a signed cookie, a CSRF token, a record in Redis
+origin_checks.py  where a request comes from
+request_body.py   the body of a request
+bounded_dict.py   BoundedDict
 """
 
 from aioqless.errors import require_extra
 
 with require_extra("web"):
     from aioqless.contrib.http_sessions.bounded_dict import BoundedDict
-    from aioqless.contrib.http_sessions.origin import (
+    from aioqless.contrib.http_sessions.origin_checks import (
         is_from_this_machine,
         is_loopback,
         is_of_same_origin,
-        read_body,
     )
+    from aioqless.contrib.http_sessions.request_body import read_body
     from aioqless.contrib.http_sessions.sessions import Session, Sessions, digest
 
 __all__ = [

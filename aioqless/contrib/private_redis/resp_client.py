@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aioqless.errors import ServerUnavailable
 
-WATCHER = "aioqless-watcher"  # connection name of the watcher
+SUPERVISOR = "aioqless-supervisor"  # connection name of the supervisor
 
 
 class ErrorReply(ServerUnavailable):
@@ -67,14 +67,14 @@ class RespClient:
         return int(info["connected_clients"]), int(info["total_connections_received"])
 
     def count_users(self) -> int:
-        """Return how many other connections are open, without the watcher's."""
+        """Return how many other connections are open, without the supervisor's."""
         connections = self.execute("CLIENT LIST").splitlines()
-        return sum(WATCHER not in connection for connection in connections) - 1
+        return sum(SUPERVISOR not in connection for connection in connections) - 1
 
-    def name_as_watcher(self) -> None:
-        """Name this connection the watcher's; if the server is gone, the next call notices."""
+    def name_as_supervisor(self) -> None:
+        """Name this connection the supervisor's; if the server is gone, the next call notices."""
         with suppress(OSError, ErrorReply):
-            self.execute(f"CLIENT SETNAME {WATCHER}")
+            self.execute(f"CLIENT SETNAME {SUPERVISOR}")
 
     def shutdown(self) -> None:
         """Make the server write everything to disk and exit; it closes the connection."""

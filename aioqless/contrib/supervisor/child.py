@@ -8,7 +8,7 @@ import signal
 import socket
 from typing import Self
 
-from aioqless.cli.extensions import ProcessCommand
+from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.status_reporter import PAUSED, READY
 from aioqless.log import log
 

@@ -8,7 +8,7 @@ import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from aioqless.cli.extensions import ProcessCommand
+from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.signal_handlers import TERMINATING, loop_caller, on_signals
 from aioqless.contrib.supervisor.reload_watcher import Changes, watch_sources

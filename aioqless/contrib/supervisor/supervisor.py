@@ -8,7 +8,7 @@ import signal
 from dataclasses import dataclass, field
 
 from aioqless.cli.exit_codes import RECYCLED, REFUSED, UNREACHABLE, USAGE
-from aioqless.cli.extensions import ProcessCommand
+from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.contrib.supervisor.child import Child
 from aioqless.log import log
 from aioqless.waiting import cancel_and_wait, wait_for_event

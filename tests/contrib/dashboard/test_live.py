@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, create_app
-from aioqless.contrib.dashboard.live import MAX_STREAMS_PER_READER, Topic
+from aioqless.contrib.dashboard.live_updates import MAX_STREAMS_PER_READER, Topic
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
@@ -192,7 +192,7 @@ async def test_badge_says_when_updates_are_late_or_refused(
     await expect(badge).to_have_text(re.compile("updated [0-9]+ s ago"), timeout=15_000)
     goes_on.set()
     await expect(badge).to_have_text("live")
-    monkeypatch.setattr("aioqless.contrib.dashboard.live.MAX_STREAMS_PER_READER", 0)
+    monkeypatch.setattr("aioqless.contrib.dashboard.live_updates.MAX_STREAMS_PER_READER", 0)
     await page.reload()
     await expect(badge).to_have_text(
         "not live: you have 0 live pages open, the most for one reader"

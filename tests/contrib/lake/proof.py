@@ -66,7 +66,7 @@ class Killed:
             sys.executable,
             "-m",
             "aioqless",
-            "pipeline",
+            "lake",
             "archive",
             "--url",
             url,

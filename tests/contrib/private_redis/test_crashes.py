@@ -26,8 +26,8 @@ from tests.contrib.private_redis.users import (
 )
 
 
-@pytest.mark.parametrize("victim", ["server", "watcher"])
-def test_killed_server_or_watcher_is_restarted_without_loss(
+@pytest.mark.parametrize("victim", ["server", "supervisor"])
+def test_killed_server_or_supervisor_is_restarted_without_loss(
     place: Path, either_program: str, victim: str
 ) -> None:
     server = ensure(place)
@@ -48,8 +48,8 @@ def test_nothing_is_lost_when_all_processes_are_killed_at_once(
     server = ensure(place)
     with Writer(server) as writer:
         process = process_of(server)
-        watcher = parent_of(process)
-        for victim in (parent_of(watcher), watcher, process):
+        supervisor = parent_of(process)
+        for victim in (parent_of(supervisor), supervisor, process):
             os.kill(victim, signal.SIGKILL)
         until(lambda: has_gone(place))
     assert ensure(place) == server
@@ -64,7 +64,9 @@ def test_server_is_restarted_until_a_full_disk_has_space(
     with Writer(server) as writer:
         filled, deaths = fill(small_disk), writer.reconnected
         until(lambda: writer.reconnected > deaths + 20)
-        assert not is_unlocked(DataDir(server.data_dir).watcher_lock), "its watcher tries again"
+        assert not is_unlocked(DataDir(server.data_dir).supervisor_lock), (
+            "its supervisor tries again"
+        )
         filled.unlink()
         writer.wait_for_more()
     assert writer.lost == 0
@@ -102,16 +104,16 @@ async def test_private_server_that_cannot_start_is_a_connection_error(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-def test_server_shuts_down_cleanly_when_both_watcher_processes_are_killed(place: Path) -> None:
+def test_server_shuts_down_cleanly_when_both_supervisor_processes_are_killed(place: Path) -> None:
     process = process_of(ensure(place))
-    watcher = parent_of(process)
-    for victim in (parent_of(watcher), watcher):
+    supervisor = parent_of(process)
+    for victim in (parent_of(supervisor), supervisor):
         os.kill(victim, signal.SIGKILL)
     until(lambda: has_gone(place))
     assert "ready to exit" in DataDir(place).log_file.read_text()
 
 
-def test_server_without_a_watcher_gets_one_from_the_next_user(place: Path) -> None:
+def test_server_without_a_supervisor_gets_one_from_the_next_user(place: Path) -> None:
     place.mkdir(mode=0o700)
     lock = acquire_lock(DataDir(place).server_lock)
     assert lock is not None

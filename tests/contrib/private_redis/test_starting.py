@@ -9,7 +9,7 @@ from aioqless.contrib.private_redis import ensure, stop
 from aioqless.contrib.private_redis.data_dir import DataDir
 from tests.contrib.private_redis.users import SOURCES, connect, process_of, user
 
-MODULE = "aioqless.contrib.private_redis.watcher"
+MODULE = "aioqless.contrib.private_redis.server_supervisor"
 
 
 def test_second_process_joins_the_running_server(place: Path, either_program: str) -> None:
@@ -32,7 +32,7 @@ def test_concurrent_starts_result_in_one_server(place: Path, either_program: str
     assert DataDir(place).log_file.read_text().lower().count("ready to accept connections") == 1
 
 
-def test_watcher_imports_no_client_library() -> None:
+def test_supervisor_imports_no_client_library() -> None:
     code = f"import sys; sys.path.append({str(SOURCES)!r}); import {MODULE}; print(*sys.modules)"
     imported = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True

@@ -87,7 +87,7 @@ def parent_of(process: int) -> int:
 
 def has_gone(place: Path) -> bool:
     directory = DataDir(place)
-    return is_unlocked(directory.server_lock) and is_unlocked(directory.watcher_lock)
+    return is_unlocked(directory.server_lock) and is_unlocked(directory.supervisor_lock)
 
 
 def pretend(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:

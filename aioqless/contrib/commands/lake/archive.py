@@ -1,4 +1,4 @@
-"""Moves the archive's stream to the lake: pipeline archive."""
+"""Moves the archive's stream to the lake: lake archive."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from aioqless.contrib.commands.lake.shared import (
     LAKE,
     LakeFolder,
     Trace,
-    pipeline,
+    lake_app,
     print_progress,
     shorten_errors,
 )
 from aioqless.log import output
 
 
-@pipeline.command()
+@lake_app.command()
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",

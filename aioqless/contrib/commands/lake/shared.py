@@ -1,4 +1,4 @@
-"""The app and the options that the commands of `aioqless pipeline` share.
+"""The app and the options that the commands of `aioqless lake` share.
 
 pyspark is imported when one of them runs.
 """
@@ -15,14 +15,14 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.errors import AioqlessError, require_extra
 
-pipeline = typer.Typer(
+lake_app = typer.Typer(
     no_args_is_help=True,
     help="Ended runs: a lake of Parquet files, tables and a report. Runs on Spark.",
 )
-app.add_typer(pipeline, name="pipeline")
+app.add_typer(lake_app, name="lake", rich_help_panel=Section.RUN)
 
 LakeFolder = Annotated[
     Path, typer.Option("--lake", envvar="AIOQLESS_LAKE", help="The folder of the lake.")

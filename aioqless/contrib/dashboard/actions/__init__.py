@@ -2,7 +2,7 @@
 
 action.py     Action, ActionRequest
 jobs.py       actions on a job
-groups.py     actions on a failure group
+failures.py   actions on a failure group
 queues.py     actions on a queue
 workers.py    actions on a worker
 recurring.py  actions on a recurring job
@@ -10,7 +10,7 @@ config.py     configuration
 """
 
 from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.actions import config, groups, jobs, queues, recurring, workers
+from aioqless.contrib.dashboard.actions import config, failures, jobs, queues, recurring, workers
 from aioqless.contrib.dashboard.actions.action import Action
 
 # By the last part of the address, /do/NAME.
@@ -27,8 +27,8 @@ ACTIONS: dict[str, Action] = {
     "timeout": Action(jobs.time_out),
     "undepend": Action(jobs.remove_dependencies),
     "fail": Action(jobs.fail),
-    "retry-all": Action(groups.retry_all),
-    "cancel-all": Action(groups.cancel_all, Role.ADMIN),
+    "retry-all": Action(failures.retry_all),
+    "cancel-all": Action(failures.cancel_all, Role.ADMIN),
     "pause": Action(queues.pause),
     "unpause": Action(queues.unpause),
     "clear": Action(queues.clear, Role.ADMIN),

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.contrib.dashboard.access import Identity, Role
-from aioqless.contrib.dashboard.state import Dashboard
+from aioqless.contrib.dashboard.dashboard import Dashboard
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from aioqless.client.json_data import decoded
 from aioqless.client.put import NewJob
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
-from aioqless.contrib.dashboard.pages.jobs import data_digest
+from aioqless.contrib.dashboard.pages.job import data_digest
 
 
 async def retry(request: ActionRequest) -> str:

@@ -2,7 +2,7 @@
 
 overview.py   the overview; all queues
 queue.py      one queue
-jobs.py       one job; one recurring job
+job.py        one job; one recurring job
 job_lists.py  completed and tracked jobs, tags, search
 failures.py   failure groups, and one of them
 workers.py    workers, and one of them
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from aioqless.contrib.dashboard.pages import (
     admin,
     failures,
+    job,
     job_lists,
-    jobs,
     overview,
     queue,
     recurring,
@@ -30,7 +30,7 @@ PAGES: Mapping[str, View] = {
     "/queue": queue.show_queue,
     "/failures": failures.list_groups,
     "/group": failures.show_group,
-    "/job": jobs.show_job,
+    "/job": job.show_job,
     "/completed": job_lists.list_completed,
     "/tracked": job_lists.list_tracked,
     "/tags": job_lists.list_tags,
@@ -39,7 +39,7 @@ PAGES: Mapping[str, View] = {
     "/workers": workers.list_workers,
     "/worker": workers.show_worker,
     "/recurring": recurring.list_recurring,
-    "/recurring-job": jobs.show_recurring_job,
+    "/recurring-job": job.show_recurring_job,
     "/config": admin.show_config,
     "/redis": admin.show_redis,
     "/trail": admin.show_audit_log,

@@ -10,7 +10,7 @@ MIN_OF_WORKER = 64  # an idle worker has about 25; handlers open more
 MIN_PER_PROCESS = 4  # of a supervisor
 
 
-def descriptor_limit() -> int | None:
+def open_file_limit() -> int | None:
     """Return the limit of this process; None if there is none, or if it can't be read."""
     if sys.platform == "win32":
         return None
@@ -20,13 +20,13 @@ def descriptor_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def check_descriptor_limit(processes: int) -> None:
+def check_open_file_limit(processes: int) -> None:
     """Check the limit for a worker, or for a supervisor of this number of processes.
 
     Raises:
         AioqlessError: if it is too low.
     """
-    limit, minimum = descriptor_limit(), MIN_OF_WORKER + MIN_PER_PROCESS * processes
+    limit, minimum = open_file_limit(), MIN_OF_WORKER + MIN_PER_PROCESS * processes
     if limit is not None and limit < minimum:
         raise AioqlessError(
             f"this process may open {limit} file descriptors (ulimit -n), and a worker needs at "
@@ -39,6 +39,6 @@ def check_descriptor_limit(processes: int) -> None:
 def describe_exhaustion() -> str:
     """Return an error message for a process that has used up its file descriptors."""
     return (
-        f"no more file descriptors: this process may open {descriptor_limit()} (ulimit -n). Raise "
+        f"no more file descriptors: this process may open {open_file_limit()} (ulimit -n). Raise "
         "the limit, or look for handlers that open files or connections and don't close them"
     )

@@ -1,4 +1,4 @@
-"""Reaches extensions by name: the command line imports them only when a command needs one."""
+"""Imports extensions by name, when a command needs one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
-# Section of the help -> command -> its modules.
-Index: TypeAlias = dict[str, dict[str, str]]
-
-COMMANDS = "aioqless.contrib.commands"
+EXTENSION_COMMANDS = "aioqless.contrib.commands"
 PRIVATE_REDIS = "aioqless.contrib.private_redis"
 SUPERVISOR = "aioqless.contrib.supervisor.run"
 
@@ -34,12 +31,6 @@ class Supervise(Protocol):
         sandbox: Path | None,
     ) -> int:
         """Start the processes, and return when all have ended."""
-
-
-def extension_commands() -> Index:
-    """Return the commands that extensions add."""
-    index: Index = import_module(COMMANDS).COMMANDS
-    return index
 
 
 def load_supervisor() -> Supervise:

@@ -1,14 +1,12 @@
-"""Where a request comes from, and its body."""
+"""Checks where a request comes from."""
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-BODY_TIMEOUT = 60.0  # seconds
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
@@ -43,21 +41,6 @@ def is_of_same_origin(request: Request) -> bool | None:
         return urlsplit(origin).netloc == request.headers.get("host", "")
     except ValueError:  # no address at all
         return False
-
-
-async def read_body(request: Request, max_size: int, timeout: float = BODY_TIMEOUT) -> bytes | None:
-    """Read the body of a request; None for more than `max_size` bytes, of which no more is read.
-
-    Raises:
-        TimeoutError: The body is not complete within `timeout` seconds.
-    """
-    body = bytearray()
-    async with asyncio.timeout(timeout):
-        async for part in request.stream():
-            body += part
-            if len(body) > max_size:
-                return None
-    return bytes(body)
 
 
 def is_loopback(host: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from aioqless.client import Client
 from aioqless.client.results import WorkerState
 from aioqless.contrib.dashboard.access import Access, Identity, Role
-from aioqless.contrib.dashboard.bulk import BulkActions
+from aioqless.contrib.dashboard.bulk_actions import BulkActions
 from aioqless.contrib.dashboard.flash import FlashMessages
 from aioqless.contrib.dashboard.redaction import Redaction
 from aioqless.contrib.dashboard.sampler import Sampler

@@ -1,4 +1,4 @@
-"""Maintenance of a namespace: check, lua."""
+"""Checks the consistency of a namespace: check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import app
+from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Url
@@ -18,10 +18,10 @@ from aioqless.cli.presentation.prompts import show_progress
 from aioqless.client import Client
 from aioqless.client.archive import Archive
 from aioqless.client.results import Finding
-from aioqless.errors import AioqlessError
 
 
 @app.command(
+    rich_help_panel=Section.ADMIN,
     epilog="Each problem is explained in aioqless/lua/check.lua. "
     "Examples: aioqless check; aioqless check --resolve --json",
 )
@@ -80,19 +80,3 @@ def _print_problems(problems: list[Finding]) -> None:
 
 def _format_details(problem: Finding) -> list[str]:
     return [f"{name}={value}" for name, value in problem.about.items()]
-
-
-@app.command()
-def lua(
-    command: Annotated[str, typer.Argument(metavar="COMMAND", help="Such as put.")],
-    namespace: Namespace = "ql",
-) -> None:
-    """Print the script of a Lua command, to call it from other programs."""
-    from aioqless.store.composer import compose
-    from aioqless.store.header import command_names
-
-    if command not in command_names():
-        raise AioqlessError(
-            f"there is no command {command!r}; there are {', '.join(command_names())}"
-        )
-    print(compose(command, namespace).text)

@@ -2,7 +2,7 @@
 
 Users are the connections to the socket, so a user that was killed is gone at once. Nothing depends
 on this process staying alive: a parent process replaces it when it is killed, the kernel terminates
-the server with it (on Linux), and whoever joins a server without a watcher starts a new one.
+the server with it (on Linux), and whoever joins a server without a supervisor starts a new one.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from aioqless.errors import ServerUnavailable
 
 MAX_LOG_BYTES = 1 << 20  # a larger log is emptied before the next start
 STABLE_AFTER = 5.0  # seconds; a server that ends sooner counts as a failure
-MAX_FAILURES = 10  # in a row, until the watcher gives up
-MAX_RESPAWNS = 20  # of a killed watcher
+MAX_FAILURES = 10  # in a row, until the supervisor gives up
+MAX_RESPAWNS = 20  # of a killed supervisor
 
 
 @dataclass(frozen=True)
-class Watcher:
+class ServerSupervisor:
     """Owns the server's process.
 
     It runs in the data directory, where the socket's path is short.
@@ -90,7 +90,7 @@ class Watcher:
         while True:
             client = connect(Path(SOCKET), timeout)
             if client and not client.loading:
-                client.name_as_watcher()
+                client.name_as_supervisor()
                 return client
             if client:
                 client.close()
@@ -166,7 +166,7 @@ class Watcher:
 
 
 def end_with_parent() -> Callable[[], object] | None:
-    """Return what a child process runs before its program, so that it ends with the watcher.
+    """Return what a child process runs before its program, so that it ends with the supervisor.
 
     The kernel sends it SIGTERM then; only Linux can do so.
     """
@@ -196,7 +196,7 @@ def fork_respawning() -> None:
 
 
 def write_log(text: str) -> None:
-    """Add a line to the log if that is possible; a full disk must not end the watcher."""
+    """Add a line to the log if that is possible; a full disk must not end the supervisor."""
     line = f"{os.getpid()}:aioqless {time.strftime('%d %b %Y %H:%M:%S')} {text}\n"
     with suppress(OSError):
         os.write(1, line.encode())
@@ -205,21 +205,21 @@ def write_log(text: str) -> None:
 def main() -> None:
     """Watch the server of the data directory that the command line names.
 
-    For the caller this process ends as soon as the watcher holds its lock.
+    For the caller this process ends as soon as the supervisor holds its lock.
     """
     directory, binary = DataDir(Path(sys.argv[1])), Path(sys.argv[2])
     settings = Settings(**json.loads(sys.argv[3]))
     os.umask(0o077)
-    lock = acquire_lock(directory.watcher_lock, timeout=1.0)
+    lock = acquire_lock(directory.supervisor_lock, timeout=1.0)
     if lock is None:
-        sys.exit("this server has a watcher already")
-    # `stop` signals this process group: watcher, its parent and the server.
+        sys.exit("this server has a supervisor already")
+    # `stop` signals this process group: supervisor, its parent and the server.
     os.pwrite(lock, f"{os.getpgrp():<10}".encode(), 0)
     if os.fork():
         os._exit(0)
     fork_respawning()
     try:
-        Watcher(directory, binary, settings).run()
+        ServerSupervisor(directory, binary, settings).run()
     except (ServerUnavailable, OSError) as error:
         write_log(str(error))
         sys.exit(1)

@@ -15,9 +15,9 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.dashboard.state import Dashboard
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from aioqless.log import log
 from aioqless.waiting import cancel_and_wait

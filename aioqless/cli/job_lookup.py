@@ -1,19 +1,16 @@
-"""Finds what a user named in Redis, and explains names that are unknown."""
+"""Finds jobs by jid, also by the beginning of the jid of a recently failed job."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from aioqless.cli.presentation.suggestions import suggest
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.errors import AioqlessError
-from aioqless.validation import plain
 
 MIN_PREFIX = 4  # characters
 MAX_GROUPS, MAX_PER_GROUP = 50, 1000  # of recently failed jobs
-MAX_QUEUES = 1000
 
 
 async def find_job(client: Client, jid: str) -> Job:
@@ -49,14 +46,3 @@ async def read_recently_failed_jids(client: Client) -> list[str]:
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:
     """Return the state of each of these jobs that exists."""
     return {job.jid: job.state for job in await client.jobs.multiget(*jids)} if jids else {}
-
-
-async def describe_unknown_queue(client: Client, queue: str) -> str:
-    """Return why a queue may be misspelled; empty if it is known.
-
-    With more queues than are listed, any may be known.
-    """
-    known = {counts.name for counts in await client.queues(count=MAX_QUEUES)}
-    if queue in known or len(known) == MAX_QUEUES:
-        return ""
-    return f"no job was ever put in {plain(queue)}{suggest(queue, known)}"

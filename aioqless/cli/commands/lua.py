@@ -1,0 +1,27 @@
+"""Prints the scripts of Lua commands: lua."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import Section, app
+from aioqless.cli.options import Namespace
+from aioqless.errors import AioqlessError
+
+
+@app.command(rich_help_panel=Section.ADMIN)
+def lua(
+    command: Annotated[str, typer.Argument(metavar="COMMAND", help="Such as put.")],
+    namespace: Namespace = "ql",
+) -> None:
+    """Print the script of a Lua command, to call it from other programs."""
+    from aioqless.store.composer import compose
+    from aioqless.store.header import command_names
+
+    if command not in command_names():
+        raise AioqlessError(
+            f"there is no command {command!r}; there are {', '.join(command_names())}"
+        )
+    print(compose(command, namespace).text)
