@@ -8,13 +8,11 @@ lua/            the state machine: one file per command, libraries in lua/lib
 redis/          how Redis is reached: connection, endpoints, pub/sub, durability
 testing/        for tests of handlers and of what they put
 cli/            python -m aioqless
+runtime/        logging, signals and tasks of every process
 contrib/        extensions: dashboard, human tasks, Spark lake, private Redis, supervisor, ...
 
 errors.py       every exception; the common ones are also exported here
-log/            structured logging, which never raises
 validation.py   client-side validation of names and numbers
-waiting.py      bounded waits for events and tasks
-signals.py      signal handlers of our own processes
 """
 
 import importlib

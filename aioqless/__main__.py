@@ -2,7 +2,7 @@
 
 import sys
 
-from aioqless import signals
+from aioqless.runtime import signals
 
 
 def main() -> None:

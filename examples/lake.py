@@ -11,10 +11,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from aioqless import log
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from aioqless.errors import AioqlessError
+from aioqless.runtime import log
 from examples.site_audit.__main__ import run, say
 from examples.site_audit.pages import client
 

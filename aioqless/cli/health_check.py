@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aioqless.errors import AioqlessError
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 REQUEST_TIMEOUT = 5.0  # seconds for a client to send its request
 

@@ -16,7 +16,7 @@ from aioqless.cli.exit_codes import REFUSED, UNREACHABLE
 from aioqless.cli.extension_loader import EXTENSION_COMMANDS
 from aioqless.cli.open_file_limit import describe_exhaustion
 from aioqless.errors import AioqlessError, ServerUnavailable
-from aioqless.log.output import discard_output, open_closed_descriptors
+from aioqless.runtime.output import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
 __all__ = ["load_command", "main"]

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 
 class ShutdownTimer:

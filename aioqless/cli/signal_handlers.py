@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from aioqless import signals
 from aioqless.cli.shutdown import ShutdownTimer
-from aioqless.log import log
+from aioqless.runtime import signals
+from aioqless.runtime.log import log
 from aioqless.worker import Worker
 
 TERMINATING = ("SIGTERM", "SIGINT")

@@ -15,7 +15,7 @@ from aioqless.cli.presentation.job_detail import suggest_next_steps
 from aioqless.cli.presentation.printing import print_hint
 from aioqless.client import Client
 from aioqless.client.events import Stream
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait
 
 LAST_EVENTS = 0.05  # seconds in which the last events of an ended job arrive
 

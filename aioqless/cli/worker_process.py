@@ -21,7 +21,7 @@ from aioqless.cli.shutdown import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
 from aioqless.client import Client
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.worker import Settings, Worker
 
 # seconds beyond `grace` and `kill_after`, for killed processes to be reaped and for outcomes to be

@@ -14,9 +14,9 @@ from aioqless import validation
 from aioqless.client import Client
 from aioqless.handlers.resources import Resource
 from aioqless.handlers.signature import injected_parameters
-from aioqless.log import log
 from aioqless.redis.connection import REDIS_UNAVAILABLE
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import cancel_and_wait
 
 
 def on_lag(

@@ -12,7 +12,7 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.handlers.resources import Resources
 from aioqless.handlers.signature import injected_parameters
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 Call: TypeAlias = Callable[[], Awaitable[Any]]
 

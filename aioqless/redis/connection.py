@@ -17,7 +17,7 @@ from redis import exceptions
 from aioqless.redis import Topology, connect, read_topology
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
 from aioqless.redis.resp_protocol import Command, RespProtocol
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait
 
 __all__ = ["REDIS_UNAVAILABLE", "Command", "CommandConnection", "Connection"]
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 from aioqless.client import Client
 from aioqless.redis.pubsub import Event
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait
 
 
 class EventRecorder:

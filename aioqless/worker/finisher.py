@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless.errors import ScriptError
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.store import Call, Store
 from aioqless.store.script_store import RETRY_WINDOW
 from aioqless.worker.lifecycle import Lifecycle

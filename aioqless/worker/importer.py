@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from aioqless.client import Client
 from aioqless.errors import QueueFull
-from aioqless.log import log
-from aioqless.waiting import wait_for_event
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.redis_checks import NOT_NOW, Outage
 
 PAUSE_WHEN_FULL = 5.0

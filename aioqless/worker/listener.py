@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from redis import exceptions
 
 from aioqless.client import Client
-from aioqless.log import log
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import read_event, subscribe
+from aioqless.runtime.log import log
 from aioqless.worker.lock_renewer import RenewerThread
 from aioqless.worker.poller import Poller
 from aioqless.worker.remote_control import RemoteControl

@@ -15,9 +15,9 @@ from typing import TypeAlias
 from redis import exceptions
 
 from aioqless.errors import ScriptError
-from aioqless.log import log
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import ScriptStore
-from aioqless.waiting import wait_for_event
 from aioqless.worker.redis_checks import NOT_NOW, Outage
 from aioqless.worker.run import Run, RunTable
 from aioqless.worker.watchdog import LATE, LoopWatchdog

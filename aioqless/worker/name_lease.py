@@ -18,8 +18,8 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from aioqless.errors import NameTaken
-from aioqless.log import log
 from aioqless.lua import constant
+from aioqless.runtime.log import log
 from aioqless.store import Store
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.redis_checks import NOT_NOW, Outage

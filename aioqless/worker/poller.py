@@ -13,9 +13,9 @@ from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job.record import record_of_row
 from aioqless.errors import ScriptError
-from aioqless.log import log
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store
-from aioqless.waiting import wait_for_event
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.name_lease import NameLease
 from aioqless.worker.recycling import Recycling

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.worker.settings import RecycleLimits
 
 STATM = Path("/proc/self/statm")

@@ -8,10 +8,10 @@ import time
 from redis import exceptions
 
 from aioqless.errors import AioqlessError
-from aioqless.log import log
 from aioqless.redis.connection import REDIS_UNAVAILABLE
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import ScriptStore, Store
-from aioqless.waiting import wait_for_event
 from aioqless.worker.lifecycle import Lifecycle
 
 # Errors after which a call may succeed later. Permissions may be withdrawn for a while; where they

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from aioqless.errors import ScriptError
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.store import Store
 from aioqless.worker.redis_checks import NOT_NOW
 from aioqless.worker.subscriptions import Subscription

@@ -14,9 +14,9 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handlers, MiddlewareStack
-from aioqless.log import bind, log
 from aioqless.lua import exhausted_group
-from aioqless.waiting import wait_for_event
+from aioqless.runtime.log import bind, log
+from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.finisher import Finisher

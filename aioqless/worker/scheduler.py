@@ -13,9 +13,9 @@ from aioqless.client.put import NewJob
 from aioqless.client.recurring.cron import Cron
 from aioqless.errors import QueueFull
 from aioqless.handlers import Handler, Handlers
-from aioqless.log import log
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store
-from aioqless.waiting import wait_for_event
 from aioqless.worker.redis_checks import NOT_NOW, Outage
 from aioqless.worker.subscriptions import Subscription
 

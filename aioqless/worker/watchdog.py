@@ -19,7 +19,7 @@ from typing import Any
 
 from structlog.contextvars import get_contextvars
 
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.worker.run import Run
 
 LATE = 0.5  # seconds without an answer, from which on a loop counts as blocked

@@ -24,8 +24,8 @@ from aioqless.handlers import (
     Source,
     declared,
 )
-from aioqless.log import bound, log
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.log import bound, log
+from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.worker.finisher import Finisher
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.lifecycle import Lifecycle

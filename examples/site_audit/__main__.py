@@ -7,7 +7,8 @@ import asyncio
 import sys
 import time
 
-from aioqless import Settings, Worker, log
+from aioqless import Settings, Worker
+from aioqless.runtime import log
 
 from . import pages, report
 from .pages import REPORT, Audit, Page, client, site

@@ -8,7 +8,7 @@ import sys
 
 import uvicorn
 
-from aioqless import log
+from aioqless.runtime import log
 
 from .app import application
 

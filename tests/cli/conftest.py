@@ -26,7 +26,7 @@ import structlog
 
 from aioqless import Client
 from aioqless.cli.main import main
-from aioqless.log import log
+from aioqless.runtime.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]

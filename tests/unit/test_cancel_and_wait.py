@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait
 
 
 async def _swallow_first_cancellation(started: asyncio.Event) -> None:

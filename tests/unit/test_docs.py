@@ -15,7 +15,6 @@ import pytest
 import typer
 
 import aioqless
-from aioqless import log
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from aioqless.client.config import Config
@@ -24,6 +23,7 @@ from aioqless.client.jobs import Jobs
 from aioqless.client.put import PutOptions
 from aioqless.client.workers import Workers
 from aioqless.handlers.options import JobOptions
+from aioqless.runtime import log
 from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
 from tests.unit.pages import (
     PAGES,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from aioqless import log
+from aioqless.runtime import log
 from tests.unit.source import FILES, tree_of
 
 LEVELS = ("debug", "info", "warning", "error")

@@ -86,7 +86,7 @@ async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(
 async def test_lines_that_a_thread_logs_name_the_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    from aioqless.log import log
+    from aioqless.runtime.log import log
 
     @job(klass="Tell")
     def tell(job: Job[Any]) -> None:

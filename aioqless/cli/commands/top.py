@@ -14,7 +14,7 @@ from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from aioqless.cli.top import Controller, Keys, Sampler

@@ -10,7 +10,6 @@ from typing import cast
 
 import typer
 
-from aioqless import log
 from aioqless.cli import worker_options as options
 from aioqless.cli.app import Section, app
 from aioqless.cli.extension_loader import load_supervisor
@@ -19,6 +18,7 @@ from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
 from aioqless.cli.worker_process import WorkerProcess
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handlers
+from aioqless.runtime import log
 from aioqless.worker import (
     ExecutorLimits,
     ReconnectDelays,

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from redis import exceptions
 
-from aioqless.log import log
 from aioqless.redis.batcher import Batcher
+from aioqless.runtime.log import log
 from aioqless.store import Store
 
 PAUSE = 0.1  # seconds between two reports of a job

@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 from aioqless.errors import NoSuchJob
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.redis.pubsub import read_event, subscribe
+from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Store
-from aioqless.waiting import cancel_and_wait
 
 PAUSE = 0.5
 ENDS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}

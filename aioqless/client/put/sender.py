@@ -14,8 +14,8 @@ from aioqless.client.codec import Codec
 from aioqless.client.put.new_job import NewJob, PreparedJob
 from aioqless.errors import QueueFull
 from aioqless.redis.batcher import Batcher
+from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Store
-from aioqless.waiting import cancel_and_wait
 
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
 MAX_BYTES_PER_CALL = 1 << 18

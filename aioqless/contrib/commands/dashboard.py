@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from aioqless import log
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
 from aioqless.client import Client
+from aioqless.runtime import log
 
 
 @app.command(rich_help_panel=Section.RUN)

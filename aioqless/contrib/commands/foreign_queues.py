@@ -6,13 +6,13 @@ from typing import Annotated, cast
 
 import typer
 
-from aioqless import log
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, Format
+from aioqless.runtime import log
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.redis_checks import Outage
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from aioqless import log
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.errors import AioqlessError, require_extra
+from aioqless.runtime import log
 
 
 @app.command(rich_help_panel=Section.RUN)

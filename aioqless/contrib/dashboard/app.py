@@ -35,7 +35,7 @@ from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.http_sessions import Session
 from aioqless.errors import AioqlessError, ScriptError
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 STATIC = Path(__file__).parent / "static"
 

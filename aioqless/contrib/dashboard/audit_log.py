@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.errors import AioqlessError
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.validation import to_text
 
 MAX_LENGTH = 200  # characters of each value

@@ -13,8 +13,8 @@ from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.errors import AioqlessError
-from aioqless.log import log
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import cancel_and_wait
 
 STEP = 250  # jobs
 MAX_KEPT = 50

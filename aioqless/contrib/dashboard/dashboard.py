@@ -13,7 +13,7 @@ from aioqless.contrib.dashboard.flash import FlashMessages
 from aioqless.contrib.dashboard.redaction import Redaction
 from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.http_sessions import BoundedDict, Session, Sessions
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 COOKIE = "aioqless"
 SESSION_LIFETIME = 12 * 3600  # seconds

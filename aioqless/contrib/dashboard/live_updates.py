@@ -19,8 +19,8 @@ from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
-from aioqless.log import log
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import cancel_and_wait
 
 RENDER_INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
 SAMPLE_INTERVAL = 5.0  # seconds between samples of all queues, for the rates of the last minutes

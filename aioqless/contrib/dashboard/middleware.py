@@ -31,7 +31,7 @@ from aioqless.contrib.http_sessions import (
     is_of_same_origin,
     read_body,
 )
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 MAX_FORM = 8 << 20  # bytes: 1 MiB of job data is longer when it is form-encoded
 SCOPE_KEY = "aioqless.contrib.dashboard"

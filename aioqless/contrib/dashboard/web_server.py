@@ -18,7 +18,7 @@ from aioqless.contrib.dashboard import Access, User, create_app, passwords
 from aioqless.contrib.dashboard.access import parse_role, read_users
 from aioqless.contrib.http_sessions import is_loopback
 from aioqless.errors import require_extra
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 with require_extra("web"):
     import uvicorn

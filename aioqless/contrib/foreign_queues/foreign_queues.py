@@ -13,7 +13,7 @@ from aioqless import validation
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.foreign_jobs import Part
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
-from aioqless.log import log
+from aioqless.runtime.log import log
 from aioqless.worker import Imported
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]

@@ -19,8 +19,8 @@ from aioqless.client import REDIS_UNAVAILABLE, Client, json_data
 from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.put import Klass, NewJob, PreparedJob, PutOptions
 from aioqless.errors import QueueFull, require_extra
-from aioqless.log import log
-from aioqless.waiting import wait_for_event
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
 
 with require_extra("sqlalchemy"):
     from sqlalchemy import (

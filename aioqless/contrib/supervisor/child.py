@@ -10,7 +10,7 @@ from typing import Self
 
 from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.status_reporter import PAUSED, READY
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 HUNG_AFTER = 60.0  # seconds without a report until a process counts as hung
 # seconds to read the last reports of an ended process; processes it left may keep the socket open

@@ -14,7 +14,7 @@ from aioqless.cli.signal_handlers import TERMINATING, loop_caller, on_signals
 from aioqless.contrib.supervisor.reload_watcher import Changes, watch_sources
 from aioqless.contrib.supervisor.supervisor import Supervisor, SupervisorSettings
 from aioqless.errors import AioqlessError
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 
 def supervise(

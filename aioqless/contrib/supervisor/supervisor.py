@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from aioqless.cli.exit_codes import RECYCLED, REFUSED, UNREACHABLE, USAGE
 from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.contrib.supervisor.child import Child
-from aioqless.log import log
-from aioqless.waiting import cancel_and_wait, wait_for_event
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
 
 START_FAILURES = (REFUSED, USAGE, UNREACHABLE)  # exit codes of a process that can't start
 MIN_DELAY, MAX_DELAY = 0.1, 30.0  # seconds before a restart; the delay doubles each time

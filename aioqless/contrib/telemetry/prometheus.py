@@ -20,7 +20,7 @@ from aioqless import Client, Inject, Job, middleware, on_finish, resource
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
-from aioqless.waiting import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait
 
 with require_extra("prometheus"):
     from prometheus_client import Counter, Gauge, Histogram, start_http_server

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from aioqless import log
 from aioqless.client.job import Reason
 from aioqless.errors import ProcessDied
+from aioqless.runtime import log
 from aioqless.worker.executors.ipc import LENGTH, JobReply, StopRequest, frame
 
 # Spawned rather than forked: a fork would copy the locks of the worker's threads and its loop in

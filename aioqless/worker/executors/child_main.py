@@ -23,10 +23,10 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, NoReturn
 
-from aioqless import log, signals
 from aioqless.client.job import Job
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
+from aioqless.runtime import log, signals
 from aioqless.worker.executors.context_vars import unpack
 from aioqless.worker.executors.ipc import (
     LENGTH,

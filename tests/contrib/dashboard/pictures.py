@@ -9,8 +9,9 @@ from pathlib import Path
 
 from playwright.async_api import Browser
 
-from aioqless import Client, log
+from aioqless import Client
 from aioqless.contrib.dashboard import create_app
+from aioqless.runtime import log
 from aioqless.testing import server
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import ENTER, OPEN, browsing, served, worked

@@ -23,7 +23,7 @@ from aioqless.contrib.commands.lake.shared import (
     print_progress,
     shorten_errors,
 )
-from aioqless.log import output
+from aioqless.runtime import output
 
 
 @lake_app.command()

@@ -35,7 +35,7 @@ from aioqless.contrib.human_tasks.api.operations import OPERATIONS, Operation, T
 from aioqless.contrib.human_tasks.api.schemas import Error, SessionInfo, SignIn
 from aioqless.contrib.human_tasks.person import Person, name_of
 from aioqless.contrib.human_tasks.task_queue import TaskQueue
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 Identify: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]

@@ -14,7 +14,7 @@ from redis import exceptions
 from aioqless.client import Client
 from aioqless.contrib.lake.source.options import Where
 from aioqless.errors import AioqlessError
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 PAGE = 1_000  # entries of a reply
 Entry: TypeAlias = tuple[bytes, list[bytes]]

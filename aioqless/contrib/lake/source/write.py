@@ -23,7 +23,7 @@ from aioqless.contrib.lake.source.job_writer import Limits, Tally, put_rows
 from aioqless.contrib.lake.source.options import Options
 from aioqless.contrib.lake.source.row_mapping import OPTIONS as OF_ROWS
 from aioqless.contrib.lake.source.row_mapping import Recipe
-from aioqless.log import log
+from aioqless.runtime.log import log
 
 REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
 

@@ -110,7 +110,7 @@ import structlog
 from structlog.contextvars import bind_contextvars as bind
 from structlog.contextvars import bound_contextvars as bound
 
-from aioqless.log import output
+from aioqless.runtime import output
 
 __all__ = ["bind", "bound", "log", "write_to"]
 
