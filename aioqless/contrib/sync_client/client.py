@@ -1,5 +1,7 @@
-"""Client for code without an event loop, such as a view of Django or Flask: a thread of its own
-runs the loop."""
+"""A client for code without an event loop, such as a view of Django or Flask.
+
+A thread runs the event loop of an async client.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,22 @@ from aioqless.client.clearing import QUEUED, Cleared, ClearState
 from aioqless.client.job import Job
 from aioqless.client.put import Klass, NewJob, PutOptions
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class Client:
-    """What `aioqless.Client` does, for callers that wait: `client = Client(url)`, once for a
-    process; its arguments are that one's.
+    """A synchronous `aioqless.Client`; one serves all threads of a process.
 
-    Any thread may call it. It connects with its first call, in each process anew: one that was made
-    before a fork works in the children. The process may end without closing it. Each call raises
-    what the async one does, and RuntimeError on an event loop."""
+    The first call connects. A client that was made before a fork connects again in each child. A
+    process may end without closing it. Calls raise the errors of the async client.
+
+    Args:
+        url: Where Redis is, as in `aioqless.Client`.
+        options: The other arguments of `aioqless.Client`.
+    """
 
     def __init__(self, url: str | None = None, **options: Any) -> None:
-        async_.Client(url, **options)  # what is wrong with the arguments is said here
+        async_.Client(url, **options)  # raises for wrong arguments
         self._make: Callable[[], async_.Client] = lambda: async_.Client(url, **options)
         self._thread: _Thread | None = None
         self._starting = threading.Lock()
@@ -45,30 +50,50 @@ class Client:
         wait: float = 0,
         **options: Unpack[PutOptions],
     ) -> str:
-        """Put a job; returns its jid when Redis has it. As `Queue.put`."""
+        """Put a job, as `Queue.put` does.
+
+        Returns:
+            Its jid, when Redis has the job.
+
+        Raises:
+            RuntimeError: On a thread that runs an event loop; all methods do.
+        """
         return self.call(lambda client: client.queue(queue).put(job, data, wait=wait, **options))
 
     def put_many(self, queue: str, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
-        """Put many jobs; returns their jids in order. As `Queue.put_many`."""
+        """Put many jobs, as `Queue.put_many` does.
+
+        Returns:
+            Their jids, in order.
+        """
         return self.call(lambda client: client.queue(queue).put_many(jobs, wait=wait))
 
     def get(self, jid: str) -> Job | None:
-        """A job as it is now; its own methods are for `call`."""
+        """Return a job, or None if it doesn't exist; call its own methods within `call`."""
         return self.call(lambda client: client.jobs.get(jid))
 
     def cancel(self, *jids: str) -> list[str]:
-        """Delete jobs; returns the jids of those that were. As `Jobs.cancel`."""
+        """Delete jobs, as `Jobs.cancel` does.
+
+        Returns:
+            The jids of the deleted jobs.
+        """
         return self.call(lambda client: client.jobs.cancel(*jids))
 
     def clear(
         self, queue: str, states: Iterable[ClearState] = QUEUED, *, dry_run: bool = False
     ) -> Cleared:
-        """Empty a queue; running jobs are not affected. As `Queue.clear`."""
+        """Delete the jobs of a queue except running ones, as `Queue.clear` does."""
         return self.call(lambda client: client.queue(queue).clear(states, dry_run=dry_run))
 
-    def call(self, act: Callable[[async_.Client], Awaitable[Answer]]) -> Answer:
-        """Anything that the async client can do: `client.call(lambda client:
-        client.queue("mail").counts())`."""
+    def call(self, act: Callable[[async_.Client], Awaitable[Result]]) -> Result:
+        """Call the async client, and return its result.
+
+        Example: `client.call(lambda client: client.queue("mail").counts())`.
+
+        Args:
+            act: Takes the async client, and returns an awaitable.
+        """
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -84,8 +109,7 @@ class Client:
         return thread.call(act)
 
     def close(self) -> None:
-        """End the connection, when calls under way have their answers; a later call connects
-        again."""
+        """Close the connection after the calls in progress; a later call connects again."""
         with self._starting:
             thread, self._thread = self._thread, None
         if thread is not None:
@@ -97,14 +121,14 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _forget(self) -> None:
-        """Its thread stayed with the parent process."""
+    def reset_after_fork(self) -> None:
+        """Forget the thread, which stayed with the parent process."""
         self._thread = None
         self._starting = threading.Lock()
 
 
 class _Thread(threading.Thread):
-    """Runs a loop with a connected client; a daemon, so as not to keep a process from ending."""
+    """Runs an event loop with a connected client; as a daemon thread it keeps no process alive."""
 
     def __init__(self, client: async_.Client) -> None:
         super().__init__(name="aioqless", daemon=True)
@@ -114,23 +138,26 @@ class _Thread(threading.Thread):
         self._ending = asyncio.Event()
         self.start()
 
-    def call(self, act: Callable[[async_.Client], Awaitable[Answer]]) -> Answer:
-        answer = asyncio.run_coroutine_threadsafe(self._call(act), self._connected.result())
+    def call(self, act: Callable[[async_.Client], Awaitable[Result]]) -> Result:
+        """Await what `act` returns on the event loop; return its result."""
+        future = asyncio.run_coroutine_threadsafe(self._call(act), self._connected.result())
         try:
-            return answer.result()
-        except BaseException:  # such as KeyboardInterrupt: nobody waits any more
-            answer.cancel()
+            return future.result()
+        except BaseException:  # such as KeyboardInterrupt: the caller doesn't wait any more
+            future.cancel()
             raise
 
     def end(self) -> None:
+        """End the thread after the calls in progress."""
         if self._connected.exception() is None:
             self._connected.result().call_soon_threadsafe(self._ending.set)
         self.join()
 
     def run(self) -> None:
-        asyncio.run(self._live())
+        """Run the event loop."""
+        asyncio.run(self._serve())
 
-    async def _live(self) -> None:
+    async def _serve(self) -> None:
         try:
             async with self._client:
                 self._connected.set_result(asyncio.get_running_loop())
@@ -142,7 +169,7 @@ class _Thread(threading.Thread):
                 raise
             self._connected.set_exception(error)
 
-    async def _call(self, act: Callable[[async_.Client], Awaitable[Answer]]) -> Answer:
+    async def _call(self, act: Callable[[async_.Client], Awaitable[Result]]) -> Result:
         task = asyncio.current_task()
         assert task
         self._calls.add(task)
@@ -157,7 +184,7 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for client in _clients:
-        client._forget()
+        client.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
