@@ -25,7 +25,8 @@ from . import jobs, library
 STATIC = Path(__file__).parent / "static"
 SETTINGS = aioqless.Settings(queues=(jobs.READ, jobs.COUNT), concurrency=4, grace=5)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'",
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
 }
@@ -41,7 +42,7 @@ def application(startup_token: str, *, limit: float = 90) -> Starlette:
     )
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with client, aioqless.Worker(client, jobs, settings=SETTINGS):
             await put_all(client)
             yield {"client": client}
@@ -69,7 +70,7 @@ async def put_all(client: aioqless.Client) -> None:
     await client.queue(jobs.READ).put_many(new)
 
 
-async def page(request: Request) -> Response:
+async def page(_request: Request) -> Response:
     return FileResponse(STATIC / "index.html", headers=HEADERS)
 
 

@@ -19,7 +19,8 @@ from types import FunctionType, ModuleType
 
 MODULES: dict[str, ModuleType] = {
     module.__name__: module
-    for module in (calendar, colorsys, difflib, fnmatch, shutil, statistics, textwrap, timeit, tokenize)
+    for module in (calendar, colorsys, difflib, fnmatch, shutil, statistics, textwrap, timeit,
+        tokenize)
 }  # fmt: skip
 LABELS = {
     "clear": "Clear",

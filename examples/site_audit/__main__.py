@@ -28,7 +28,8 @@ async def run(first: str, most: int) -> None:
         ) as worker:
             await follow(worker, audit)
     say(
-        f"All jobs are kept for a look at them, as with `python -m aioqless failed --namespace {client.namespace}`."
+        f"All jobs are kept for a look at them, as with `python -m aioqless failed --namespace "
+        f"{client.namespace}`."
     )
 
 

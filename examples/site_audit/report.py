@@ -29,7 +29,8 @@ async def print_report(job: aioqless.Job[Audit]) -> None:
         if each.state == "failed" and each.failure
     }
     print(
-        f"\nAudit {job.data.number}: {total} pages, {sum(len(page.links) for page in visited):,} links"
+        f"\nAudit {job.data.number}: {total} pages, {sum(len(page.links) for page in visited):,} "
+        f"links"
     )
     for why, links in sorted(
         broken_links(visited, trouble | dict.fromkeys(failed, "failed")).items()

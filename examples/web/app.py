@@ -37,7 +37,7 @@ def application(*, with_worker: bool = True) -> Starlette:
     """The pages, and a worker in the same process unless there is one elsewhere."""
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with (
             aioqless.Client() as client,
             aioqless.Worker(client, jobs, settings=SETTINGS) if with_worker else nullcontext(),
@@ -92,7 +92,8 @@ async def events(request: Request) -> Response:
             async for now in job.follow():
                 yield f"data: {json.dumps(told(now))}\n\n"
         except aioqless.NoSuchJob:
-            yield f"data: {json.dumps({'state': 'cancelled', 'share': 0, 'message': '', 'file': None})}\n\n"
+            canceled = {"state": "cancelled", "share": 0, "message": "", "file": None}
+            yield f"data: {json.dumps(canceled)}\n\n"
 
     return Stream(stream(), headers=HEADERS)
 

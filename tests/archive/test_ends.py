@@ -207,7 +207,8 @@ async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(
     await story.complete("a", 6)
     event = await story.event()
     assert [(run.how, run.put, run.popped, run.ended) for run in event.runs] == [
-        ("released", 0, 1_000_000, 2_000_000), ("timed-out", 0, 3_000_000, 4_000_000), ("complete", 3_000_000, 5_000_000, 6_000_000),
+        ("released", 0, 1_000_000, 2_000_000), ("timed-out", 0, 3_000_000, 4_000_000),
+        ("complete", 3_000_000, 5_000_000, 6_000_000),
     ]  # fmt: skip
 
 
@@ -228,7 +229,8 @@ async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(
     event = await story.event()
     assert [(run.how, run.worker, run.popped, run.ended) for run in event.runs] == [
         ("abandoned", "ann@1", 1_000_000, 20_000_000), ("skipped", "bob@1", 20_000_000, 21_000_000),
-        ("handed-over", "cid@1", 22_000_000, 23_000_000), ("complete", "eve@1", 24_000_000, 25_000_000),
+        ("handed-over", "cid@1", 22_000_000, 23_000_000),
+        ("complete", "eve@1", 24_000_000, 25_000_000),
     ]  # fmt: skip
 
 

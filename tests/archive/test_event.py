@@ -7,8 +7,10 @@ import pytest
 from aioqless.client.archive import Run, Unreadable, parse, parse_raw
 
 ENTRY = {
-    "v": "1", "what": "complete", "jid": "j", "klass": "k", "queue": "q", "was": "running", "state": "complete", "priority": "-2.5",
-    "tags": '["a","b"]', "worker": "w", "put": "1763722222.123456", "popped": "1763722223.000001", "ended": "1763722224.999999",
+    "v": "1", "what": "complete", "jid": "j", "klass": "k", "queue": "q", "was": "running",
+    "state": "complete", "priority": "-2.5",
+    "tags": '["a","b"]', "worker": "w", "put": "1763722222.123456", "popped": "1763722223.000001",
+    "ended": "1763722224.999999",
     "retries": "5", "remaining": "4", "fence": "17",
 }  # fmt: skip
 
@@ -38,7 +40,10 @@ def test_an_entry_is_a_typed_record() -> None:
 
 
 def test_the_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
-    earlier = '[{"put":"1.5","popped":"2.5","ended":"3.5","how":"retried","worker":"v","fence":"3","group":"g","message":"m"}]'
+    earlier = (
+        '[{"put":"1.5","popped":"2.5","ended":"3.5","how":"retried","worker":"v","fence":"3",'
+        '"group":"g","message":"m"}]'
+    )
     event = parse("1-0", ENTRY | {"runs": earlier})
     assert event.runs[0] == Run(1500000, 2500000, 3500000, "retried", "v", 3, "g", "m")
     assert [run.how for run in event.runs] == ["retried", "complete"]

@@ -100,7 +100,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="nox -s bench --",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"commands:\n{listed}\n  smoke   all phases and micro of ours alone, in half a minute, with figures that mean nothing",
+        epilog=f"commands:\n{listed}\n  smoke   all phases and micro of ours alone, in half a "
+        f"minute, with figures that mean nothing",
     )
     parser.add_argument("command", choices=[*COMMANDS, "smoke"])
     parser.add_argument(

@@ -24,7 +24,8 @@ def draw_peers(known: Figures, file: Path) -> None:
     figure, panels = plt.subplots(2, 2, figsize=(12, 8.5), layout="constrained")
     about = known["peers"]["about"]
     figure.suptitle(
-        f"No-op jobs, one worker process, 100 at once where a worker can — {about['machine']}, {about['date']}",
+        f"No-op jobs, one worker process, 100 at once where a worker can — {about['machine']}, "
+        f"{about['date']}",
         fontsize=10,
     )
     _bars(panels[0][0], "Jobs drained a second", names, table, {"drain.rate": ""})

@@ -67,7 +67,8 @@ def _sampled(stand: Stand, server: Server, file: Path, jobs: int) -> dict[str, f
         ended = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
         if ended.returncode:
             raise RuntimeError(
-                f"py-spy could not look into the worker (it may need root): {ended.stderr.strip()[-500:]}"
+                f"py-spy could not look into the worker (it may need root): "
+                f"{ended.stderr.strip()[-500:]}"
             )
     counts: Counter[str] = Counter()
     for line in file.read_text().splitlines():

@@ -22,7 +22,8 @@ def run_kill(peers: Sequence[Peer], patience: float) -> Figures:
     {error}}, None for a job that did not come back within `patience` seconds."""
     present, _ = installed(peers)
     print(
-        f"each worker is killed with one job running; waiting up to {patience:.0f} s for these to start again",
+        f"each worker is killed with one job running; waiting up to {patience:.0f} s for these "
+        f"to start again",
         flush=True,
     )
     with ThreadPoolExecutor(len(present)) as pool:

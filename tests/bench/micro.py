@@ -28,7 +28,8 @@ def run_micro(jobs: int) -> Figures:
             for name, cost in run(Micro(started, batch, jobs).measure()).items():
                 figures["commands"].setdefault(name, {})[str(batch)] = cost
                 print(
-                    f"{name:10} by {batch:3}: {cost['redis_us']:6.1f} µs of Redis a job, {cost['script_us']:6.1f} in scripts",
+                    f"{name:10} by {batch:3}: {cost['redis_us']:6.1f} µs of Redis a job, "
+                    f"{cost['script_us']:6.1f} in scripts",
                     flush=True,
                 )
         return figures

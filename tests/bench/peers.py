@@ -92,7 +92,8 @@ class Peer:
             )
             if ended.returncode:
                 raise Missing(
-                    f"`{' '.join(command[-len(self.packages) - 2 :])}` failed: {_last_line(ended.stderr)}"
+                    f"`{' '.join(command[-len(self.packages) - 2 :])}` failed: "
+                    f"{_last_line(ended.stderr)}"
                 )
         done.write_text(json.dumps(self.packages))
 
@@ -114,7 +115,10 @@ class Peer:
             "hiredis",
             "uvloop",
         ]
-        code = "import sys; from importlib.metadata import version; print(', '.join(f'{name} {version(name)}' for name in sys.argv[1:]))"
+        code = (
+            "import sys; from importlib.metadata import version; print(', '.join(f'{name} "
+            "{version(name)}' for name in sys.argv[1:]))"
+        )
         return subprocess.run(
             [self.program[0], "-c", code, *names], capture_output=True, text=True, check=True
         ).stdout.strip()
@@ -125,13 +129,17 @@ class Peer:
 
 
 PEERS = [
-    Peer("aioqless", many=True, setup="Keeps what was completed, with its history, as is its default"),
+    Peer("aioqless", many=True,
+        setup="Keeps what was completed, with its history, as is its default"),
     Peer("bullmq", ("bullmq", "ioredis"), node=True, many=True, setup="Removes what was completed"),
-    Peer("taskiq", ("taskiq", "taskiq-redis", "redis", "hiredis", "uvloop"), setup="Redis streams; no result backend"),
-    Peer("saq", ("saq[redis]", "redis", "hiredis", "uvloop", "typing_extensions"), setup="`ttl=-1`: no results"),
+    Peer("taskiq", ("taskiq", "taskiq-redis", "redis", "hiredis", "uvloop"),
+        setup="Redis streams; no result backend"),
+    Peer("saq", ("saq[redis]", "redis", "hiredis", "uvloop", "typing_extensions"),
+        setup="`ttl=-1`: no results"),
     Peer("arq", ("arq", "redis", "hiredis", "uvloop"), setup="`keep_result=0`"),
     Peer("streaq", ("streaq", "coredis", "uvloop"), many=True, setup="`ttl=0`: no results"),
-    Peer("celery", ("celery[redis]", "kombu", "redis", "hiredis"), at_once=False, share=0.1, setup="Prefork, one child; results ignored"),
+    Peer("celery", ("celery[redis]", "kombu", "redis", "hiredis"), at_once=False, share=0.1,
+        setup="Prefork, one child; results ignored"),
     Peer(
         "rq", ("rq", "redis", "hiredis"), at_once=False, many=True, share=0.05,
         setup="SimpleWorker: its default forks for each job, which costs more; `result_ttl=0`",
@@ -223,7 +231,8 @@ class Stand:
         while not ready():
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"{self.peer.name} was not done within {patience:.0f} s; its log ends: {self._said()}"
+                    f"{self.peer.name} was not done within {patience:.0f} s; its log ends: "
+                    f"{self._said()}"
                 )
             if not session_pids(pid):
                 raise RuntimeError(f"{self.peer.name}'s worker ended: {self._said()}")

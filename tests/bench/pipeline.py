@@ -300,7 +300,8 @@ FIELDS = [
     "time",
 ]
 COLUMNS = (
-    "jid string, klass string, queue string, state string, priority double, tags array<string>, data string, worker string, "
+    "jid string, klass string, queue string, state string, priority double, tags array<string>, "
+    "data string, worker string, "
     "retries bigint, remaining bigint, expires timestamp, time timestamp"
 )
 

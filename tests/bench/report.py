@@ -200,7 +200,8 @@ def _scale(known: Figures) -> str:
         "|---|---|---|",
         line("10,000 waiting", few),
         line("1,000,000 waiting", million["rates"]),
-        line("100,000 scheduled, 100,000 held by dependencies, 50,000 completed, 1,000 queues", figures["beside"]),
+        line("100,000 scheduled, 100,000 held by dependencies, 50,000 completed, 1,000 queues",
+            figures["beside"]),
         "",
         "| workers | drained/s | processors used by Redis | by each worker |",
         "|---|---|---|---|",
@@ -210,8 +211,10 @@ def _scale(known: Figures) -> str:
         f"- A worker's memory: {million['rss_mib_after_a_tenth']:.0f} MiB after 100,000 jobs, "
         f"{million['rss_mib_after_all']:.0f} MiB after 1,000,000.",
         "- The longest script calls with all of that in one Redis and data of 1 KiB, in ms: "
-        f"{longest}. {calls['over_limit']} took more than 5 ms. LATENCY's longest command: {calls['latency_ms']} ms.",
-        f"- From starting a worker to its first job {start['first_job']:.2f} s; `import aioqless` {start['import']:.2f} s.",
+        f"{longest}. {calls['over_limit']} took more than 5 ms. LATENCY's longest command: "
+        f"{calls['latency_ms']} ms.",
+        f"- From starting a worker to its first job {start['first_job']:.2f} s; `import "
+        f"aioqless` {start['import']:.2f} s.",
     ])  # fmt: skip
 
 
@@ -309,13 +312,17 @@ def _measured(figures: Figures) -> str:
     many = f" Medians of {rounds} rounds." if rounds > 1 else ""
     redis = figures.get("redis")
     redis = f" {redis}," if isinstance(redis, str) else ""
-    return f"*{about['date']}, {about['machine']};{redis} {about['python']}, aioqless at {about['commit']}.{many}*"
+    return (
+        f"*{about['date']}, {about['machine']};{redis} {about['python']}, aioqless at "
+        f"{about['commit']}.{many}*"
+    )
 
 
 def _about() -> dict[str, str]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": f"{os.cpu_count()} processors ({_processor()}), {platform.system()} {platform.release().split('-')[0]}",
+        "machine": f"{os.cpu_count()} processors ({_processor()}), {platform.system()} "
+        f"{platform.release().split('-')[0]}",
         "python": f"Python {platform.python_version()}",
         "commit": _commit(),
     }

@@ -134,7 +134,10 @@ class Scale:
             began = time.time()
             with self._stand.worker() as pid:
                 starts.append(self._stand.notes(1, pid, patience=30)[0] - began)
-        code = "import time; began = time.perf_counter(); import aioqless; print(time.perf_counter() - began)"
+        code = (
+            "import time; began = time.perf_counter(); import aioqless; "
+            "print(time.perf_counter() - began)"
+        )
         imports = [
             float(
                 subprocess.run(

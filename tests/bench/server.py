@@ -95,7 +95,10 @@ class Server:
 
     def version(self) -> str:
         known = self._info("server")
-        return f"{known.get('server_name', 'redis').capitalize()} {known.get('valkey_version') or known['redis_version']}"
+        return (
+            f"{known.get('server_name', 'redis').capitalize()} "
+            f"{known.get('valkey_version') or known['redis_version']}"
+        )
 
     def _info(self, section: str) -> dict[str, Any]:
         return dict(self.redis.info(section))

@@ -29,7 +29,8 @@ TOKEN = "what lets a measurement in"
 PORTION = 5_000
 LOOK = ("/", "/queues", "/workers", "/search")  # at everything, unless somebody just did
 _FILL = """
-local ns, first, last, now, total = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local ns, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+local now, total = tonumber(ARGV[3]), tonumber(ARGV[4])
 local failure = string.rep('  File "shop/mail.py", line 12, in send\\\\n', 12)
 for i = first, last do
   local jid = string.format('%032x', i * 2654435761)
@@ -50,16 +51,19 @@ for i = first, last do
     local group = 'queue-' .. math.floor(i / 10) % 200 .. '-ValueError'
     redis.call('SADD', ns .. ':failures', group)
     redis.call('LPUSH', ns .. ':f:' .. group, jid)
-    redis.call('HSET', key, 'failure', '{"group":"' .. group .. '","message":"Traceback\\\\n' .. failure
-      .. 'ValueError: nobody is no address","when":' .. math.floor(now - (total - i) / total * 86400) .. ',"worker":"worker-1"}')
+    redis.call('HSET', key, 'failure', '{"group":"' .. group .. '","message":"Traceback\\\\n'
+      .. failure .. 'ValueError: not an address","when":'
+      .. math.floor(now - (total - i) / total * 86400) .. ',"worker":"worker-1"}')
   else
     state = 'complete'
     redis.call('ZADD', ns .. ':completed', now - i, jid)
   end
-  redis.call('HSET', key, 'jid', jid, 'klass', 'shop.mail.send' .. i % 50, 'data', '{"to":"customer' .. i .. '@example.com","token":"x"}',
+  redis.call('HSET', key, 'jid', jid, 'klass', 'shop.mail.send' .. i % 50,
+    'data', '{"to":"customer' .. i .. '@example.com","token":"x"}',
     'priority', 0, 'tags', '["welcome"]', 'state', state, 'worker', worker, 'expires', 0,
     'queue', queue, 'retries', 5, 'remaining', 5, 'time', now)
-  redis.call('RPUSH', key .. '-history', '[' .. math.floor(now) .. ',"put",{"q":"' .. queue .. '"}]')
+  redis.call('RPUSH', key .. '-history',
+    '[' .. math.floor(now) .. ',"put",{"q":"' .. queue .. '"}]')
   redis.call('ZADD', ns .. ':queues', i, queue)
   if i % 100 == 0 then redis.call('ZADD', ns .. ':t:welcome', i, jid) end
   local day = string.format('%.0f', now - now % 86400)
@@ -82,25 +86,34 @@ async def main(jobs: int, rounds: int) -> None:
                 "shop.report", {}, depends=(await client.queue("queue-1").jobs("waiting", count=30))
             )
             redis = int((await client.redis.info("server"))["process_id"])
-            print(f"{jobs:,} jobs, {len(await client.queues())} queues, {len(await client.workers.counts())} workers,"
+            print(f"{jobs:,} jobs, {len(await client.queues())} queues, "
+            f"{len(await client.workers.counts())} workers,"
                   f" {len(await client.jobs.failed())} groups\n\n"
-                  "| page | p50, ms | p95, ms | at work p50 | at work p95 | KiB |\n|---|---|---|---|---|---|")  # fmt: skip
+                  "| page | p50, ms | p95, ms | at work p50 | at work p95 | KiB "
+                  "|\n|---|---|---|---|---|---|")  # fmt: skip
         await _measure(url, pages(jid, held, jobs), rounds, redis)
 
 
 def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
     return {
         "overview": "/",
-        "queues": "/queues", "queues, last page": "/queues?offset=950&sort=name", "queues, one looked for": "/queues?q=77",
-        "queue, waiting": "/queue?name=queue-0", "queue, waiting, far on": f"/queue?name=queue-0&offset={jobs // 10}",
-        "queue, scheduled": "/queue?name=queue-0&tab=scheduled", "queue, running": "/queue?name=queue-0&tab=running",
+        "queues": "/queues", "queues, last page": "/queues?offset=950&sort=name",
+        "queues, one looked for": "/queues?q=77",
+        "queue, waiting": "/queue?name=queue-0",
+        "queue, waiting, far on": f"/queue?name=queue-0&offset={jobs // 10}",
+        "queue, scheduled": "/queue?name=queue-0&tab=scheduled",
+        "queue, running": "/queue?name=queue-0&tab=running",
         "queue, statistics": "/queue?name=queue-0&tab=statistics",
-        "failures": "/failures", "failures, last page": "/failures?offset=175", "a group": "/group?name=queue-7-ValueError",
+        "failures": "/failures", "failures, last page": "/failures?offset=175",
+        "a group": "/group?name=queue-7-ValueError",
         "a job that failed": f"/job?jid={jid}", "a job that waits for 30": f"/job?jid={held}",
         "completed": "/completed", "completed, far on": f"/completed?offset={jobs // 20}",
-        "workers": "/workers", "a worker": "/worker?name=worker-7", "tags": "/tags", "a tag": "/tag?name=welcome",
-        "search for a jid": f"/search?q={jid}", "search for a klass": "/search?q=send49", "search for nothing": "/search?q=nothing-like-it",
-        "recurring": "/recurring", "tracked": "/tracked", "redis": "/redis", "configuration": "/config", "trail": "/trail",
+        "workers": "/workers", "a worker": "/worker?name=worker-7", "tags": "/tags",
+        "a tag": "/tag?name=welcome",
+        "search for a jid": f"/search?q={jid}", "search for a klass": "/search?q=send49",
+        "search for nothing": "/search?q=nothing-like-it",
+        "recurring": "/recurring", "tracked": "/tracked", "redis": "/redis",
+        "configuration": "/config", "trail": "/trail",
     }  # fmt: skip
 
 
@@ -139,7 +152,8 @@ async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int)
                     for each in (statistics.median(some), statistics.quantiles(some, n=20)[-1])
                 ]
                 print(
-                    f"| {name} | {' | '.join(f'{each:.0f}' for each in figures)} | {size / 1024:.0f} |",
+                    f"| {name} | {' | '.join(f'{each:.0f}' for each in figures)} | "
+                    f"{size / 1024:.0f} |",
                     flush=True,
                 )
     finally:

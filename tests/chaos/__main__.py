@@ -28,7 +28,8 @@ def main() -> None:
         any(kind.clocks for kind in kinds) or CLOCKS in (options.only or [CLOCKS])
     ) and not faketime():
         sys.exit(
-            "what sets clocks needs libfaketime: install Debian's faketime, or leave it out by --only"
+            "what sets clocks needs libfaketime: install Debian's faketime, or leave it out by "
+            "--only"
         )
     wrong = 0
     for kind in kinds:

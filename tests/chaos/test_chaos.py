@@ -13,8 +13,8 @@ from tests.chaos.trial import Plan, faketime, run_trial
 from tests.chaos.verdict import Seen, Verdict, judge_runs
 
 BRIEF = Plan(strikes=2, rate=100, jobs=100, workers=2, heartbeat=1.0, grace=0.5, haste=0.4)
-# The faults that production sees most, one for each part that may fail; each takes five seconds of a
-# processor. The last one is many kinds at once.
+# The most frequent faults in production, one for each part that may fail; each takes five seconds
+# of CPU time. The last one is many kinds at once.
 ALWAYS = {
     *("kill-worker", "stop-worker", "kill-redis", "stall-redis", "cut-line", "drop-replies"),
     TOGETHER.name,

@@ -127,7 +127,8 @@ def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
     for batch in seen.offered:
         if 0 < len(there := [jid for jid in batch if jid in jobs]) < len(batch):
             verdict.wrong.append(
-                f"of {len(batch)} jobs that were put in one step {len(there)} are there: {batch[0]} …"
+                f"of {len(batch)} jobs that were put in one step {len(there)} are there: "
+                f"{batch[0]} …"
             )
     for jid, job in jobs.items():
         puts = sum(event["what"] == "put" for event in job.events)
@@ -180,7 +181,8 @@ def judge_runs(
                 verdict.holders += 1
                 early = former.expires - (run.locked - heartbeat)
                 verdict.wrong.append(
-                    f"{jid}: {run.worker} had it {early:.3f} s before the lock of {former.worker} ended ({former.how})"
+                    f"{jid}: {run.worker} had it {early:.3f} s before the lock of "
+                    f"{former.worker} ended ({former.how})"
                 )
         job, last = jobs.get(jid), runs[-1]
         if job is None:
@@ -222,7 +224,8 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
     complete = await client.redis.zcard(f"{client.namespace}:completed")
     if (failed, complete) != (states["failed"], states["complete"]):
         verdict.wrong.append(
-            f"{failed} failed and {complete} complete are listed; {dict(states)} are known to the ledger"
+            f"{failed} failed and {complete} complete are listed; {dict(states)} are known to "
+            f"the ledger"
         )
     for worker in await client.workers.counts():
         if worker.jobs or worker.stalled:

@@ -82,7 +82,12 @@ async def die(job):
 @aioqless.job(klass="Where")
 def where(job):
     with job.scratch() as scratch:
-        job.data = {"cwd": os.getcwd(), "files": os.listdir(), "scratch": str(scratch), "tmp": tempfile.gettempdir()}
+        job.data = {
+            "cwd": os.getcwd(),
+            "files": os.listdir(),
+            "scratch": str(scratch),
+            "tmp": tempfile.gettempdir(),
+        }
 
 @aioqless.job(klass="Litter")
 async def litter(job):
@@ -171,7 +176,8 @@ def aioqless(folder: Path, environment: dict[str, str], namespace: str) -> Aioql
     async def run(*arguments: str) -> Ended:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "aioqless", *arguments, "--namespace", namespace,
-            cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         out, err = await process.communicate()
         return Ended(process.returncode or 0, out.decode(), err.decode())
@@ -229,7 +235,8 @@ def start(folder: Path, environment: dict[str, str], client: Client, until: Unti
     @asynccontextmanager
     async def start(*options: str, begun: str = "worker.started") -> AsyncIterator[Running]:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "mail", "--namespace", client.namespace, *options,
+            sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "mail", "--namespace",
+            client.namespace, *options,
             cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         running = Running(process)

@@ -19,7 +19,8 @@ from tests.cli.conftest import Aioqless
 
 async def test_a_job_is_put_and_its_jid_printed(client: Client, aioqless: Aioqless) -> None:
     ended = await aioqless(
-        "put", "mail", "Greet", '{ "name": "Ada" }', "--jid", "a", "--delay", "600", "--priority", "-3", "--tag", "x", "--tag", "y",
+        "put", "mail", "Greet", '{ "name": "Ada" }', "--jid", "a", "--delay", "600", "--priority",
+        "-3", "--tag", "x", "--tag", "y",
         "--retries", "2", "--depends", "other",
     )  # fmt: skip
     assert (ended.code, ended.out, ended.err) == (0, "a\n", "")

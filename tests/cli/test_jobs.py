@@ -330,7 +330,8 @@ async def test_clearing_reports_jobs_that_stay_for_others_and_names_that_do_not_
         assert (ended.code, ended.out) == (1, f"{some} deleted\n")
         assert (
             ended.err
-            == f"aioqless: 1 job {verb}, since jobs that aren't deleted depend on them: waits on n1\n"
+            == f"aioqless: 1 job {verb}, since jobs that aren't deleted depend on them: waits on "
+            f"n1\n"
         )
     ended = await here("clear", "mial")
     assert (ended.code, ended.err) == (

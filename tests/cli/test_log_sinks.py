@@ -106,7 +106,7 @@ async def test_jobs_run_and_sigterm_drains_while_the_log_cannot_be_written(
     await completed(client, until, "c")
 
 
-async def test_a_supervisor_rolls_and_its_processes_end_when_it_is_killed_while_the_log_cannot_be_written(
+async def test_supervisor_with_a_blocked_log_restarts_its_processes_and_they_end_with_it(
     client: Client, unwritable: Callable[..., subprocess.Popen[bytes]], until: Until
 ) -> None:
     await client.queue("mail").put("Slow", jid="a")

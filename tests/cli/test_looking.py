@@ -418,7 +418,10 @@ def test_each_shell_has_a_script_that_it_can_read(shell: str, environment: dict[
 
 
 def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[str, str]) -> None:
-    code = "import sys; from aioqless.cli.main import load_command; load_command('worker'); print(*sys.modules)"
+    code = (
+        "import sys; from aioqless.cli.main import load_command; load_command('worker'); "
+        "print(*sys.modules)"
+    )
     out = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
@@ -432,7 +435,7 @@ def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[st
 
 def test_help_lists_every_command(environment: dict[str, str]) -> None:
     shown = subprocess.run(
-        [*MAIN, "--help"], env=environment, capture_output=True, text=True
+        [*MAIN, "--help"], env=environment, capture_output=True, text=True, check=False
     ).stdout
     commands: dict[str, typer.core.TyperCommand]
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -490,8 +493,10 @@ async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
 
     await client.queue("billing").put("Charge", {"amount": 0}, jid="c1")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "billing", "--namespace", client.namespace,
-        env=told, cwd=tmp_path, stderr=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+        sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "billing", "--namespace",
+        client.namespace,
+        env=told, cwd=tmp_path, stderr=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
         await client.jobs.wait("c1", 20)

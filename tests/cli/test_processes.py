@@ -217,7 +217,8 @@ async def test_changed_sources_are_taken_up_and_broken_ones_wait_for_the_next_ch
         )
         await until(lambda: worker.logged("supervisor.restart_failed"))
         (folder / "jobs.py").write_text(
-            "import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job) -> None: ..."
+            "import aioqless\n@aioqless.job(klass='New')\nasync def new(job: aioqless.Job) -> "
+            "None: ..."
         )
         await until(lambda: worker.logged("supervisor.restart_finished"))
         await client.queue("mail").put("New")

@@ -50,7 +50,7 @@ async def test_one_that_does_not_exist_is_told(here: Aioqless, command: str) -> 
     assert (ended.code, ended.err) == (1, "aioqless: there is no recurring job 'nobody'\n")
 
 
-async def test_several_processes_make_one_instance_of_each_tick_and_one_that_is_killed_is_not_missed(
+async def test_several_schedulers_put_one_instance_per_tick_even_if_one_is_killed(
     client: Client, start: Start, until: Until
 ) -> None:
     def made(*workers: Running) -> list[str]:

@@ -146,7 +146,7 @@ async def test_a_job_that_kills_its_worker_again_and_again_is_set_aside_and_says
         async with start("--name", name, "--poll", "0.05") as worker:
             assert await worker.ended() == -signal.SIGKILL
     async with start("--poll", "0.05") as worker:
-        await until(lambda: client.jobs.failed())
+        await until(client.jobs.failed)
         assert not worker.logged("job.started")
     failed = await client.jobs.get("a")
     assert failed and failed.failure and failed.failure.group == "mail-lost-locks"
@@ -287,7 +287,8 @@ async def test_options_that_cannot_be_are_refused_with_a_reason(
         ),
         (
             "twice",
-            "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef other(job): ...",
+            "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef "
+            "other(job): ...",
             "Slow is claimed by both",
         ),
         ("broken", "import antimatter", "ModuleNotFoundError: No module named 'antimatter'"),

@@ -23,7 +23,8 @@ async def test_a_full_redis_takes_nothing_new_and_lets_all_else_be_worked_off(
         await client.redis.config_set("maxmemory", 1)
         with pytest.raises(
             QueueFull,
-            match="put: Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit",
+            match="put: Redis is at its maxmemory and takes nothing new; work jobs off or raise "
+            "the limit",
         ):
             await queue.put("Greet")
         with pytest.raises(QueueFull):

@@ -31,7 +31,8 @@ async def test_a_client_that_is_not_connected_says_how_to_connect_it(client: Cli
         for door in ("redis", "store", "jobs", "workers", "config", "events"):
             with pytest.raises(
                 RuntimeError,
-                match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) as client:`",
+                match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) "
+                r"as client:`",
             ):
                 getattr(unconnected, door)
         with pytest.raises(RuntimeError):
@@ -404,7 +405,8 @@ async def test_a_recurring_job_can_be_changed_all_or_nothing(client: Client) -> 
         queue="billing",
         backlog=4,
     )
-    assert (every.priority, every.retries, every.interval, every.data, every.klass, every.queue, every.backlog, every.coalesce) == (
+    assert (every.priority, every.retries, every.interval, every.data, every.klass, every.queue,
+        every.backlog, every.coalesce) == (
         3, 1, 120, {"n": [1.0]}, "Weekly", "billing", 4, False,
     )  # fmt: skip
     with pytest.raises(InvalidArgument):
@@ -458,7 +460,8 @@ async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) ->
         (
             {"every": 5, "delay": 5},
             TypeError,
-            "recur has no option delay; it has .*unique.*, jid, .*every, cron, timezone, backlog, offset",
+            "recur has no option delay; it has .*unique.*, jid, .*every, cron, timezone, "
+            "backlog, offset",
         ),
         ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),

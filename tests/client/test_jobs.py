@@ -60,7 +60,8 @@ async def test_a_jobs_life_is_told_by_events_and_by_stages(client: Client) -> No
         "failed",
     ]
     assert all(abs(event["when"] - time.time()) < 60 for event in job.events)
-    assert [(stage["q"], stage.get("worker"), "done" in stage, "failed" in stage) for stage in job.history] == [
+    assert [(stage["q"], stage.get("worker"), "done" in stage,
+        "failed" in stage) for stage in job.history] == [
         ("mail", client.name, True, False), ("billing", "w2", False, True),
     ]  # fmt: skip
     assert job.whole.events_total == 6
@@ -380,7 +381,8 @@ async def test_events_of_ones_own_are_in_its_history(client: Client) -> None:
     await job.log("done with it")
     await job.refresh()
     assert [{**event, "when": 0} for event in job.events[1:]] == [
-        {"what": "halfway", "when": 0, "page": 12, "list": job.events[1]["list"]}, {"what": "done with it", "when": 0},
+        {"what": "halfway", "when": 0, "page": 12, "list": job.events[1]["list"]},
+        {"what": "done with it", "when": 0},
     ]  # fmt: skip
     await job.cancel()
     with pytest.raises(NoSuchJob):

@@ -62,7 +62,8 @@ async def test_what_put_says_goes_before_what_the_handler_says(client: Client) -
     mail = client.queue("mail")
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique="else") != first
-    assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60, max_concurrent=5).prepare(1000)["terms"] or b"") == {
+    assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60,
+        max_concurrent=5).prepare(1000)["terms"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
     }  # fmt: skip
 

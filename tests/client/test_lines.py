@@ -87,7 +87,8 @@ async def do_release(job: Job[Any]) -> Any:
     ],
 )
 async def test_an_end_that_got_through_is_not_reported_lost_nor_counted_twice(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil, verb: Callable[[Job[Any]], Awaitable[Any]], answer: Any, state: str,
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil,
+    verb: Callable[[Job[Any]], Awaitable[Any]], answer: Any, state: str,
     remaining: int, events: int,
 ) -> None:  # fmt: skip
     await warm(client)

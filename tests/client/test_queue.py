@@ -180,7 +180,8 @@ async def test_a_jid_that_exists_moves_with_what_it_is_given_anew(client: Client
     await client.queue("mail").put("Greet", 1, jid="a", priority=7, tags=["x"], retries=3)
     await client.queue("billing").put("Other", 2, jid="a", tags=["y"])
     moved = await client.jobs.get("a")
-    assert moved and (moved.queue, moved.klass, moved.data, moved.priority, moved.tags, moved.retries) == (
+    assert moved and (moved.queue, moved.klass, moved.data, moved.priority, moved.tags,
+        moved.retries) == (
         "billing", "Other", 2, 7, ["y"], 3,
     )  # fmt: skip
     assert await client.queue("mail").length() == 0
@@ -293,7 +294,8 @@ async def test_requeue_refuses_a_job_that_does_not(client: Client) -> None:
 async def test_a_queue_that_cannot_be_is_refused(client: Client, name: str) -> None:
     queue = client.queue(name)
     for call in (
-        queue.put("Greet"), queue.put_many([NewJob("Greet")]), queue.requeue(NewJob("Greet")), queue.recur("Greet", every=1),
+        queue.put("Greet"), queue.put_many([NewJob("Greet")]), queue.requeue(NewJob("Greet")),
+        queue.recur("Greet", every=1),
         queue.unfail("g"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="queue "):
@@ -519,7 +521,8 @@ async def test_a_queue_is_cleared_of_all_that_does_not_run(client: Client) -> No
     assert await mail.clear(step=seen.append) == expected
     assert sum(seen) == 605 and len(seen) > 3
     counts = await mail.counts()
-    assert {state: getattr(counts, state) for state in ("waiting", "running", "scheduled", "depends")} == {
+    assert {state: getattr(counts, state) for state in ("waiting", "running", "scheduled",
+        "depends")} == {
         "waiting": 1, "running": 1, "scheduled": 0, "depends": 0,
     }  # fmt: skip
     assert (await mail.clear(["failed"])).canceled == 1 and await client.jobs.failed() == {}

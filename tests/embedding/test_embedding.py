@@ -381,12 +381,14 @@ def anyio_backend(request):
 
 @pytest.fixture
 async def client(anyio_backend):
-    async with aioqless.Client("REDIS", namespace="NAMESPACE") as client, aioqless.Worker(client, greet):
-        yield client
+    async with aioqless.Client("REDIS", namespace="NAMESPACE") as client:
+        async with aioqless.Worker(client, greet):
+            yield client
 
 @pytest.mark.anyio
 async def test_it(client):
-    assert (await client.jobs.wait(await client.queue("default").put(greet), timeout=10)).state == "complete"
+    job = await client.jobs.wait(await client.queue("default").put(greet), timeout=10)
+    assert job.state == "complete"
 """
 
 
@@ -408,5 +410,5 @@ def test_tests_under_the_plugin_of_anyio_may_have_a_worker(
         "error",
         str(file),
     ]
-    tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 passed" in tried.stdout, tried.stdout

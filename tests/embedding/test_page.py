@@ -48,7 +48,11 @@ from starlette.routing import Route
 async def greet(request):
     return JSONResponse({{"jid": await client.queue("mail").put(jobs.greet.data(name="Ada"))}})
 
-app = Starlette(routes=[Route("/greetings/Ada", greet, methods=["POST"]), Route("/jobs/{{jid}}/events", events)], lifespan=working)
+routes = [
+    Route("/greetings/Ada", greet, methods=["POST"]),
+    Route("/jobs/{{jid}}/events", events),
+]
+app = Starlette(routes=routes, lifespan=working)
 """
 LITESTAR = """
 import litestar
@@ -65,7 +69,8 @@ from app import jobs
 from app.work import client, working
 {CONTEXT}
 async def greet(request):
-    return aiohttp.web.json_response({{"jid": await client.queue("mail").put(jobs.greet.data(name="Ada"))}})
+    jid = await client.queue("mail").put(jobs.greet.data(name="Ada"))
+    return aiohttp.web.json_response({{"jid": jid}})
 
 app = aiohttp.web.Application()
 app.cleanup_ctx.append(context)

@@ -269,7 +269,8 @@ def test_there_is_a_kind_for_each_thing_that_the_scripts_tell() -> None:
     text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])  # type: ignore[attr-defined]
     said = set(
         re.findall(
-            r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)|keys\.event_channel\('(\w+)""",
+            r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)"""
+            r"""|keys\.event_channel\('(\w+)""",
             text,
         )
     )

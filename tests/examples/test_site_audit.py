@@ -125,7 +125,7 @@ def wait_for_end(process: int, patience: float = 10.0) -> None:
     deadline = time.monotonic() + patience
     while (
         subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True
+            ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
         ).stdout[:1]
         not in "Z"
     ):

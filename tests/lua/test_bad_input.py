@@ -75,8 +75,10 @@ TOO_MANY = json.dumps([str(number) for number in range(1001)])
 
 # A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
 SAMPLES = {
-    "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid", "queue": "mail", "new_queue": "post",
-    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60", "count": "1", "priority": "-3", "fraction": "0.5",
+    "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid",
+    "queue": "mail", "new_queue": "post",
+    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60",
+    "count": "1", "priority": "-3", "fraction": "0.5",
     "tags": '["x"]',
     "jids": '["b"]', "request": "line:1",
 }  # fmt: skip
@@ -124,29 +126,44 @@ EMPTY_IS_FINE = {"text", "time", "any_jid"}
 
 # Arguments whose names promise more than their types do.
 NAMED = {
-    "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0", "pairs": "priority", "worker": "ann", "next": "3600",
-    "side": "right", "on_failed": "fail", "result": "60 {}", "id": "1-0", "from": "0", "before": "1-0", "totals": "today",
+    "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0",
+    "pairs": "priority", "worker": "ann", "next": "3600",
+    "side": "right", "on_failed": "fail", "result": "60 {}", "id": "1-0", "from": "0",
+    "before": "1-0", "totals": "today",
     "states": "waiting",
 }  # fmt: skip
 
 # What is wrong although each argument alone is right: command, keys, arguments.
 TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
-    "put: a job that waits for itself": ("put", ["mail"], ["new", "K", "{}", 1, 0, "depends", '["a", "new"]']),
-    "requeue: a job that waits for itself": ("requeue", ["mail"], ["a", "K", "{}", 1, 0, "depends", '["a"]']),
-    "complete: a delay without a next queue": ("complete", [], ["a", "ann", "mail", 2, "", "delay", 5]),
-    "complete: dependencies without a next queue": ("complete", [], ["a", "ann", "mail", 2, "", "depends", '["b"]']),
-    "complete: a job that waits for itself": ("complete", [], ["a", "ann", "mail", 2, "", "next", "post", "depends", '["a"]']),
+    "put: a job that waits for itself": ("put", ["mail"],
+        ["new", "K", "{}", 1, 0, "depends", '["a", "new"]']),
+    "requeue: a job that waits for itself": ("requeue", ["mail"],
+        ["a", "K", "{}", 1, 0, "depends", '["a"]']),
+    "complete: a delay without a next queue": ("complete", [],
+        ["a", "ann", "mail", 2, "", "delay", 5]),
+    "complete: dependencies without a next queue": ("complete", [],
+        ["a", "ann", "mail", 2, "", "depends", '["b"]']),
+    "complete: a job that waits for itself": ("complete", [],
+        ["a", "ann", "mail", 2, "", "next", "post", "depends", '["a"]']),
     **{
-        f"complete: {text!r} is no result": ("complete", [], ["a", "ann", "mail", 2, "", "result", text])
-        for text in ("", "60", "60 ", " {}", "0 {}", "-1 {}", "1.5 {}", "60 {", "60 1, 2", "60 1] [2", "12345678901 {}")
+        f"complete: {text!r} is no result": ("complete", [],
+            ["a", "ann", "mail", 2, "", "result", text])
+        for text in ("", "60", "60 ", " {}", "0 {}", "-1 {}", "1.5 {}", "60 {", "60 1, 2",
+            "60 1] [2", "12345678901 {}")
     },
-    "complete: a result of a job that goes on": ("complete", [], ["a", "ann", "mail", 2, "", "next", "post", "result", "60 {}"]),
-    "heartbeat: a message without progress": ("heartbeat", [], ["a", "ann", 2, "", "message", "page 1"]),
-    "heartbeat: a long message": ("heartbeat", [], ["a", "ann", 2, "", "progress", "0.1", "message", "x" * 4001]),
-    "put_flow: a job that waits for itself": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", "", ""]),
-    "put_flow: a choice that there isn't": ("put_flow", [], [1, 1, "mail", "f", "K", "{}", "", "", "", "", "", "", "", "explode"]),
+    "complete: a result of a job that goes on": ("complete", [],
+        ["a", "ann", "mail", 2, "", "next", "post", "result", "60 {}"]),
+    "heartbeat: a message without progress": ("heartbeat", [],
+        ["a", "ann", 2, "", "message", "page 1"]),
+    "heartbeat: a long message": ("heartbeat", [],
+        ["a", "ann", 2, "", "progress", "0.1", "message", "x" * 4001]),
+    "put_flow: a job that waits for itself": ("put_flow", [],
+        [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", "", ""]),
+    "put_flow: a choice that there isn't": ("put_flow", [],
+        [1, 1, "mail", "f", "K", "{}", "", "", "", "", "", "", "", "explode"]),
     "put_flow: a bad one behind a good one": (
-        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 8), *("mail", "g", "K", "{", *[""] * 8)]
+        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 8),
+            *("mail", "g", "K", "{", *[""] * 8)]
     ),
     "depends: a job that waits for itself": ("depends", [], ["held", "on", "held"]),
     "depends on: nobody": ("depends", [], ["held", "on"]),
@@ -158,45 +175,62 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "pause: one without a name": ("pause", ["mail", ""], []),
     "jobs: a state that there isn't": ("jobs", [], ["sleeping", 1, "mail"]),
     "jobs: a state that there isn't, and none wanted": ("jobs", [], ["sleeping", 1, "mail", 0, 0]),
-    **{f"jobs: {state} of no queue": ("jobs", [], [state, 1]) for state in ("waiting", "running", "stalled", "scheduled", "depends")},
+    **{f"jobs: {state} of no queue": ("jobs", [], [state, 1]) for state in ("waiting", "running",
+        "stalled", "scheduled", "depends")},
     "pop_many: an order that there isn't": ("pop_many", [], ["ann", 1, 2, "random", 1, "mail", ""]),
-    "intake: an end that a list doesn't have": ("intake", [], ["there:", "", 1, "queue", "mail", "up", 1]),
-    "intake: a queue that can't be one here": ("intake", [], ["there:", "\n", 1, "queue", "mail", "left", 1]),
+    "intake: an end that a list doesn't have": ("intake", [],
+        ["there:", "", 1, "queue", "mail", "up", 1]),
+    "intake: a queue that can't be one here": ("intake", [],
+        ["there:", "\n", 1, "queue", "mail", "left", 1]),
     "queues: totals of another day": ("queues", [], [1, "", 0, 10, "yesterday"]),
     "sweep: a place of one's own": ("sweep", [], ["completed", "here"]),
     "archive_trim: no id": ("archive_trim", [], ["1", "lake", 1]),
     **{
         f"config: {option} can't be {value!r}": ("config", [], ["set", option, value])
-        for option, value in (("archive", "maybe"), ("archive-when-full", "explode"), ("archive-length", "-1"), ("archive-data", "all"))
+        for option, value in (("archive", "maybe"), ("archive-when-full", "explode"),
+            ("archive-length", "-1"), ("archive-data", "all"))
     },
     "check: another word than resolve": ("check", [], [1, "yes"]),
     "check: a cursor of one's own": ("check", [], [1, "", "12"]),
     "recur update: half a pair": ("recur", [], ["update", "hourly", "priority"]),
-    "recur update: something that there isn't": ("recur", [], ["update", "hourly", "colour", "red"]),
-    "recur update: a bad pair after a good one": ("recur", [], ["update", "hourly", "klass", "New", "interval", 0]),
-    "recur update: a cron expression of one with an interval": ("recur", [], ["update", "hourly", "cron", "* * * * *", "next", 60]),
-    "recur update: an interval of one with a cron expression": ("recur", [], ["update", "nightly", "interval", 60]),
-    "recur update: a cron expression without its next time": ("recur", [], ["update", "nightly", "cron", "* * * * *"]),
-    "recur update: a time zone without the next time": ("recur", [], ["update", "nightly", "timezone", "Asia/Tokyo"]),
-    "recur resume: a cron expression without its next time": ("recur", [], ["resume", "nightly", 10]),
+    "recur update: something that there isn't": ("recur", [],
+        ["update", "hourly", "colour", "red"]),
+    "recur update: a bad pair after a good one": ("recur", [],
+        ["update", "hourly", "klass", "New", "interval", 0]),
+    "recur update: a cron expression of one with an interval": ("recur", [],
+        ["update", "hourly", "cron", "* * * * *", "next", 60]),
+    "recur update: an interval of one with a cron expression": ("recur", [],
+        ["update", "nightly", "interval", 60]),
+    "recur update: a cron expression without its next time": ("recur", [],
+        ["update", "nightly", "cron", "* * * * *"]),
+    "recur update: a time zone without the next time": ("recur", [],
+        ["update", "nightly", "timezone", "Asia/Tokyo"]),
+    "recur resume: a cron expression without its next time": ("recur", [],
+        ["resume", "nightly", 10]),
     "tick: the next isn't later": ("tick", [], [10, "", 1, "nightly", 7200, 7200, 7200]),
-    "tick: a good one before a bad one": ("tick", [], [10, "", 2, "nightly", 7200, 7200, 7300, "nightly", 7300, 7300, 7300]),
+    "tick: a good one before a bad one": ("tick", [],
+        [10, "", 2, "nightly", 7200, 7200, 7300, "nightly", 7300, 7300, 7300]),
     **{
-        f"recur update of cron: no {what} is {value[:20]!r}": ("recur", [], ["update", "nightly", "priority", 1, what, value])
-        for what, type_ in {"cron": "name", "timezone": "name", "next": "seconds", "backlog": "count"}.items()
+        f"recur update of cron: no {what} is {value[:20]!r}": ("recur", [],
+            ["update", "nightly", "priority", 1, what, value])
+        for what, type_ in {"cron": "name", "timezone": "name", "next": "seconds",
+            "backlog": "count"}.items()
         for value in WRONG[type_]
     },
     **{
-        f"recur update: no {what} is {value[:20]!r}": ("recur", [], ["update", "hourly", what, value])
+        f"recur update: no {what} is {value[:20]!r}": ("recur", [],
+            ["update", "hourly", what, value])
         for what, type_ in {
-            "priority": "priority", "retries": "count", "interval": "interval", "data": "data", "klass": "name", "queue": "name",
+            "priority": "priority", "retries": "count", "interval": "interval", "data": "data",
+            "klass": "name", "queue": "name",
             "backlog": "count",
         }.items()
         for value in WRONG[type_]
     },
     **{
         f"config set: no {option} is {value[:20]!r}": ("config", [], ["set", option, value])
-        for option in ("heartbeat", "grace-period", "jobs-history", "mail-heartbeat", "heartbeat-mail", "mail-max-concurrency")
+        for option in ("heartbeat", "grace-period", "jobs-history", "mail-heartbeat",
+            "heartbeat-mail", "mail-max-concurrency")
         for value in NO_NUMBERS
     },
 }  # fmt: skip

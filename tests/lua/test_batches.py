@@ -125,7 +125,8 @@ async def test_a_refused_completion_leaves_its_neighbours_alone(story: Story) ->
     await story.put("idle", 2)
     await story.running("b", queue="post")
     answers = await _complete(
-        story, 3, {"jid": "ghost"}, {"jid": "hers"}, {"jid": "idle"}, {"jid": "a", "fence": "9"}, {"jid": "a", "delay": 5}, {"jid": "a"},
+        story, 3, {"jid": "ghost"}, {"jid": "hers"}, {"jid": "idle"}, {"jid": "a", "fence": "9"},
+        {"jid": "a", "delay": 5}, {"jid": "a"},
         {"jid": "b"},
     )  # fmt: skip
     kinds = [NoSuchJob, LockLost, WrongState, LockLost, InvalidArgument, str, WrongState]

@@ -194,6 +194,12 @@ async def test_a_key_that_only_shows_the_way_in_a_cluster_is_passed_over(story: 
 
 
 def test_the_specifications_commands_are_all_there() -> None:
-    named = "cancel complete depends fail failed get heartbeat jobs peek pop priority put queues retry stats tag track workers config recur"
-    later = "multiget unfail timeout requeue length pause unpause forget deregister log release put_many pop_many complete_many heartbeat_many"
+    named = (
+        "cancel complete depends fail failed get heartbeat jobs peek pop priority put queues "
+        "retry stats tag track workers config recur"
+    )
+    later = (
+        "multiget unfail timeout requeue length pause unpause forget deregister log release "
+        "put_many pop_many complete_many heartbeat_many"
+    )
     assert set(named.split()) | set(later.split()) <= set(command_names())

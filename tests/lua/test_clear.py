@@ -46,7 +46,7 @@ async def test_a_scheduled_job_that_is_due_counts_as_waiting(story: Story) -> No
     assert await story.state("later") == "scheduled"
 
 
-async def test_a_job_that_an_operator_took_from_its_worker_is_waiting_and_one_with_an_expired_lock_is_running(
+async def test_clear_counts_a_timed_out_job_as_waiting_and_one_with_an_expired_lock_as_running(
     story: Story,
 ) -> None:
     await story.running("a")

@@ -37,8 +37,10 @@ async def test_a_completed_job_is_stored_as_live_clients_store_it(story: Story) 
         name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")
     }
     assert stored == {
-        "jid": "a", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "complete", "worker": "", "expires": "0",
-        "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.12345600128173828125", "failure": "{}",
+        "jid": "a", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]",
+        "state": "complete", "worker": "", "expires": "0",
+        "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.12345600128173828125",
+        "failure": "{}",
     }  # fmt: skip
     assert await story.scores("completed") == {"a": A_MOMENT}
     assert (await story.items("j:a-history"))[2:] == ['[1353000060,"done",{},0.123456]']

@@ -33,8 +33,10 @@ async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
         "x:days",
     }
     assert await story.fields("x:cron:night") == {
-        "jid": "night", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "recur", "queue": "mail",
-        "type": "cron", "cron": "0 2 * * *", "timezone": "Asia/Tokyo", "retries": "3", "backlog": "4", "count": "0",
+        "jid": "night", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
+        "state": "recur", "queue": "mail",
+        "type": "cron", "cron": "0 2 * * *", "timezone": "Asia/Tokyo", "retries": "3",
+        "backlog": "4", "count": "0",
     }  # fmt: skip
     assert await story.scores("x:ticks") == {"night": 7200}
 
@@ -42,8 +44,10 @@ async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
 async def test_a_template_is_shown_like_one_with_an_interval(story: Story) -> None:
     await story.cron("night", 10, next=7200, priority=-2, tags=["x"])
     assert await story.store.recur_get(jid="night") == {
-        "jid": "night", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2, "interval": None, "retries": 5, "count": 0,
-        "data": "{}", "tags": ["x"], "backlog": 0, "coalesce": True, "cron": "0 2 * * *", "timezone": "UTC", "paused": False,
+        "jid": "night", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2,
+        "interval": None, "retries": 5, "count": 0,
+        "data": "{}", "tags": ["x"], "backlog": 0, "coalesce": True, "cron": "0 2 * * *",
+        "timezone": "UTC", "paused": False,
         "declared": None, "next": 7200,
     }  # fmt: skip
 
@@ -105,8 +109,10 @@ async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     await story.cron("night", 10, next=7200, priority=-2, tags=["x"], retries=3, data="[ ]")
     assert (await story.tick(7200.5, ("night", 7200, 7200, 93600)))["made"] == ["night-1"]
     assert await story.job("night-1") == {
-        "jid": "night-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "waiting", "worker": "",
-        "expires": "0", "queue": "mail", "retries": "3", "remaining": "3", "time": "7200." + 20 * "0", "spawned_from_jid": "night",
+        "jid": "night-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
+        "state": "waiting", "worker": "",
+        "expires": "0", "queue": "mail", "retries": "3", "remaining": "3",
+        "time": "7200." + 20 * "0", "spawned_from_jid": "night",
     }  # fmt: skip
     assert await story.where("night-1") == {"work": score(2, 7200)}
     assert await story.scores("x:ticks") == {"night": 93600}
@@ -121,7 +127,8 @@ async def test_what_is_due_is_told_with_all_that_is_needed_to_reckon_it(story: S
     assert await story.tick(7199) == {"now": 7199, "next": 7200, **NOTHING_DUE}
     assert await story.tick(7200) == {
         "now": 7200, "made": [], "next": 50000,
-        "due": [{"jid": "night", "tick": 7200, "cron": "0 2 * * *", "timezone": "UTC", "backlog": None}],
+        "due": [{"jid": "night", "tick": 7200, "cron": "0 2 * * *", "timezone": "UTC",
+            "backlog": None}],
     }  # fmt: skip
     due = await story.tick(60000)
     assert (due["next"], [each["backlog"] for each in due["due"]]) == (None, [None, 3])

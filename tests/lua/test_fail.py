@@ -31,7 +31,8 @@ async def test_a_failed_job_is_stored_as_live_clients_store_it(story: Story) -> 
         name: value for name, value in (await story.job("a")).items() if not name.startswith("x-")
     }
     assert stored == {
-        "jid": "a", "klass": "Greet", "data": "{}", "priority": "1", "tags": '["x"]', "state": "failed", "worker": "", "expires": "",
+        "jid": "a", "klass": "Greet", "data": "{}", "priority": "1", "tags": '["x"]',
+        "state": "failed", "worker": "", "expires": "",
         "queue": "mail", "retries": "3", "remaining": "3", "time": "1." + 20 * "0",
         "failure": '{"group":"typo","message":"say \\"no\\"","when":2,"worker":"ann"}',
     }  # fmt: skip

@@ -46,7 +46,8 @@ async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all
     assert await story.store.unfail(queue="mail", group="typo", now=10) == 1
     assert await story.cancel("b") == ["b"]
     assert await story.happened("a") == [
-        (0, "put"), (1, "popped"), (4, "popped"), (5, "done"), (5, "put"), (6, "popped"), (7, "done"),
+        (0, "put"), (1, "popped"), (4, "popped"), (5, "done"), (5, "put"), (6, "popped"),
+        (7, "done"),
     ]  # fmt: skip
 
 

@@ -14,9 +14,12 @@ async def test_a_job_that_does_not_exist_is_nothing(story: Story) -> None:
 async def test_a_new_job_is_shown_with_all_it_has(story: Story) -> None:
     await story.put("a", 1.5, data="[1]", tags=["x"], priority=-1.5, retries=2)
     assert await story.get("a") == {
-        "jid": "a", "klass": "Greet", "state": "waiting", "queue": "mail", "worker": "", "tracked": False, "priority": -1.5,
-        "retries": 2, "remaining": 2, "expires": 0, "data": "[1]", "tags": ["x"], "failure": {}, "spawned_from_jid": False,
-        "fence": 0, "dependencies": [], "dependencies_total": 0, "dependents": [], "dependents_total": 0,
+        "jid": "a", "klass": "Greet", "state": "waiting", "queue": "mail", "worker": "",
+        "tracked": False, "priority": -1.5,
+        "retries": 2, "remaining": 2, "expires": 0, "data": "[1]", "tags": ["x"], "failure": {},
+        "spawned_from_jid": False,
+        "fence": 0, "dependencies": [], "dependencies_total": 0, "dependents": [],
+        "dependents_total": 0,
         "history": [{"when": 1.5, "what": "put", "q": "mail"}], "history_total": 1,
     }  # fmt: skip
 

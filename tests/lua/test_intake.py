@@ -111,7 +111,8 @@ async def test_an_entry_becomes_a_job(story: Story, there: There) -> None:
         for name in ("klass", "data", "queue", "state", "retries", "remaining", "tags", "priority")
     }
     assert kept == {
-        "klass": "HardWorker", "data": '[1, "two"]', "queue": "mail", "state": "waiting", "retries": 7, "remaining": 7,
+        "klass": "HardWorker", "data": '[1, "two"]', "queue": "mail", "state": "waiting",
+        "retries": 7, "remaining": 7,
         "tags": ["x", "y"], "priority": 0,
     }  # fmt: skip
     assert (await there.left(), await story.happened("a1")) == (0, [(10, "put")])
@@ -148,7 +149,8 @@ async def test_entries_without_a_jid_are_a_job_each(story: Story, there: There) 
 
 
 ARGS = [
-    "[1.0, 1e5, 12345678901234567890, -0]", "[[], {}, [[]], {\"a\":{}}]", '["]", "\\"]", "\\\\", "{"]', '[ "\\u00e9é\\/" ,\n\t1 ]', "[]",
+    "[1.0, 1e5, 12345678901234567890, -0]", "[[], {}, [[]], {\"a\":{}}]",
+    '["]", "\\"]", "\\\\", "{"]', '[ "\\u00e9é\\/" ,\n\t1 ]', "[]",
     '[{"args":[2],"class":"No"}]', '["\\ud800"]', "[false]", "[null]", "[" * 900 + "]" * 900,
 ]  # fmt: skip
 

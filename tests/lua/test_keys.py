@@ -10,15 +10,18 @@ from aioqless.store import ScriptStore
 from tests.lua.story import Story
 
 KNOWN = [
-    r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+", r"q:.+-(work|scheduled|locks|depends|recur)",
-    "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+", "tracked", r"t:.+", "tags", "config",
+    r"j:.+", r"j:.+-history", r"j:.+-dependencies", r"j:.+-dependents", r"r:.+",
+    r"q:.+-(work|scheduled|locks|depends|recur)",
+    "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+",
+    "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+",
     r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|fallen|days|histograms|rules|outdated|request:.+|left:.+|result:.+|incarnation:.+)",
     r"x:(unique|holding|held|starts|skipped):.+",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {
-    "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
+    "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries",
+    "remaining", "time", "failure",
     "spawned_from_jid", "scheduled", "grace",
 }  # fmt: skip
 

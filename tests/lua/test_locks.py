@@ -243,7 +243,10 @@ async def test_the_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole
 ) -> None:
     await _lapsed(story, retries=0)
     await story.pop(71.9, worker="bob")
-    text = '{"group":"failed-retries-mail","message":"Job exhausted retries in queue \\"mail\\"","when":71,"worker":"ann"}'
+    text = (
+        '{"group":"failed-retries-mail","message":"Job exhausted retries in queue '
+        '\\"mail\\"","when":71,"worker":"ann"}'
+    )
     assert (await story.job("a"))["failure"] == text
 
 
@@ -307,7 +310,7 @@ async def _lost(story: Story, *workers: str, start: float = 1) -> float:
     return start
 
 
-async def test_a_job_that_lost_its_lock_too_often_fails_in_a_group_of_its_own_whatever_retries_it_has(
+async def test_job_that_lost_its_lock_too_often_fails_in_the_lost_locks_group_despite_retries(
     story: Story,
 ) -> None:
     await story.configure(grace_period=0, max_lost=2)

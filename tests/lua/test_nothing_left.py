@@ -189,7 +189,7 @@ async def test_a_job_that_is_cancelled_leaves_nothing(
 
 
 @pytest.mark.parametrize("archive", ["off", "on"])
-async def test_a_completed_job_that_is_deleted_with_age_leaves_nothing_but_a_result_that_is_kept_for_longer(
+async def test_pruned_job_leaves_only_a_result_with_a_longer_retention(
     story: Story, archive: str
 ) -> None:
     await story.configure(archive=archive, jobs_history=100)

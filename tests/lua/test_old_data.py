@@ -18,7 +18,8 @@ STAGES = json.dumps(
     ]
 )
 EVENTS = [
-    '[100,"put",{"q":"first"}]', '[110,"popped",{"worker":"eve"}]', '[120,"done"]', '[120,"put",{"q":"mail"}]',
+    '[100,"put",{"q":"first"}]', '[110,"popped",{"worker":"eve"}]', '[120,"done"]',
+    '[120,"put",{"q":"mail"}]',
     '[130,"popped",{"worker":"ann"}]', '[140,"failed"]', '[150,"put",{"q":"mail"}]',
 ]  # fmt: skip
 
@@ -26,7 +27,8 @@ EVENTS = [
 async def _stored(story: Story, jid: str = "a", at: float = 5, **fields: Any) -> None:
     """A waiting job, put into Redis by hand. A field that is None is missing."""
     whole: dict[str, Any] = {
-        "jid": jid, "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "waiting", "worker": "", "expires": "0",
+        "jid": jid, "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]",
+        "state": "waiting", "worker": "", "expires": "0",
         "queue": "mail", "retries": "5", "remaining": "5", "time": f"{at:.20f}", **fields,
     }  # fmt: skip
     given = [part for name, value in whole.items() if value is not None for part in (name, value)]
@@ -43,7 +45,8 @@ async def test_an_old_history_is_shown_as_events_and_left_as_it_is(story: Story)
     async with story.unchanged():
         job = await story.get("a")
     assert [(event["when"], event["what"]) for event in job["history"]] == [
-        (100, "put"), (110, "popped"), (120, "done"), (120, "put"), (130, "popped"), (140, "failed"), (150, "put"),
+        (100, "put"), (110, "popped"), (120, "done"), (120, "put"), (130, "popped"),
+        (140, "failed"), (150, "put"),
     ]  # fmt: skip
     assert (job["history"][0]["q"], job["history"][1]["worker"], job["history_total"]) == (
         "first",
@@ -319,8 +322,10 @@ async def test_counters_of_tags_that_drifted_are_not_shown(story: Story) -> None
 
 
 async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
-    fields = {"jid": "r", "klass": "Greet", "data": "{}", "priority": "3", "tags": "{}", "state": "recur", "queue": "mail",
-              "type": "interval", "interval": "60", "retries": "0", "backlog": "0", "count": "7"}  # fmt: skip
+    fields = {"jid": "r", "klass": "Greet", "data": "{}", "priority": "3", "tags": "{}",
+        "state": "recur", "queue": "mail",
+              "type": "interval", "interval": "60", "retries": "0", "backlog": "0",
+              "count": "7"}  # fmt: skip
     await story.change("HSET", "r:r", *[part for pair in fields.items() for part in pair])
     await story.change("ZADD", "q:mail-recur", 10, "r")
     template = await story.store.recur_get(jid="r")

@@ -13,10 +13,14 @@ async def test_a_popped_job_is_answered_whole(story: Story) -> None:
     await story.put("a", 0, data='{"n":1}', tags=["x"], priority=-1, retries=2)
     assert await story.store.pop(queue="mail", worker="ann", count=1, now=1) == [
         {
-            "jid": "a", "klass": "Greet", "state": "running", "queue": "mail", "worker": "ann", "tracked": False, "priority": -1,
-            "retries": 2, "remaining": 2, "expires": 61, "data": '{"n":1}', "tags": ["x"], "failure": {}, "spawned_from_jid": False,
-            "fence": 1, "dependencies": [], "dependencies_total": 0, "dependents": [], "dependents_total": 0,
-            "history": [{"when": 0, "what": "put", "q": "mail"}, {"when": 1, "what": "popped", "worker": "ann"}], "history_total": 2,
+            "jid": "a", "klass": "Greet", "state": "running", "queue": "mail", "worker": "ann",
+            "tracked": False, "priority": -1,
+            "retries": 2, "remaining": 2, "expires": 61, "data": '{"n":1}', "tags": ["x"],
+            "failure": {}, "spawned_from_jid": False,
+            "fence": 1, "dependencies": [], "dependencies_total": 0, "dependents": [],
+            "dependents_total": 0,
+            "history": [{"when": 0, "what": "put", "q": "mail"},
+                {"when": 1, "what": "popped", "worker": "ann"}], "history_total": 2,
         }
     ]  # fmt: skip
 

@@ -28,8 +28,10 @@ async def test_a_job_that_was_put_waits(story: Story) -> None:
 async def test_a_new_job_is_stored_field_by_field_as_live_clients_store_it(story: Story) -> None:
     await story.put("a", A_MOMENT, data='{"n": 1}', priority=-3, tags=["x", "y"], retries=2)
     assert await story.job("a") == {
-        "jid": "a", "klass": "Greet", "data": '{"n": 1}', "priority": "3", "tags": '["x","y"]', "state": "waiting", "worker": "",
-        "expires": "0", "queue": "mail", "retries": "2", "remaining": "2", "time": "1353000060.12345600128173828125",
+        "jid": "a", "klass": "Greet", "data": '{"n": 1}', "priority": "3", "tags": '["x","y"]',
+        "state": "waiting", "worker": "",
+        "expires": "0", "queue": "mail", "retries": "2", "remaining": "2",
+        "time": "1353000060.12345600128173828125",
     }  # fmt: skip
 
 
@@ -310,7 +312,7 @@ async def test_a_failed_job_that_is_put_leaves_its_group(story: Story) -> None:
     assert (await story.get("a"))["failure"]["group"] == "typo", "the record stays until completion"
 
 
-async def test_a_failed_job_that_is_put_counts_no_longer_as_failed_on_the_day_and_in_the_queue_it_failed_in(
+async def test_putting_a_failed_job_reduces_the_failed_count_of_the_day_and_queue_it_failed_in(
     story: Story,
 ) -> None:
     await story.failed("a")

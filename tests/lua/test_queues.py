@@ -74,7 +74,8 @@ async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
 
 async def test_a_queue_is_counted_state_by_state(full: Story) -> None:
     assert await full.store.queues(now=100, queue="mail") == {
-        "name": "mail", "waiting": 3, "running": 1, "stalled": 2, "scheduled": 3, "depends": 1, "recurring": 1, "paused": False,
+        "name": "mail", "waiting": 3, "running": 1, "stalled": 2, "scheduled": 3, "depends": 1,
+        "recurring": 1, "paused": False,
     }  # fmt: skip
 
 

@@ -35,7 +35,8 @@ async def test_a_template_is_stored_as_live_clients_store_it(story: Story) -> No
         == "r"
     )
     assert await story.fields("r:r") == {
-        "jid": "r", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "recur", "queue": "mail",
+        "jid": "r", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
+        "state": "recur", "queue": "mail",
         "type": "interval", "interval": "60", "retries": "3", "backlog": "4", "count": "0",
     }  # fmt: skip
     assert await story.scores("q:mail-recur") == {"r": 15}
@@ -48,8 +49,10 @@ async def test_a_template_is_shown_with_all_it_has(story: Story) -> None:
         "r", 10, data="[ ]", interval=60, offset=5, priority=-2, tags=["x"], retries=3, backlog=4
     )
     assert await _template(story) == {
-        "jid": "r", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2, "interval": 60, "retries": 3, "count": 0,
-        "data": "[ ]", "tags": ["x"], "backlog": 4, "coalesce": False, "cron": None, "timezone": None, "paused": False, "declared": None,
+        "jid": "r", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2,
+        "interval": 60, "retries": 3, "count": 0,
+        "data": "[ ]", "tags": ["x"], "backlog": 4, "coalesce": False, "cron": None,
+        "timezone": None, "paused": False, "declared": None,
         "next": 15,
     }  # fmt: skip
     assert await _template(story, "unknown") is None
@@ -114,8 +117,10 @@ async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     )
     assert await story.peek(20) == ["r-1"]
     assert await story.job("r-1") == {
-        "jid": "r-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]', "state": "waiting", "worker": "",
-        "expires": "0", "queue": "mail", "retries": "3", "remaining": "3", "time": "15." + 20 * "0", "spawned_from_jid": "r",
+        "jid": "r-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
+        "state": "waiting", "worker": "",
+        "expires": "0", "queue": "mail", "retries": "3", "remaining": "3",
+        "time": "15." + 20 * "0", "spawned_from_jid": "r",
     }  # fmt: skip
     assert await story.where("r-1") == {"work": score(2, 15)}
     assert await story.items("j:r-1-history") == ['[15,"put",{"q":"mail"}]']

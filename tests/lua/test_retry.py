@@ -112,7 +112,10 @@ async def test_an_exhausted_job_is_stored_as_failed(story: Story) -> None:
         stored["remaining"],
         stored["queue"],
     ) == ("failed", "", "", "-1", "mail")
-    text = '{"group":"failed-retries-mail","message":"Job exhausted retries in queue \\"mail\\"","when":2,"worker":"ann"}'
+    text = (
+        '{"group":"failed-retries-mail","message":"Job exhausted retries in queue '
+        '\\"mail\\"","when":2,"worker":"ann"}'
+    )
     assert stored["failure"] == text
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
     assert (await story.items("f:failed-retries-mail"), await story.members("failures")) == (

@@ -134,7 +134,7 @@ async def test_a_retry_keeps_the_key(story: Story) -> None:
     assert await story.put("b", 3, **UNIQUE) == "a"
 
 
-async def test_until_started_the_key_is_free_while_the_job_runs_and_had_again_while_it_waits_for_a_retry(
+async def test_unique_until_started_frees_the_key_during_a_run_and_not_during_a_retry_delay(
     story: Story,
 ) -> None:
     await story.put("a", 0, **UNTIL_STARTED)

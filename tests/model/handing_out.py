@@ -72,7 +72,10 @@ class HandingOut(Putting):
             job["remaining"] -= 1
             job["x-lost"] = job.get("x-lost", 0) + 1
             if 0 < self.option("max-lost") < job["x-lost"]:
-                message = f'Lost its lock {job["x-lost"]} times in queue "{queue}", lately by {", ".join(self._holders(jid)[:3])}'
+                message = (
+                    f'Lost its lock {job["x-lost"]} times in queue "{queue}", lately by '
+                    f"{', '.join(self._holders(jid)[:3])}"
+                )
                 self._give_up(jid, f"{queue}-lost-locks", message, now)
             elif job["remaining"] < 0:
                 self._give_up(

@@ -46,10 +46,14 @@ values = st.recursive(
     max_leaves=6,
 )
 well_formed = {
-    "class": st.just("Greet"), "args": st.lists(values, max_size=3), "jid": st.text("abc", min_size=1),
-    "queue": st.just("mail"), "retry": st.one_of(st.booleans(), st.integers(0, 99)), "retry_count": st.integers(0, 30),
-    "tags": st.lists(st.text(max_size=5), max_size=3), "wrapped": st.just("Greet"), "error_class": st.just("IOError"),
-    "error_message": st.text(max_size=9), "failed_at": st.floats(0, 2e12), "retried_at": st.floats(0, 2e12),
+    "class": st.just("Greet"), "args": st.lists(values, max_size=3),
+    "jid": st.text("abc", min_size=1),
+    "queue": st.just("mail"), "retry": st.one_of(st.booleans(), st.integers(0, 99)),
+    "retry_count": st.integers(0, 30),
+    "tags": st.lists(st.text(max_size=5), max_size=3), "wrapped": st.just("Greet"),
+    "error_class": st.just("IOError"),
+    "error_message": st.text(max_size=9), "failed_at": st.floats(0, 2e12),
+    "retried_at": st.floats(0, 2e12),
 }  # fmt: skip
 
 

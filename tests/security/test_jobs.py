@@ -13,8 +13,10 @@ from tests.conftest import Until
 from tests.security.nasty import text
 
 FIELDS = [
-    "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries", "remaining", "time", "failure",
-    "history", "grace", "scheduled", "spawned_from_jid", "x-fence", "x-put", "x-context", "x-start-by", "x-after", "x-on-failed",
+    "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries",
+    "remaining", "time", "failure",
+    "history", "grace", "scheduled", "spawned_from_jid", "x-fence", "x-put", "x-context",
+    "x-start-by", "x-after", "x-on-failed",
     "x-progress", "x-lost", "x-terms",
 ]  # fmt: skip
 
@@ -31,8 +33,10 @@ async def test_a_worker_lives_through_jobs_with_anything_in_their_fields(
 
     redis, ns = client.redis, client.namespace
     for number in range(12):
-        good = {"jid": f"bad-{number}", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]", "state": "waiting", "worker": "",
-                "expires": "0", "queue": "mail", "retries": "5", "remaining": "5", "time": "1.5"}  # fmt: skip
+        good = {"jid": f"bad-{number}", "klass": "Greet", "data": "{}", "priority": "0",
+            "tags": "[]", "state": "waiting", "worker": "",
+                "expires": "0", "queue": "mail", "retries": "5", "remaining": "5",
+                "time": "1.5"}  # fmt: skip
         bad = {field: text(chance) for field in chance.sample(FIELDS, chance.randint(1, 4))}
         await redis.hset(f"{ns}:j:bad-{number}", mapping={**good, **bad})  # type: ignore[dict-item]
         await redis.zadd(f"{ns}:q:mail-work", {f"bad-{number}": 0})

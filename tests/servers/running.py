@@ -212,7 +212,8 @@ class Watched:
 
     @property
     def url(self) -> str:
-        return f"redis{'s' if self._tls else ''}+sentinel://{','.join(each.address for each in self.sentinels)}/{self.SERVICE}"
+        addresses = ",".join(each.address for each in self.sentinels)
+        return f"redis{'s' if self._tls else ''}+sentinel://{addresses}/{self.SERVICE}"
 
     def __enter__(self) -> Watched:
         with contextlib.ExitStack() as stack:
@@ -279,7 +280,8 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        return f"redis{'s' if self._tls else ''}+cluster://{','.join(each.address for each in self.nodes[:3])}"
+        addresses = ",".join(each.address for each in self.nodes[:3])
+        return f"redis{'s' if self._tls else ''}+cluster://{addresses}"
 
     def __enter__(self) -> Cluster:
         with contextlib.ExitStack() as stack:

@@ -213,7 +213,7 @@ async def test_a_worker_can_do_all_that_workers_do(
                 await mail.put(klass, jid=klass, retries=3)
             await mail.put("Through", jid="last", depends=["Onward", "Again"])
             await until(lambda: {"last", "every", *(f"t{n}" for n in range(5))} <= set(ended))
-            await until(lambda: root.jobs.failed())
+            await until(root.jobs.failed)
             await root.workers.subscribe("mailer", "more")
             assert await client.queue("more").put("Through")
     assert await root.check() == []
@@ -317,26 +317,37 @@ def attempt(*command: str) -> Attempt:
 
 
 EVERYBODY = [
-    attempt("FLUSHALL"), attempt("FLUSHDB"), attempt("KEYS", "*"), attempt("CONFIG", "GET", "*"), attempt("SCRIPT", "FLUSH"),
+    attempt("FLUSHALL"), attempt("FLUSHDB"), attempt("KEYS", "*"), attempt("CONFIG", "GET", "*"),
+    attempt("SCRIPT", "FLUSH"),
     attempt("ACL", "LIST"), attempt("CLIENT", "LIST"), attempt("MONITOR"), attempt("SHUTDOWN"),
-    attempt("SLAVEOF", "NO", "ONE"), attempt("GET", "other:key"), attempt("SET", "other:key", "x"), attempt("PUBLISH", "other:log", "x"),
-    attempt("EVAL", "return redis.call('GET', 'other:key')", "0"), attempt("EVAL", "return redis.call('KEYS', '*')", "0"),
-    attempt("FUNCTION", "LIST"), attempt("MODULE", "LIST"), attempt("MIGRATE", "127.0.0.1", "1", "NS:config", "0", "1"),
-    attempt("RESTORE", "NS:q:x", "0", "x"), attempt("SORT", "NS:queues"), attempt("DUMP", "NS:queues"),
+    attempt("SLAVEOF", "NO", "ONE"), attempt("GET", "other:key"), attempt("SET", "other:key", "x"),
+    attempt("PUBLISH", "other:log", "x"),
+    attempt("EVAL", "return redis.call('GET', 'other:key')", "0"),
+    attempt("EVAL", "return redis.call('KEYS', '*')", "0"),
+    attempt("FUNCTION", "LIST"), attempt("MODULE", "LIST"),
+    attempt("MIGRATE", "127.0.0.1", "1", "NS:config", "0", "1"),
+    attempt("RESTORE", "NS:q:x", "0", "x"), attempt("SORT", "NS:queues"),
+    attempt("DUMP", "NS:queues"),
 ]  # fmt: skip
 OF_ROLE = {
     "producer": [
-        attempt("HSET", "NS:config", "heartbeat", "1"), attempt("SADD", "NS:paused_queues", "mail"), attempt("ZPOPMAX", "NS:q:mail-work"),
+        attempt("HSET", "NS:config", "heartbeat", "1"),
+        attempt("SADD", "NS:paused_queues", "mail"), attempt("ZPOPMAX", "NS:q:mail-work"),
         attempt("INCRBY", "NS:x:fence", "1"), attempt("HSET", "NS:x:incarnation:mailer", "id", "x"),
     ],
-    "worker": [attempt("HSET", "NS:config", "heartbeat", "1"), attempt("SADD", "NS:paused_queues", "mail")],
-    "people": [attempt("HSET", "NS:config", "heartbeat", "1"), attempt("SADD", "NS:paused_queues", "mail")],
-    "dashboard": [attempt("ZPOPMAX", "NS:q:mail-work"), attempt("HSET", "NS:x:incarnation:mailer", "id", "x")],
+    "worker": [attempt("HSET", "NS:config", "heartbeat", "1"),
+        attempt("SADD", "NS:paused_queues", "mail")],
+    "people": [attempt("HSET", "NS:config", "heartbeat", "1"),
+        attempt("SADD", "NS:paused_queues", "mail")],
+    "dashboard": [attempt("ZPOPMAX", "NS:q:mail-work"),
+        attempt("HSET", "NS:x:incarnation:mailer", "id", "x")],
     "reader": [
-        attempt("ZADD", "NS:queues", "1", "x"), attempt("UNLINK", "NS:q:mail-work"), attempt("SADD", "NS:paused_queues", "mail"),
+        attempt("ZADD", "NS:queues", "1", "x"), attempt("UNLINK", "NS:q:mail-work"),
+        attempt("SADD", "NS:paused_queues", "mail"),
         attempt("HSET", "NS:j:a", "state", "x"), attempt("SET", "NS:x:fence", "1"),
     ],
-    "archiver": [attempt("ZREM", "NS:q:mail-work", "a"), attempt("UNLINK", "NS:j:a"), attempt("HSET", "NS:config", "heartbeat", "1")],
+    "archiver": [attempt("ZREM", "NS:q:mail-work", "a"), attempt("UNLINK", "NS:j:a"),
+        attempt("HSET", "NS:config", "heartbeat", "1")],
 }  # fmt: skip
 
 

@@ -63,7 +63,8 @@ async def test_a_namespace_without_a_hash_tag_is_refused_with_the_name_that_woul
     for namespace in ("ql", "a{}b", "a{b", "}a{"):
         with pytest.raises(
             ValueError,
-            match="has no hash tag: in a Redis Cluster all its keys must be on one node, so name it ",
+            match="has no hash tag: in a Redis Cluster all its keys must be on one node, so name "
+            "it ",
         ):
             Client(cluster.url, namespace=namespace)
 
@@ -179,7 +180,7 @@ class Move:
 # A master dies. This comes last, for the Cluster is another one afterwards.
 
 
-async def test_a_namespace_goes_on_within_15_s_when_its_master_is_killed_under_load_and_others_feel_nothing(
+async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are_unaffected(
     cluster: Cluster,
 ) -> None:
     load = Load(cluster.url, SPREAD, callers=5)

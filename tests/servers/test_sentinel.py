@@ -31,7 +31,7 @@ async def test_workers_and_callers_go_on_within_15_s_when_the_master_is_killed_u
     assert came["put"] >= 1_000
 
 
-async def test_what_a_replica_must_have_is_not_lost_even_if_replicas_were_behind_when_the_master_died(
+async def test_jobs_that_waited_for_a_replica_survive_a_failover_to_a_lagging_replica(
     tmp_path: Path,
 ) -> None:
     with Watched(tmp_path) as watched:
@@ -143,7 +143,8 @@ async def test_a_write_that_too_few_have_is_told_and_is_done(own_server: OwnServ
     async with Client(own_server.url, durability=Durability(replicas=1, timeout=0.05)) as client:
         with pytest.raises(
             NotDurable,
-            match=r"it is done, but 0 of 1 replicas have it after 0\.05 s: a fail-over now may lose it",
+            match=r"it is done, but 0 of 1 replicas have it after 0\.05 s: a fail-over now may "
+            r"lose it",
         ):
             await client.queue("mail").put("Greet", jid="a")
         assert await client.queue("mail").jobs("waiting") == ["a"]

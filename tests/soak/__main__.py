@@ -36,7 +36,8 @@ def table(soaked: Soaked) -> str:
     for gauge in GAUGES:
         readings: list[Any] = [reading[gauge.name] / gauge.unit for reading in soaked.readings]
         lines.append(
-            f"| {gauge.name} | {' | '.join(f'{value:,.1f}' for value in (*thirds(readings), max(readings)))} |"
+            f"| {gauge.name} | "
+            f"{' | '.join(f'{value:,.1f}' for value in (*thirds(readings), max(readings)))} |"
         )
     lasted = f"{soaked.jobs:,} jobs in {soaked.seconds / 60:.0f} minutes"
     about = f"*{datetime.now(UTC):%Y-%m-%d}: {lasted}; medians of {len(soaked.readings)} readings.*"

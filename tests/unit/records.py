@@ -15,8 +15,10 @@ from aioqless.worker.runner import perform
 def record_of(**fields: Any) -> dict[str, Any]:
     """A job's record, all that isn't said filled in."""
     return {
-        "jid": "a", "klass": "Greet", "queue": "mail", "state": "running", "worker": "ann", "priority": 0, "tags": [], "retries": 5,
-        "remaining": 5, "expires": 60, "tracked": False, "failure": {}, "spawned_from_jid": False, "fence": 1, "data": "null", **fields,
+        "jid": "a", "klass": "Greet", "queue": "mail", "state": "running", "worker": "ann",
+        "priority": 0, "tags": [], "retries": 5,
+        "remaining": 5, "expires": 60, "tracked": False, "failure": {}, "spawned_from_jid": False,
+        "fence": 1, "data": "null", **fields,
     }  # fmt: skip
 
 

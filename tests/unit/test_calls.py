@@ -42,7 +42,8 @@ def test_the_queue_travels_as_a_key_of_the_namespace() -> None:
 
 
 def test_options_follow_by_name_and_only_where_they_are_given() -> None:
-    assert argv("put", queue="q", jid="a", klass="K", data="{}", delay=0, priority=-1, tags=["x"], retries=None) == [
+    assert argv("put", queue="q", jid="a", klass="K", data="{}", delay=0, priority=-1, tags=["x"],
+        retries=None) == [
         "a", "K", "{}", "", "0", "priority", "-1", "tags", '["x"]',
     ]  # fmt: skip
 

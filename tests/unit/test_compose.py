@@ -244,7 +244,8 @@ def test_a_batch_is_walked_by_each(write: Write) -> None:
 
 def test_a_word_chooses_what_follows(write: Write) -> None:
     write(
-        "do", "-- do: it.", "-- @when list default", "-- @returns json", "-- @when add", "-- @arg jid string", "-- @returns number", "",
+        "do", "-- do: it.", "-- @when list default", "-- @returns json", "-- @when add",
+        "-- @arg jid string", "-- @returns number", "",
         "return word",
     )  # fmt: skip
     command, text = read_command("do"), compose("do", "ql").text
@@ -366,8 +367,10 @@ def test_an_argument_must_not_hide_a_library(write: Write, line: str) -> None:
 
 
 def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> None:
-    write("lib/greet", "local HELLO = 'hello'", "", "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
-          "function greet.shout(name)", "  return string.upper(name)", "end", "", "function greet.never()", "end")  # fmt: skip
+    write("lib/greet", "local HELLO = 'hello'", "",
+        "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
+          "function greet.shout(name)", "  return string.upper(name)", "end", "",
+          "function greet.never()", "end")  # fmt: skip
     write(
         "do",
         "-- do: it.",
@@ -386,9 +389,12 @@ def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> No
 
 
 def test_a_seldom_function_brings_what_only_it_needs_when_it_is_called(write: Write) -> None:
-    write("lib/greet", "local HELLO = 'hello'", "local greeted = {}", "", "function greet.hello(name) return HELLO .. name end", "",
-          "-- @seldom", "function greet.shout(name) return greet.twice(string.upper(HELLO .. name)) end", "",
-          "function greet.twice(name)", "  greeted[name] = true", "  return name .. name", "end")  # fmt: skip
+    write("lib/greet", "local HELLO = 'hello'", "local greeted = {}", "",
+        "function greet.hello(name) return HELLO .. name end", "",
+          "-- @seldom", "function greet.shout(name) return greet.twice(string.upper(HELLO .. "
+          "name)) end", "",
+          "function greet.twice(name)", "  greeted[name] = true", "  return name .. name",
+          "end")  # fmt: skip
     write(
         "do",
         "-- do: it.",
@@ -403,7 +409,8 @@ def test_a_seldom_function_brings_what_only_it_needs_when_it_is_called(write: Wr
 
 
 def test_what_a_seldom_function_and_another_would_both_change_is_refused(write: Write) -> None:
-    write("lib/greet", "local greeted = {}", "", "function greet.hello(name) greeted[name] = true end", "",
+    write("lib/greet", "local greeted = {}", "",
+        "function greet.hello(name) greeted[name] = true end", "",
           "-- @seldom", "function greet.again(name) return greeted[name] end")  # fmt: skip
     write("do", "-- do: it.", "", "greet.hello('Ada') return greet.again('Ada')")
     with pytest.raises(

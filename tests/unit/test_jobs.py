@@ -44,9 +44,12 @@ def test_rows_have_the_fields_that_the_script_returns_in_its_order() -> None:
 
 def test_a_row_of_plain_fields_is_a_record() -> None:
     assert row() == {
-        "jid": "a", "state": "running", "worker": "ann", "klass": "Greet", "queue": "mail", "data": '{"n": 1}', "priority": -3,
-        "retries": 5, "remaining": 4, "expires": 61.5, "tags": ["x"], "spawned_from_jid": "tick", "fence": 9, "tracked": False,
-        "context": {"trace": "1"}, "start_by": 99.5, "failure": {"group": "typo", "message": "m", "when": 7, "worker": "w"},
+        "jid": "a", "state": "running", "worker": "ann", "klass": "Greet", "queue": "mail",
+        "data": '{"n": 1}', "priority": -3,
+        "retries": 5, "remaining": 4, "expires": 61.5, "tags": ["x"], "spawned_from_jid": "tick",
+        "fence": 9, "tracked": False,
+        "context": {"trace": "1"}, "start_by": 99.5,
+        "failure": {"group": "typo", "message": "m", "when": 7, "worker": "w"},
     }  # fmt: skip
 
 
@@ -98,7 +101,8 @@ def test_a_job_that_came_without_its_history_says_how_to_get_it() -> None:
     for name in ("events", "history", "dependencies", "dependents", "whole"):
         with pytest.raises(
             AioqlessError,
-            match=r"job a came without its history, to save time: `await job\.refresh\(\)` reads it",
+            match=r"job a came without its history, to save time: "
+            r"`await job\.refresh\(\)` reads it",
         ):
             getattr(job_of(), name)
 

@@ -75,8 +75,8 @@ def test_a_command_says_in_one_line_which_extra_it_needs(
     done = run(*words.split(), AIOQLESS_URL="redis://127.0.0.1:1", **keys)
     assert (done.returncode, done.stdout) == (1, "")
     assert (
-        done.stderr
-        == f'aioqless: {package} is not installed. Install it with: pip install "aioqless[{extra}]"\n'
+        done.stderr == f"aioqless: {package} is not installed. Install it with: pip install "
+        f'"aioqless[{extra}]"\n'
     )
 
 

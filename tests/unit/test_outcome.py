@@ -96,7 +96,7 @@ def test_fail_fails_it_in_the_group_that_was_named() -> None:
 def test_any_other_exception_fails_it_in_a_group_of_queue_and_exception_with_the_traceback() -> (
     None
 ):
-    outcome = outcome_of(ended(error=raised(lambda: [].pop())))
+    outcome = outcome_of(ended(error=raised([].pop)))
     assert isinstance(outcome, Failed)
     assert outcome.group == "mail-IndexError"
     assert outcome.message.startswith("Traceback") and outcome.message.endswith(

@@ -80,7 +80,8 @@ def test_a_job_that_can_never_come_so_is_refused_where_it_is_declared(
 def test_data_that_a_function_needs_must_be_said() -> None:
     with pytest.raises(
         TypeError,
-        match="a recurring job needs the data= that its function takes: missing a required argument: 'to'",
+        match="a recurring job needs the data= that its function takes: missing a required "
+        "argument: 'to'",
     ):
         job(every=60)(_mail)
     with pytest.raises(InvalidData):
@@ -92,7 +93,8 @@ async def test_a_worker_that_serves_patterns_only_must_be_told_the_queue(client:
     patterns = Settings(queues=("mail-*",))
     with pytest.raises(
         ValueError,
-        match=r"_digest recurs into no queue: pass queue= with its schedule, since this worker serves patterns only",
+        match=r"_digest recurs into no queue: pass queue= with its schedule, since this worker "
+        r"serves patterns only",
     ):
         Worker(client, _declared(every=60), settings=patterns)
     Worker(client, _declared(every=60, queue="mail"), settings=patterns)

@@ -83,7 +83,8 @@ def test_queues_may_be_names_or_names_with_limits_or_subscriptions() -> None:
         ({"queues": ("mail", Subscription("mail", limit=2))}, "names one twice"),
         (
             {"queues": (Subscription("mail", weight=2),)},
-            "queue 'mail' has a weight, which counts only where the order is weighted; it is ordered",
+            "queue 'mail' has a weight, which counts only where the order is weighted; it is "
+            "ordered",
         ),
         (
             {"order": "random"},
@@ -218,9 +219,7 @@ def test_a_queue_that_is_served_by_a_pattern_is_not_subscribed_by_its_name() -> 
     assert subscriptions.next_batch({}) == []
 
 
-def test_of_more_queues_than_a_pop_may_ask_each_gets_its_turn_and_one_that_was_heard_of_at_once() -> (
-    None
-):
+def test_more_queues_than_one_pop_polls_take_turns_and_a_notified_queue_is_polled_next() -> None:
     subscriptions = served("q*")
     everything = {f"q{n}" for n in range(2 * MOST_PER_BATCH + 500)}
     subscriptions.set_known(sorted(everything))

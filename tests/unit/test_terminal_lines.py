@@ -10,7 +10,10 @@ from aioqless.client.events import Failed
 
 
 def test_a_failure_is_told_by_the_last_line_of_its_traceback() -> None:
-    message = f"Traceback (most recent call last):\n  File \"{'long/' * 30}jobs.py\", line 31, in charge\nKeyError: 'amount'\n"
+    message = (
+        f'Traceback (most recent call last):\n  File "{"long/" * 30}jobs.py", line 31, '
+        f"in charge\nKeyError: 'amount'\n"
+    )
     told = describe_event(
         Failed(when=0, jid="a", worker="w", group="billing-KeyError", message=message)
     )

@@ -24,7 +24,8 @@ KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
 BRIEF = {"request", "todo", "left", "fallen"}  # kept from one call to the next
 NO_LONGER = {"x:pruned"}  # keys that only former versions write
 JIDS = {
-    "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed", "failed", "retried", "exhausted", "running",
+    "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed",
+    "failed", "retried", "exhausted", "running",
     "reserved", "in-a-paused-queue",
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ async def served(app: Any) -> AsyncIterator[str]:
             proxy_headers=False,
         )
     )
-    server.capture_signals = _no_signals  # type: ignore[assignment]
+    server.capture_signals = _NoSignals  # type: ignore[assignment]
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.005)
@@ -54,7 +54,7 @@ async def served(app: Any) -> AsyncIterator[str]:
         await running
 
 
-class _no_signals:
+class _NoSignals:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: Any) -> None: ...
 

@@ -54,7 +54,8 @@ async def test_axe_finds_no_serious_fault(
             await page.goto(address)
             await page.evaluate(AXE)
             found = await page.evaluate(
-                "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})"
+                "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', "
+                "'wcag21aa', 'best-practice']})"
             )
             serious = [
                 (each["id"], node["target"], node["failureSummary"])
@@ -107,7 +108,8 @@ async def test_what_a_picture_says_of_a_job_stays_in_its_box(page: Page, client:
     await page.goto(f"/job?jid={first}")
     beyond = """boxes => boxes.map(box => {
       const edge = box.querySelector('rect').getBBox()
-      return [...box.querySelectorAll('text')].map(text => text.getBBox()).some(text => text.x + text.width > edge.x + edge.width - 4)
+      return [...box.querySelectorAll('text')].map(text => text.getBBox())
+        .some(text => text.x + text.width > edge.x + edge.width - 4)
     })"""
     assert await page.locator(".graph a").evaluate_all(beyond) == [False, False]
 
@@ -121,7 +123,10 @@ async def test_the_frame_stands_still_from_one_page_to_the_next(
     ):
         page = await context.new_page()
         await page.goto("/login")
-        form = "form => [form.getBoundingClientRect().x, document.body.clientWidth - form.getBoundingClientRect().right]"
+        form = (
+            "form => [form.getBoundingClientRect().x, document.body.clientWidth - "
+            "form.getBoundingClientRect().right]"
+        )
         left, right = await page.locator(".login").evaluate(form)
         assert left == pytest.approx(right, abs=1), "it isn't in the middle"
         await page.get_by_label("Name").fill("otto")

@@ -378,7 +378,7 @@ async def test_dashboards_on_two_ports_of_a_host_leave_each_other_their_sessions
         assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
 
 
-async def test_processes_that_share_a_secret_know_each_others_sessions_and_their_end_is_one_ones_own(
+async def test_sessions_are_shared_between_processes_with_the_same_secret_but_logout_is_local(
     client: Client,
 ) -> None:
     secret = "a secret of several processes"

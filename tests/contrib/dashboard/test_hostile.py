@@ -12,7 +12,10 @@ from tests.contrib.dashboard.test_pages import EVERY_PAGE
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-MARKUP = """"><img src=x onerror="window.caught=1"><script>window.caught=1</script>{{7*7}}${7*7}'`</textarea></pre>"""
+MARKUP = (
+    """"><img src=x onerror="window.caught=1"><script>window.caught=1</script>"""
+    """{{7*7}}${7*7}'`</textarea></pre>"""
+)
 NAME = MARKUP[:200]
 SHOWN = """document.title + document.body.innerText
     + document.body.innerHTML.replace(/<textarea.*?textarea>|value=".*?"/gs, '')"""

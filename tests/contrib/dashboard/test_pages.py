@@ -25,7 +25,8 @@ from tests.contrib.dashboard.test_guard import asked
 from tests.contrib.dashboard.town import BROKEN, put_a_days_work
 
 WITH = {
-    "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError", "/worker": "?name=ann", "/tag": "?name=welcome",
+    "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError",
+    "/worker": "?name=ann", "/tag": "?name=welcome",
     "/recurring-job": "?jid=none", "/search": "?q=mail",
 }  # fmt: skip
 EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
@@ -237,7 +238,7 @@ async def test_one_is_not_called_many(http: httpx.AsyncClient, client: Client) -
     assert "1 job<" in (await http.get("/tag?name=vip")).text
 
 
-async def test_a_job_that_loses_its_workers_says_what_that_may_mean_and_one_that_stalls_is_called_so(
+async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
     redis_url: str,
 ) -> None:
     begun = time.time() - 1000

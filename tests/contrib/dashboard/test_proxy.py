@@ -43,7 +43,8 @@ def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
     (folder / "nginx.conf").write_text(f"""
         daemon off; master_process off; pid {folder}/pid; error_log stderr; events {{}}
         http {{ access_log off; {temporary}
-            server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {site.replace("localhost", "127.0.0.1")}; {more} }} }} }}
+            server {{ listen 127.0.0.1:{port}; location / {{
+                proxy_pass {site.replace("localhost", "127.0.0.1")}; {more} }} }} }}
     """)
     process = subprocess.Popen(
         [NGINX, "-c", f"{folder}/nginx.conf", "-e", "stderr"], stderr=subprocess.PIPE

@@ -45,7 +45,10 @@ def test_in_a_text_what_follows_a_hidden_name_is_hidden(said: str, shown: str) -
 
 
 def test_hidden_values_of_the_data_are_hidden_wherever_they_are_told() -> None:
-    stored = '{"password": "sesame42", "to": "ada", "keys": {"secret": [{"n": 123456}, "ab", true, null]}}'
+    stored = (
+        '{"password": "sesame42", "to": "ada", "keys": {"secret": [{"n": 123456}, "ab", '
+        "true, null]}}"
+    )
     told = RULES.redact("nobody called sesame42 (ada, 123456), ab: True, None", stored)
     assert told == f"nobody called {HIDDEN} (ada, {HIDDEN}), ab: True, None"
     assert RULES.redact("as it is", "no JSON") == "as it is"
@@ -72,7 +75,10 @@ async def test_no_page_shows_a_secret_that_a_failure_tells(
         "Send", {"to": "ada", "smtp_password": "hunter2"}, tags=["welcome"]
     )
     (job,) = await client.queue("mail").pop()
-    message = "Traceback (most recent call last):\n  login(user, 'hunter2')\nOSError: hunter2 isn't right, token=abcdef"
+    message = (
+        "Traceback (most recent call last):\n  login(user, 'hunter2')\nOSError: hunter2 "
+        "isn't right, token=abcdef"
+    )
     await job.fail("mail-OSError", message)
     for path in (
         "/",

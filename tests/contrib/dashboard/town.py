@@ -89,7 +89,8 @@ async def put_a_fortnight(url: str) -> None:
                 ):
                     await job.fail(
                         group,
-                        f'Traceback (most recent call last):\n  File "shop/{queue}.py", line 31, in work\n{message}',
+                        f'Traceback (most recent call last):\n  File "shop/{queue}.py", line 31, '
+                        f"in work\n{message}",
                     )
         await client.workers.deregister("web-2.shop-6102")
 
@@ -110,5 +111,6 @@ async def _done(
 
 KLASSES = {"mail": jobs.send_receipt, "pictures": jobs.resize, "billing": jobs.charge}
 DATA: dict[str, dict[str, str | int]] = {
-    "mail": {"to": "customer@example.com"}, "pictures": {"path": "catalogue/0001.jpg"}, "billing": {"invoice": 4711, "amount": "12.50"},
+    "mail": {"to": "customer@example.com"}, "pictures": {"path": "catalogue/0001.jpg"},
+    "billing": {"invoice": 4711, "amount": "12.50"},
 }  # fmt: skip

@@ -143,7 +143,8 @@ async def test_what_cant_be_taken_is_told_once_and_holds_up_nobody(
     ) == 2
     (refused,) = lines.of("intake.refused")
     assert refused == {
-        "event": "intake.refused", "key": "queue:good", "jid": None, "why": "entry is not a JSON object", "level": "error",
+        "event": "intake.refused", "key": "queue:good", "jid": None,
+        "why": "entry is not a JSON object", "level": "error",
     }  # fmt: skip
     assert await here.redis.llen("ql:x:refused") == 1
 

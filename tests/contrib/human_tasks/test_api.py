@@ -22,7 +22,8 @@ from tests.conftest import Until
 from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
 
 VERBS: dict[str, dict[str, Any]] = {
-    "extend": {}, "skip": {}, "give-back": {}, "finish": {"answer": 1}, "reject": {"reason": "no"}, "hand-over": {"to": "Eve"},
+    "extend": {}, "skip": {}, "give-back": {}, "finish": {"answer": 1}, "reject": {"reason": "no"},
+    "hand-over": {"to": "Eve"},
 }  # fmt: skip
 
 
@@ -48,7 +49,8 @@ async def test_a_job_is_reserved_extended_and_finished(client: Client, ada: Brow
         60,
     )
     assert (await ada.ask("")).json() == {
-        "name": "review", "waiting": 0, "reserved": 1, "paused": False, "limit": 300, "longest": 600,
+        "name": "review", "waiting": 0, "reserved": 1, "paused": False, "limit": 300,
+        "longest": 600,
     }  # fmt: skip
     assert (
         599
@@ -354,8 +356,10 @@ async def test_the_same_origin_is_let_in(client: Client, ada: Browser) -> None:
 @pytest.mark.parametrize(
     ("address", "host", "let_in"),
     [
-        ("127.0.0.1", "http://localhost:8000", True), ("::1", "http://[::1]", True), ("127.8.8.8", "http://desk.localhost", True),
-        ("10.0.0.7", HOST, False), ("127.0.0.1", "http://evil.example", False), ("127.0.0.1", "http://127.evil.example", False),
+        ("127.0.0.1", "http://localhost:8000", True), ("::1", "http://[::1]", True),
+        ("127.8.8.8", "http://desk.localhost", True),
+        ("10.0.0.7", HOST, False), ("127.0.0.1", "http://evil.example", False),
+        ("127.0.0.1", "http://127.evil.example", False),
         ("127.0.0.1", "http://10.0.0.1", False),
     ],
 )  # fmt: skip
@@ -431,11 +435,15 @@ async def test_every_answer_keeps_others_out(app: ASGIApp, ada: Browser) -> None
 @pytest.mark.parametrize(
     ("verb", "body"),
     [
-        ("reservation", {"limit": 0}), ("reservation", {"limit": 86_401}), ("reservation", {"limit": "long"}),
-        ("reservation", {"colour": 1}), ("reservation", []), ("finish", {}), ("finish", {"jid": "a", "fence": 1}),
+        ("reservation", {"limit": 0}), ("reservation", {"limit": 86_401}),
+        ("reservation", {"limit": "long"}),
+        ("reservation", {"colour": 1}), ("reservation", []), ("finish", {}),
+        ("finish", {"jid": "a", "fence": 1}),
         ("finish", {"jid": "", "fence": 1, "answer": 1}),
-        ("finish", {"jid": "a\nb", "fence": 1, "answer": 1}), ("finish", {"jid": "a", "fence": 0, "answer": 1}),
-        ("hand-over", {"jid": "a", "fence": 1, "to": "x@y"}), ("reject", {"jid": "a", "fence": 1, "reason": ""}),
+        ("finish", {"jid": "a\nb", "fence": 1, "answer": 1}),
+        ("finish", {"jid": "a", "fence": 0, "answer": 1}),
+        ("hand-over", {"jid": "a", "fence": 1, "to": "x@y"}),
+        ("reject", {"jid": "a", "fence": 1, "reason": ""}),
         ("reject", {"jid": "a", "fence": 1, "reason": "x" * 4001}),
     ],
     ids=str,
@@ -460,8 +468,10 @@ async def test_what_is_no_json_too_large_or_too_deep_is_refused(
     task = json.dumps(held(await ada.reserve()))[:-1]
     headers = {"X-Token": ada.token, "X-Tab": "1", "Content-Type": "application/json"}
     for content, status in (
-        (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (b'{"limit":NaN}', 400), (b" " * (MAX_BODY + 1), 413),
-        (f'{task},"answer":"{"x" * (1 << 20)}"}}'.encode(), 422), (f'{task},"answer":{"[" * 2000}{"]" * 2000}}}'.encode(), 400),
+        (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (b'{"limit":NaN}', 400),
+        (b" " * (MAX_BODY + 1), 413),
+        (f'{task},"answer":"{"x" * (1 << 20)}"}}'.encode(), 422),
+        (f'{task},"answer":{"[" * 2000}{"]" * 2000}}}'.encode(), 400),
     ):  # fmt: skip
         path = "finish" if b"answer" in content else "reservation"
         assert (

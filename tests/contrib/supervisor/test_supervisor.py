@@ -150,8 +150,8 @@ async def test_child_processes_left_by_a_process_do_not_delay_its_restart(until:
 
 async def test_pause_also_applies_to_processes_started_later(until: Until) -> None:
     async with running(
-        "import os, sys, time; os.write(int(sys.argv[2]), b'=' if sys.argv[3] == 'True' else b'+'); "
-        + WAIT
+        "import os, sys, time; os.write(int(sys.argv[2]), b'=' if sys.argv[3] == 'True' else "
+        "b'+'); " + WAIT
     ) as (it, _):
         await until(lambda: it.ready == 1)
         it.set_paused(True)  # this one knows no such signal, and dies of it

@@ -22,6 +22,7 @@ async def gauge(story: Story, request: pytest.FixtureRequest) -> AsyncIterator[G
     yield gauge
     took = sorted(gauge.took)
     print(
-        f"\n{request.node.name}: {len(took)} calls, at most {gauge.most} commands; {took[len(took) // 2]} µs, at most {took[-1]} µs"
+        f"\n{request.node.name}: {len(took)} calls, at most {gauge.most} commands; "
+        f"{took[len(took) // 2]} µs, at most {took[-1]} µs"
     )
     await story.redis.flushdb(asynchronous=True)

@@ -34,7 +34,10 @@ end
 MEMBERS = (
     "for i = ARGV[1], ARGV[2] do redis.call('SADD', KEYS[1], ARGV[3] .. string.format('%d', i)) end"
 )
-EACH_HAS = "for i = ARGV[1], ARGV[2] do redis.call('SADD', KEYS[1] .. string.format('%d', i) .. ARGV[3], ARGV[4]) end"
+EACH_HAS = (
+    "for i = ARGV[1], ARGV[2] do redis.call('SADD', KEYS[1] .. string.format('%d', i) .. "
+    "ARGV[3], ARGV[4]) end"
+)
 
 
 class Gauge:

@@ -49,7 +49,7 @@ async def test_statistics_of_years_are_pruned_a_month_at_a_time_until_all_are(
     assert gauge.most <= 60 * 6 + 100 * 20 + 300
 
 
-async def test_statistics_of_many_queues_that_are_no_longer_used_are_pruned_by_idle_pops_in_portions(
+async def test_idle_pops_prune_the_statistics_of_unused_queues_in_batches(
     story: Story, gauge: Gauge
 ) -> None:
     many, first = 2_000 if FULL else 300, A_MOMENT - A_MOMENT % 86_400 - 100 * 86_400
