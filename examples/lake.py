@@ -28,10 +28,10 @@ async def audited(first: str, most: int) -> None:
 
 
 def asked(lake: Path, *command: str) -> None:
-    """Run a command of `aioqless lake` on this lake, as one would type it; but in this process,
+    """Run a command of `aioqless pipeline` on this lake, as one would type it; but in this process,
     so that Spark starts once."""
-    say(f"$ aioqless lake {' '.join(command)} --lake {lake}")
-    app(["lake", *command, "--lake", str(lake)], standalone_mode=False)
+    say(f"$ aioqless pipeline {' '.join(command)} --lake {lake}")
+    app(["pipeline", *command, "--lake", str(lake)], standalone_mode=False)
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     log.write_to(level="warning")
-    load_command("lake")
+    load_command("pipeline")
     lake, page = arguments.folder / "lake", arguments.folder / "report.html"
     try:
         asyncio.run(audited(arguments.first, arguments.pages))

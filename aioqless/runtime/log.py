@@ -64,8 +64,8 @@ a job's data are never logged.
     archive.cut          warning  after entries
     archive.unread       warning  why
     archive.rewound    warning  after
-    lake.put             info     jobs rejects
-    lake.put_failed      warning  put
+    pipeline.put         info     jobs rejects
+    pipeline.put_failed  warning  put
     finisher.flushed     debug    jobs calls
     listener.failed      debug    error
     redis.used           info     url program data

@@ -86,7 +86,7 @@ def test_the_command_says_so_and_its_exit_code_too(
             "argv",
             [
                 "aioqless",
-                "lake",
+                "pipeline",
                 "archive",
                 "--status",
                 "--url",
@@ -107,7 +107,7 @@ def test_the_command_says_so_and_its_exit_code_too(
         assert (
             code == 1
             and "on; 1 of 1 entries" in out
-            and "without `aioqless lake archive`, the stream grows until Redis is full" in out
+            and "without `aioqless pipeline archive`, the stream grows until Redis is full" in out
         )
         redis.hset(
             f"{namespace}:x:archive:read", mapping={"reader": "lake", "id": "1000-0", "at": "2000"}

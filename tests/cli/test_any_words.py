@@ -24,7 +24,7 @@ DONE_REFUSED_UNREADABLE = {0, 1, 2}
 SERVES = {
     "intake",
     "outbox",
-    "lake",
+    "pipeline",
     "redis",
     "tail",
     "top",

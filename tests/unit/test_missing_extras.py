@@ -64,7 +64,7 @@ def test_every_module_is_imported_without_extras_or_names_the_extra_that_it_need
         ("outbox sqlite+aiosqlite://", "sqlalchemy", "sqlalchemy"),
         ("worker app.jobs --reload", "watchfiles", "reload"),
         ("worker aioqless.contrib.telemetry.sentry", "sentry_sdk", "sentry"),
-        ("lake archive", "pyarrow", "spark"),
+        ("pipeline archive", "pyarrow", "spark"),
         ("queues", "cryptography", "encryption"),
     ],
 )

@@ -56,7 +56,7 @@ class ArchiveState:
             else "the stream grows until Redis is full"
         )
         waits = f"what ended waits to be archived, for {late / 3600:,.1f} h by now ({self.length:,} in Redis)"
-        return f"{waits}: without `aioqless lake archive`, {then}"
+        return f"{waits}: without `aioqless pipeline archive`, {then}"
 
 
 @dataclass

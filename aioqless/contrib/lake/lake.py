@@ -62,7 +62,7 @@ class Lake:
         if not (self.root / _ABOUT).exists():
             if not create:
                 raise LakeError(
-                    f"there is no lake at {self.root}: `aioqless lake archive` begins one"
+                    f"there is no lake at {self.root}: `aioqless pipeline archive` begins one"
                 )
             self._begin()
         self._versions = self._read()

@@ -66,7 +66,7 @@ class Killed:
             sys.executable,
             "-m",
             "aioqless",
-            "lake",
+            "pipeline",
             "archive",
             "--url",
             url,

@@ -1,4 +1,4 @@
-"""`aioqless lake` as people run it: statistics, SQL, the report and compaction, of one lake."""
+"""`aioqless pipeline` as people run it: statistics, SQL, the report and compaction, of one lake."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def told(whole: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     monkeypatch.setenv("AIOQLESS_LAKE", str(whole.root))
 
     def run_it(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aioqless", "lake", *arguments])
+        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         return (int(ended.value.code or 0), *capsys.readouterr())

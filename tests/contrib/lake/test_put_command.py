@@ -1,4 +1,4 @@
-"""`aioqless lake put`, as people type it: files of each kind become jobs, once, and what can't
+"""`aioqless pipeline put`, as people type it: files of each kind become jobs, once, and what can't
 be one is told with the reason."""
 
 from __future__ import annotations
@@ -44,12 +44,14 @@ def told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Told:
-    """Run `lake put` in this process, in the tests' session; returns its exit code and what it
+    """Run `pipeline put` in this process, in the tests' session; returns its exit code and what it
     wrote to standard output and error."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         place = ("--url", client.url, "--namespace", client.namespace)
-        monkeypatch.setattr(sys, "argv", ["aioqless", "lake", "put", *map(str, arguments + place)])
+        monkeypatch.setattr(
+            sys, "argv", ["aioqless", "pipeline", "put", *map(str, arguments + place)]
+        )
         with pytest.raises(SystemExit) as ended:
             main()
         return (int(ended.value.code or 0), *capsys.readouterr())

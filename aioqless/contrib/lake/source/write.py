@@ -67,11 +67,11 @@ class JobWriter(DataSourceArrowWriter, DataSourceStreamArrowWriter):
         }
         if self._counts:
             Path(self._counts).write_text(json.dumps(counts), "utf-8")
-        log.info("lake.put", **counts)
+        log.info("pipeline.put", **counts)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int | None = None) -> None:
         log.warning(
-            "lake.put_failed",
+            "pipeline.put_failed",
             put=sum(message.tally.put for message in messages if isinstance(message, Done)),
         )
 

@@ -1,4 +1,4 @@
-"""Queries of the lake: lake tables, stats, sql, compact, report."""
+"""Queries of the lake: pipeline tables, stats, sql, compact, report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aioqless.contrib.commands.lake.shared import (
+from aioqless.contrib.commands.pipeline.shared import (
     LAKE,
     LakeFolder,
     Trace,
-    lake_app,
+    pipeline,
     print_progress,
     shorten_errors,
 )
@@ -42,7 +42,7 @@ OneNamespace = Annotated[
 ]
 
 
-@lake_app.command("tables")
+@pipeline.command("tables")
 def make_tables(
     lake: LakeFolder = LAKE,
     anew: Annotated[
@@ -52,7 +52,7 @@ def make_tables(
     trace: Trace = False,
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
-    with _open_lake(lake, trace, "aioqless lake tables") as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline tables") as (spark, opened):
         from aioqless.contrib.lake.refresh import refresh
 
         made = refresh(spark, opened, print_progress, anew=anew)
@@ -63,7 +63,7 @@ def make_tables(
         )
 
 
-@lake_app.command()
+@pipeline.command()
 def stats(
     since: Since = "7d",
     by: Annotated[
@@ -85,7 +85,7 @@ def stats(
         from aioqless.contrib.lake.tables.groups import known
 
         first, grouping = day(since), known(by)
-    with _open_lake(lake, trace, "aioqless lake stats", fresh) as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline stats", fresh) as (spark, opened):
         found = statistics(spark, opened, first, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
@@ -107,7 +107,7 @@ def stats(
         _print_table(heads, [_cells(row, parts) for row in found])
 
 
-@lake_app.command()
+@pipeline.command()
 def sql(
     query: Annotated[
         str,
@@ -122,7 +122,7 @@ def sql(
     trace: Trace = False,
 ) -> None:
     """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with _open_lake(lake, trace, "aioqless lake sql", fresh) as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline sql", fresh) as (spark, opened):
         from aioqless.contrib.lake.lake_reader import name_views
 
         name_views(spark, opened)
@@ -148,16 +148,16 @@ def sql(
                 print_progress("… and more: --csv or --json has all of it")
 
 
-@lake_app.command()
+@pipeline.command()
 def compact(lake: LakeFolder = LAKE, trace: Trace = False) -> None:
     """Merge the small files of past days."""
-    with _open_lake(lake, trace, "aioqless lake compact") as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline compact") as (spark, opened):
         from aioqless.contrib.lake.compaction import compact as merge
 
         print(f"{merge(spark, opened, print_progress)} files less")
 
 
-@lake_app.command()
+@pipeline.command()
 def report(
     out: Annotated[Path, typer.Option("-o", "--out", help="The file to write.")] = Path(
         "report.html"
@@ -173,7 +173,7 @@ def report(
         from aioqless.contrib.lake.statistics import since as day
 
         first = day(since)
-    with _open_lake(lake, trace, "aioqless lake report", fresh) as (spark, opened):
+    with _open_lake(lake, trace, "aioqless pipeline report", fresh) as (spark, opened):
         from aioqless.contrib.lake.report import gather, page
 
         print_progress("the report")

@@ -1,4 +1,4 @@
-"""Puts a file of rows as jobs: lake put."""
+"""Puts a file of rows as jobs: pipeline put."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ import typer
 
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
-from aioqless.contrib.commands.lake.shared import Trace, lake_app, print_progress, shorten_errors
+from aioqless.contrib.commands.pipeline.shared import (
+    Trace,
+    pipeline,
+    print_progress,
+    shorten_errors,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@lake_app.command()
+@pipeline.command()
 def put(
     file: Annotated[
         str, typer.Argument(help="A file or folder of CSV, JSON (an object a line) or Parquet.")
@@ -78,7 +83,7 @@ def put(
         from aioqless.contrib.lake.session import session
 
         with in_one_line():
-            rows = rows_of(session("aioqless lake put"), file, kind=format, schema=schema)
+            rows = rows_of(session("aioqless pipeline put"), file, kind=format, schema=schema)
             given = {name: str(value) for name, value in options.items() if value is not None}
             print_progress(f"putting the rows of {file}")
             counts = _write(rows, given)

@@ -1,4 +1,4 @@
-"""The app and the options that the commands of `aioqless lake` share.
+"""The app and the options that the commands of `aioqless pipeline` share.
 
 pyspark is imported when one of them runs.
 """
@@ -18,11 +18,11 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.errors import AioqlessError, require_extra
 
-lake_app = typer.Typer(
+pipeline = typer.Typer(
     no_args_is_help=True,
     help="Ended runs: a lake of Parquet files, tables and a report. Runs on Spark.",
 )
-app.add_typer(lake_app, name="lake", rich_help_panel=Section.RUN)
+app.add_typer(pipeline, name="pipeline", rich_help_panel=Section.RUN)
 
 LakeFolder = Annotated[
     Path, typer.Option("--lake", envvar="AIOQLESS_LAKE", help="The folder of the lake.")

@@ -1,4 +1,4 @@
-"""Moves the archive's stream to the lake: lake archive."""
+"""Moves the archive's stream to the lake: pipeline archive."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from aioqless.cli.options import Namespace, Url
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
-from aioqless.contrib.commands.lake.shared import (
+from aioqless.contrib.commands.pipeline.shared import (
     LAKE,
     LakeFolder,
     Trace,
-    lake_app,
+    pipeline,
     print_progress,
     shorten_errors,
 )
 from aioqless.runtime import output
 
 
-@lake_app.command()
+@pipeline.command()
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
