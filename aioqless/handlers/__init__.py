@@ -1,9 +1,9 @@
 """What modules declare for workers: handlers, and the middleware, hooks and resources around them.
 
-options.py           JobOptions             the options of @job
+job_options.py       JobOptions             the options of @job
 signature.py         Takes, Inject          what a function takes: data, and injected resources
 handler.py           Handler                a function and its options
-schedule.py          Recurs                 the schedule of a recurring job
+recurrence.py        Recurrence             the schedule of a recurring job
 retry_policy.py      RetryPolicy            which errors are retried, and after how long
 decorator.py         job                    makes a handler of a function; stores nothing
 resources.py         resource, lifespan     what a worker opens and injects, and background tasks
@@ -18,6 +18,7 @@ A klass is looked up in that table alone: nothing is ever imported because Redis
 from aioqless.handlers.decorator import job
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
+from aioqless.handlers.job_options import JobOptions
 from aioqless.handlers.lag_alerts import on_lag
 from aioqless.handlers.middleware_stack import (
     ENDS,
@@ -28,7 +29,6 @@ from aioqless.handlers.middleware_stack import (
     middleware,
     on_finish,
 )
-from aioqless.handlers.options import JobOptions
 from aioqless.handlers.registry import Handlers
 from aioqless.handlers.resources import Resource, Resources, lifespan, resource
 from aioqless.handlers.signature import Inject

@@ -12,8 +12,8 @@ from aioqless import validation
 from aioqless.client import json_data
 from aioqless.client.job import Job
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.options import JobOptions, checked, constraints_of, policy_of
-from aioqless.handlers.schedule import recurs_of
+from aioqless.handlers.job_options import JobOptions, checked, constraints_of, policy_of
+from aioqless.handlers.recurrence import recurrence_of
 from aioqless.handlers.signature import Takes, takes
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             result_ttl=options.get("result_ttl"),
             timeout=options.get("timeout"),
             executor=options.get("executor"),
-            recurs=recurs_of(options, taken),
+            recurs=recurrence_of(options, taken),
             takes=taken,
             constraints=constraints_of(options, taken),
         )

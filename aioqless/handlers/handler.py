@@ -12,8 +12,8 @@ from typing_extensions import ParamSpec
 from aioqless.client.job import Job
 from aioqless.client.put import ConstraintOptions, NewJob
 from aioqless.errors import UnknownKlass
+from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
-from aioqless.handlers.schedule import Recurs
 from aioqless.handlers.signature import Takes
 
 METHODS = ("process", "perform")
@@ -35,7 +35,7 @@ class Handler(Generic[P]):
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # maximum duration of a run, in seconds
     executor: Literal["process"] | None = None  # None: the loop or a thread
-    recurs: Recurs | None = None  # its schedule, if it has one
+    recurs: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
     constraints: ConstraintOptions = field(default_factory=ConstraintOptions, hash=False)

@@ -58,7 +58,7 @@ def exq(used: int) -> float:
     return float(used**4 + 15 + random.randrange(30) * (used + 1))
 
 
-GROWING = exponential()
+DEFAULT_BACKOFF = exponential()
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class RetryPolicy:
     """
 
     on: type[Exception] | tuple[type[Exception], ...] = ()
-    backoff: Backoff = GROWING
+    backoff: Backoff = DEFAULT_BACKOFF
 
     def __post_init__(self) -> None:
         for kind in self.on if isinstance(self.on, tuple) else (self.on,):

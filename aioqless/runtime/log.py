@@ -66,7 +66,7 @@ a job's data are never logged.
     archive.rewound    warning  after
     pipeline.put         info     jobs rejects
     pipeline.put_failed  warning  put
-    finisher.flushed     debug    jobs calls
+    outcomes.stored      debug    jobs
     listener.failed      debug    error
     redis.used           info     url program data
     web.started          info     url users
@@ -132,21 +132,22 @@ class Log:
 
     def debug(self, event: str, **fields: Any) -> None:
         """Log something periodic."""
-        self._write("debug", event, fields)
+        self.write("debug", event, fields)
 
     def info(self, event: str, **fields: Any) -> None:
         """Log something that happens to a job or a worker."""
-        self._write("info", event, fields)
+        self.write("info", event, fields)
 
     def warning(self, event: str, **fields: Any) -> None:
         """Log something that an operator may want to change."""
-        self._write("warning", event, fields)
+        self.write("warning", event, fields)
 
     def error(self, event: str, **fields: Any) -> None:
         """Log something that is wrong."""
-        self._write("error", event, fields)
+        self.write("error", event, fields)
 
-    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+    def write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+        """Log an event at a level: debug, info, warning or error."""
         before = output.dropped.lines
         try:
             getattr(self._lines, level)(event, **fields)

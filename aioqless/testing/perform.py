@@ -22,8 +22,8 @@ from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.outcome import Outcome, outcome_of, record_result
-from aioqless.worker.run import Run
 from aioqless.worker.runner import perform as call_handler
+from aioqless.worker.running_jobs import Run
 
 LOCK = 60.0
 

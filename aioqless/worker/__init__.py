@@ -1,41 +1,38 @@
 """The worker: its parts, each with the state that it alone changes.
 
-worker.py        Worker         builds the parts, runs them, and stops them in order
-settings.py      Settings       how one worker behaves
-lifecycle.py     Lifecycle      whether it is stopping
+worker.py          Worker         builds the parts, runs them, and stops them in order
+settings.py        Settings       how one worker behaves
+lifecycle.py       Lifecycle      whether it is recycling or stopping
+outage.py          Outage         whether Redis can be reached
+running_jobs.py    Run, RunningJobs   one attempt of one job; the table of all of them
 
-from Redis:
-poller.py        Poller         decides when to pop, and how many jobs
-subscriptions.py Subscriptions  which queues, with which limits, in which order
-recycling.py     Recycling      the limits after which it makes room for a fresh worker
-redis_checks.py  Outage         whether Redis can be reached; eviction and archive checks
-
-through a handler:
-runner.py        Runner         starts each job, calls its handler, sees it through
-run.py           Run, RunTable  one attempt of one job; all of them
-executors/       ThreadPool, ProcessPool   where code runs that does not run on the loop
-outcome.py                      `outcome_of` decides what to store, without any I/O
-
-and back:
-finisher.py      Finisher       stores outcomes until Redis has them
+a job's way:
+poller.py          Poller         decides when to pop, and how many jobs
+subscriptions.py   Subscriptions  which queues, with which limits, in which order
+runner.py          Runner         starts each job, calls its handler, sees it through
+executors/         ThreadPool, ProcessPool   where code runs that does not run on the loop
+outcome.py                        `outcome_of` decides what to store, without any I/O
+outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is away
 
 while it runs:
-lock_renewer.py  LockRenewer    renews locks, from a thread with its own loop and connection
-watchdog.py      LoopWatchdog   logs what blocks the event loop; stack dumps
+lock_renewer.py    LockRenewer    renews locks, from a thread with its own loop and connection
+watchdog.py        LoopWatchdog   logs what blocks the event loop; stack dumps
+memory_checks.py   ArchiveMonitor eviction policy of Redis; an archive that nobody reads
 
 messages:
-listener.py      Listener       owns the subscription to ready work, lost locks and commands
-remote_control.py RemoteControl carries out commands of `client.workers`
+listener.py        Listener       owns the subscription to ready work, lost locks and commands
+remote_control.py  RemoteControl  carries out commands of `client.workers`
 
 where they are needed:
-scheduler.py     Scheduler      recurring jobs: declares them, puts those that cron says are due
-importer.py      ImportLoop     polls other systems for their clients' jobs
-name_lease.py    NameLease      a stable name, and the jobs of a former process of that name
+scheduler.py       Scheduler      recurring jobs: declares them, puts those that cron says are due
+importer.py        ImportLoop     polls other systems for their clients' jobs
+stable_name.py     NameLease      a stable name, and the jobs of a former process of that name
 """
 
 from aioqless.worker.importer import Imported, Importer, ImportSource
+from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.outcome import Fail, Next, Retry
-from aioqless.worker.settings import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
+from aioqless.worker.settings import ExecutorLimits, RecycleLimits, Settings
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import Worker
 

@@ -11,7 +11,7 @@ from aioqless.client import Client
 from aioqless.errors import QueueFull
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.worker.redis_checks import NOT_NOW, Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 
 PAUSE_WHEN_FULL = 5.0
 

@@ -1,21 +1,44 @@
-"""How far a worker has come on its way to its end."""
+"""Lifecycle: how far a worker has come on its way to its end."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
+
+from aioqless.runtime.log import log
+from aioqless.worker.settings import RecycleLimits
+
+STATM = Path("/proc/self/statm")
 
 
 class Lifecycle:
-    """Flags that the parts of one worker share; they are set on its loop and never cleared."""
+    """What the parts of one worker share about its end. Flags are never cleared."""
 
-    def __init__(self, on_stopping: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        on_stopping: Callable[[], object] | None = None,
+        recycle: RecycleLimits | None = None,
+    ) -> None:
+        recycle = recycle or RecycleLimits()
+        self.recycling = False  # `max_jobs` or `max_memory` is reached: it is to stop
         self.stopping = False  # it pops no more, and ends when its runs have ended
         self.releasing = False  # it releases its runs, and waits for Redis only while locks last
+        self.jobs_left = recycle.max_jobs or sys.maxsize  # how many jobs may still begin
+        self._max_memory = recycle.max_memory
         self._on_stopping = on_stopping
 
-    def release(self) -> None:
-        """Release runs from now on instead of waiting for them."""
-        self.releasing = True
+    def count_jobs(self, jobs: int) -> None:
+        """Count jobs that begin, and compare with the limits."""
+        self.jobs_left -= jobs
+        why = None
+        if self.jobs_left <= 0:
+            why = "the maximum number of jobs has begun"
+        elif self._max_memory is not None and (used := memory_in_use()) > self._max_memory:
+            why = f"the process uses {used >> 20} MiB"
+        if why and not self.recycling:
+            self.recycling = True
+            log.info("worker.recycling", why=why)
 
     def stop(self) -> bool:
         """Begin the shutdown; return whether it had not begun yet."""
@@ -25,3 +48,17 @@ class Lifecycle:
         if self._on_stopping is not None:
             self._on_stopping()
         return True
+
+    def release(self) -> None:
+        """Release runs from now on instead of waiting for them."""
+        self.releasing = True
+
+
+def memory_in_use() -> int:
+    """Return the process's memory in bytes; where the system does not tell, its peak."""
+    import resource  # not on Windows
+
+    if STATM.exists():
+        return int(STATM.read_text().split()[1]) * resource.getpagesize()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 
 from redis import exceptions
 
@@ -43,62 +43,53 @@ class Listener:
         self._scheduler = scheduler
 
     async def run(self) -> None:
-        """Listen until canceled."""
-        async with asyncio.TaskGroup() as both:
-            both.create_task(self._listen_always())
-            both.create_task(self._listen_while_idle())
+        """Listen until canceled.
 
-    async def _listen_always(self) -> None:
-        channels = [self._own, self._ready, *([self._retimed] if self._scheduler else [])]
-        while True:
-            await self._listen(*channels)
-
-    async def _listen_while_idle(self) -> None:
-        """Follow the log channel while there is nothing to do.
-
-        Other qless clients announce their puts only there, among everything else that happens.
+        While there is nothing to do, also to the log channel: other qless clients announce their
+        puts only there, among everything else that happens.
         """
+        own = [self._own, self._ready, *([self._retimed] if self._scheduler else [])]
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._listen(*own))
+            both.create_task(self._listen(self._log, while_idle=True))
+
+    async def _listen(self, *channels: str, while_idle: bool = False) -> None:
         while True:
-            await self._poller.idle.wait()
-            await self._listen(self._log)
+            if while_idle:
+                await self._poller.idle.wait()
+            try:
+                async with subscribe(self._redis, *channels) as messages:
+                    self._catch_up(channels)
+                    async for channel, payload in messages:
+                        await self._handle(channel, payload)
+                        if while_idle and not self._poller.idle.is_set():
+                            break
+            except exceptions.RedisError as error:
+                log.debug("listener.failed", error=str(error))
+                await asyncio.sleep(PAUSE)
 
-    async def _listen(self, *channels: str) -> None:
-        try:
-            async with subscribe(self._redis, *channels) as messages:
-                self._poller.wake()  # for what was put before the subscription existed
-                if self._own in channels:
-                    self._renewer.check_all()
-                    if self._scheduler:
-                        self._scheduler.wake()
-                await self._follow(messages)
-        except exceptions.RedisError as error:
-            log.debug("listener.failed", error=str(error))
-            await asyncio.sleep(PAUSE)
-
-    async def _follow(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
-        async for channel, payload in messages:
-            if channel == self._ready:
-                self._poller.wake(decode_text(payload))
-            elif channel == self._retimed and self._scheduler:
+    def _catch_up(self, channels: Sequence[str]) -> None:
+        """Make up for messages from before the subscription existed."""
+        self._poller.wake()
+        if self._own in channels:
+            self._renewer.check_all()
+            if self._scheduler:
                 self._scheduler.wake()
-            elif channel == self._log:
-                self._wake_for_put(payload)
-                if not self._poller.idle.is_set():
-                    return
-            else:
-                await self._handle(payload)
 
-    def _wake_for_put(self, payload: bytes) -> None:
-        if b'"put"' in payload or b'"advanced"' in payload:
-            event = read_event(payload)
-            queue = event.get("to") or event.get("queue")
-            self._poller.wake(queue if isinstance(queue, str) else None)
-
-    async def _handle(self, payload: bytes) -> None:
-        """Handle a message to this worker alone."""
-        match message := read_event(payload):
-            # The lock may only have expired: within the grace period it can still be renewed.
-            case {"event": "canceled" | "lock_lost", "jid": str(jid)}:
-                self._renewer.check(jid)
-            case {"event": "order"}:
-                await self._remote_control.handle(message)
+    async def _handle(self, channel: str, payload: bytes) -> None:
+        if channel == self._ready:
+            self._poller.wake(decode_text(payload))
+        elif channel == self._log:
+            if b'"put"' in payload or b'"advanced"' in payload:
+                event = read_event(payload)
+                queue = event.get("to") or event.get("queue")
+                self._poller.wake(queue if isinstance(queue, str) else None)
+        elif channel == self._retimed and self._scheduler:
+            self._scheduler.wake()
+        else:
+            match message := read_event(payload):
+                # The lock may only have expired: within the grace period it can still be renewed.
+                case {"event": "canceled" | "lock_lost", "jid": str(jid)}:
+                    self._renewer.check(jid)
+                case {"event": "order"}:
+                    await self._remote_control.handle(message)

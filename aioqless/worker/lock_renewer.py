@@ -18,15 +18,15 @@ from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import ScriptStore
-from aioqless.worker.redis_checks import NOT_NOW, Outage
-from aioqless.worker.run import Run, RunTable
+from aioqless.worker.outage import NOT_NOW, Outage, ReconnectDelays
+from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.watchdog import LATE, LoopWatchdog
 
 # Of a call; a connection that is silent for a third of it is replaced while there is still time.
 TIMEOUT = 15.0
 LONGEST_PAUSE = 0.5
 SHORTEST_PAUSE = 0.05
-LONGEST_RETRY_PAUSE = 1.0
+RETRY_DELAYS = ReconnectDelays(longest=1.0)  # locks expire: it can't wait as long as others
 MOST_PER_CALL = 500
 STOP_MARGIN = 0.5  # seconds that a run whose lock is lost may take to learn of its own end
 
@@ -151,7 +151,7 @@ class LockRenewer:
         except NOT_NOW as error:
             callbacks.failed(error, asked)
             self._away_since = self._away_since or time.monotonic()
-            return min(0.1 + (time.monotonic() - self._away_since) / 2, LONGEST_RETRY_PAUSE)
+            return RETRY_DELAYS.after(time.monotonic() - self._away_since)
         if self._away_since is not None and answered:  # without a call there is no news of Redis
             self._away_since = None
             callbacks.answered()
@@ -210,17 +210,17 @@ class RenewerThread:
         own: ScriptStore,
         shared: ScriptStore,
         worker: str,
-        runs: RunTable,
+        running: RunningJobs,
         outage: Outage,
         *,
         stuck_after: float,
         chore: Chore | None = None,
     ) -> None:
         self._shared = shared
-        self._runs = runs
+        self._running = running
         self._outage = outage
         self._watchdog = LoopWatchdog()
-        self._renewer = LockRenewer(own, worker, runs.running, self._watchdog, stuck_after, chore)
+        self._renewer = LockRenewer(own, worker, running.by_jid, self._watchdog, stuck_after, chore)
         self._refused: list[Run] = []
         self._news = asyncio.Event()
 
@@ -230,12 +230,12 @@ class RenewerThread:
 
     def check(self, *jids: str) -> None:
         """Check at once whether these locks, which are said to be lost, can still be renewed."""
-        if here := self._runs.running.keys() & jids:
+        if here := self._running.by_jid.keys() & jids:
             self._renewer.check(here)
 
     def check_all(self) -> None:
         """Check all locks: messages about them may have been missed."""
-        self.check(*self._runs.running)
+        self.check(*self._running.by_jid)
 
     async def run(self) -> None:
         """Renew locks until canceled."""

@@ -1,19 +1,27 @@
-"""The outcome of a run: `outcome_of` decides it without any I/O; the finisher stores it."""
+"""The outcome of a run, and how it is reported: decided from the run alone, without any I/O."""
 
 from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from aioqless import validation
 from aioqless.client import json_data
-from aioqless.errors import InvalidData, ProcessDied, UnknownKlass
+from aioqless.errors import (
+    InvalidData,
+    LockLost,
+    NoSuchJob,
+    ProcessDied,
+    UnknownKlass,
+    WrongState,
+)
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
+from aioqless.lua import exhausted_group
 
 if TYPE_CHECKING:
-    from aioqless.worker.run import Run
+    from aioqless.worker.running_jobs import Run
 
 _HERE = Path(__file__).parent
 LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
@@ -66,7 +74,7 @@ class Retry(Exception):
         self.group = None if group is None else validation.check_name("group", group)
         self.message = None if message is None else validation.to_text(message)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.delay, self.group, self.message)
 
 
@@ -89,7 +97,7 @@ class Fail(Exception):
         self.group = validation.check_name("group", group)
         self.message = validation.to_text(message)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.group, self.message)
 
 
@@ -132,6 +140,16 @@ class RemoteTraceback(Exception):
 
 
 Outcome: TypeAlias = Completed | Retried | Failed | Released
+# What Redis said: a state, or how many retries remain; a refusal; None: it could not be stored.
+Reply: TypeAlias = str | int | Exception | None
+
+
+class End(NamedTuple):
+    """The end of a run as it is logged, and as hooks get it."""
+
+    level: Literal["info", "warning", "error"]
+    event: str
+    fields: dict[str, object]
 
 
 def outcome_of(  # noqa: PLR0911 - one return for each outcome
@@ -180,7 +198,56 @@ def outcome_of(  # noqa: PLR0911 - one return for each outcome
             return Failed(group, message) if delay is None else Retried(delay, group, message)
 
 
-def record_result(run: Run, result: Any) -> None:
+def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:  # noqa: PLR0911 - as above
+    """Decide how the end of a run is reported.
+
+    Args:
+        run: The run.
+        outcome: Its outcome; None if the job was no longer this run's.
+        reply: What Redis said of the outcome.
+
+    Returns:
+        The end; None if the outcome was dropped, which is reported by itself.
+    """
+    if outcome is None:
+        return _end_without_outcome(run)
+    match outcome, reply:
+        case _, None:
+            return None
+        case _, LockLost() | WrongState() | NoSuchJob():
+            return End("warning", "job.lock_lost", {"why": str(reply)})
+        case _, Exception():
+            return End("error", "job.refused", {"why": str(reply)})
+        case Completed(), "complete":
+            return End("info", "job.completed", {})
+        case Completed(following), state:
+            to = following.queue if following else None
+            return End("info", "job.advanced", {"to": to, "state": state})
+        case Retried(delay), int() as remaining if remaining >= 0:
+            return End("info", "job.retried", {"delay": delay, "remaining": remaining})
+        case Released(delay, why), _:
+            return End("info", "job.released", {"delay": delay, "why": why})
+        case Retried(_, group, message) | Failed(group, message), _:
+            return End(
+                "warning",
+                "job.failed",
+                {
+                    "group": group or exhausted_group(run.job.queue),
+                    "message": message,
+                    "exhausted": isinstance(outcome, Retried),  # it had no retries left
+                },
+            )
+    raise AssertionError(outcome)
+
+
+def _end_without_outcome(run: Run) -> End:
+    if not run.job.settled:
+        return End("warning", "job.lock_lost", {"why": "it was taken away while it ran"})
+    error = validation.describe(run.error) if run.error else None
+    return End("info", "job.settled", {"error": error})
+
+
+def record_result(run: Run, result: object) -> None:
     """Record what the handler returned, and what is to be stored of it and of the job's data.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -17,11 +16,10 @@ from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store
 from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.name_lease import NameLease
-from aioqless.worker.recycling import Recycling
-from aioqless.worker.redis_checks import NOT_NOW, Outage
-from aioqless.worker.run import Run, RunTable
+from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.settings import Settings
+from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
@@ -51,7 +49,7 @@ class Poller:
         self,
         client: Client,
         worker: str,
-        runs: RunTable,
+        running: RunningJobs,
         outage: Outage,
         lifecycle: Lifecycle,
         settings: Settings,
@@ -62,11 +60,10 @@ class Poller:
         self.idle = asyncio.Event()  # set while the last pop brought nothing
         self.paused = False
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
-        self.recycling = Recycling(settings.recycle)
         self._store = client.store
         self._services = client.services
         self._worker = worker
-        self._runs = runs
+        self._running = running
         self._outage = outage
         self._lifecycle = lifecycle
         self._settings = settings
@@ -128,13 +125,13 @@ class Poller:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
         while not self._lifecycle.stopping:
             if self.paused:
-                log.info("worker.paused", worker=self._worker, running=len(self._runs.running))
+                log.info("worker.paused", worker=self._worker, running=len(self._running.by_jid))
                 await self._resumed.wait()
-            elif self.recycling.due:
+            elif self._lifecycle.recycling:
                 self.stop()
-            elif self._runs.free <= 0:
-                self._runs.slot_freed.clear()
-                await self._runs.slot_freed.wait()
+            elif self._running.free <= 0:
+                self._running.slot_freed.clear()
+                await self._running.slot_freed.wait()
             else:
                 await self._sleep(await self._poll(start))
 
@@ -143,23 +140,28 @@ class Poller:
         self._woken.clear()
         if self._lease is not None and not await self._lease.holds():
             return self._settings.poll
-        if pause := await self._resolve_patterns():
+        if self.subscriptions.has_patterns and (pause := await self._resolve_patterns()):
             return pause
         count = self._count()
         if count <= 0 or self.paused:
             return 0
         caught_up = all(feeder.caught_up for feeder in self._feeders)
-        quiet = not self._runs.running  # else a run may put more during the pop
+        quiet = not self._running.by_jid  # else a run may put more during the pop
         rows, due, now = await self._pop(count)
-        if not rows:
-            if self._settings.burst and not caught_up:
-                return BURST_PAUSE
-            if self._settings.burst and quiet:
-                self.stop()
-            return self._idle_pause(due)
-        log.debug("poller.popped", jobs=len(rows), asked=count)
-        self._start(rows, now, start)
-        return 0
+        if rows:
+            log.debug("poller.popped", jobs=len(rows), asked=count)
+            for row in rows:
+                record = record_of_row(row)
+                start(Job(self._services, record), record["expires"] - now)
+            self._lifecycle.count_jobs(len(rows))
+            self.subscriptions.end_turn(record["queue"])
+            return 0
+        if self._settings.burst and not caught_up:
+            return BURST_PAUSE
+        if self._settings.burst and quiet:
+            self.stop()
+        pause = self._settings.poll * random.uniform(1.0, 1.2)
+        return min(pause, due + 0.001) if due > 0 else pause
 
     def _count(self) -> int:
         """Return how many jobs to ask for.
@@ -168,19 +170,7 @@ class Poller:
         way out. A quarter takes a third more calls for the same jobs; a half leaves slots idle.
         """
         share = max(LEAST_PER_POP, self._settings.concurrency // 3)
-        return self.recycling.cap(min(self._runs.free, share, MOST_PER_POP))
-
-    def _start(self, rows: list[Any], now: float, start: StartJob) -> None:
-        for row in rows:
-            record = record_of_row(row)
-            start(Job(self._services, record), record["expires"] - now)
-        self.recycling.count(len(rows))
-        self.subscriptions.end_turn(record["queue"])
-
-    def _idle_pause(self, due: float) -> float:
-        """Return the seconds to wait after a pop that brought nothing."""
-        pause = self._settings.poll * random.uniform(1.0, 1.2)
-        return min(pause, due + 0.001) if due > 0 else pause
+        return min(self._running.free, share, MOST_PER_POP, self._lifecycle.jobs_left)
 
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self._lifecycle.stopping:
@@ -190,15 +180,14 @@ class Poller:
 
     def _leave_waits(self) -> None:
         self._woken.set()
-        self._runs.slot_freed.set()
+        self._running.slot_freed.set()
 
     async def _resolve_patterns(self) -> float:
         """List the queues for patterns, if that is due; return the pause when Redis is away."""
-        now = asyncio.get_running_loop().time()
-        if not self.subscriptions.has_patterns or now < self._patterns_due:
+        now = time.monotonic()
+        if now < self._patterns_due:
             return 0
         queues: list[str] = []
-        asked = time.monotonic()
         self._patterns_due = now + PATTERN_INTERVAL  # a queue announced meanwhile resets it
         try:
             while page := await self._store.queue_names(offset=len(queues), count=NAMES_PER_PAGE):
@@ -207,7 +196,7 @@ class Poller:
                     break
         except NOT_NOW as error:
             self._patterns_due = 0.0
-            return self._outage.record_failure(error, asked)
+            return self._outage.record_failure(error, now)
         self._outage.record_success()
         self.subscriptions.set_known(queues)
         return 0
@@ -222,7 +211,7 @@ class Poller:
             tried = False
             while True:
                 self._woken.clear()
-                batch = self._next_batch()
+                batch = self.subscriptions.next_batch(run.job.queue for run in self._running.slots)
                 if not (batch or tried):
                     return NOTHING
                 tried = True
@@ -246,13 +235,6 @@ class Poller:
                 if self._lifecycle.stopping:
                     return NOTHING
                 await self._sleep(pause)
-
-    def _next_batch(self) -> list[dict[str, Any]]:
-        """Return the queues to ask, each with how many more of its jobs may run here."""
-        limited = self.subscriptions.has_limits
-        return self.subscriptions.next_batch(
-            Counter(run.job.queue for run in self._runs.slots) if limited else {}
-        )
 
 
 async def drop_lost(store: Store, worker: str, rows: list[Any]) -> list[Any]:

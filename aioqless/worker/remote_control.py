@@ -10,7 +10,7 @@ import msgspec
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.store import Store
-from aioqless.worker.redis_checks import NOT_NOW
+from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.subscriptions import Subscription
 
 

@@ -10,39 +10,38 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-from aioqless import validation
 from aioqless.client.job import Job
-from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.errors import InvalidArgument
 from aioqless.handlers import Handlers, MiddlewareStack
-from aioqless.lua import exhausted_group
 from aioqless.runtime.log import bind, log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.finisher import Finisher
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outcome import (
-    Completed,
     Failed,
     Outcome,
-    Released,
-    Retried,
+    Reply,
+    end_of,
     format_error,
     group_of,
     outcome_of,
     record_result,
 )
-from aioqless.worker.run import Run, RunTable
+from aioqless.worker.outcome_writer import OutcomeWriter
+from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.settings import Settings
 from aioqless.worker.watchdog import stack_of
 
 KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
+# Seconds. A third of a longer lock has not gone before the lock renewer looks at it by itself.
+SHORT_LOCK = 3.0
 
 OnRun = Callable[[Run], object]
 
 
 class Runner:
-    """Sees each job through. Only it writes the table of runs.
+    """Sees each job through. Only it writes the table of running jobs.
 
     A run leaves its slot when its code has stopped, and the table when Redis has its outcome; until
     then its lock is renewed. Leaving the block waits `grace` seconds for running jobs, then stops
@@ -53,44 +52,44 @@ class Runner:
         self,
         handlers: Handlers,
         middleware: MiddlewareStack,
-        finisher: Finisher,
+        writer: OutcomeWriter,
         settings: Settings,
-        runs: RunTable,
+        running: RunningJobs,
         lifecycle: Lifecycle,
         *,
-        on_begin: OnRun = lambda _run: None,
+        on_short_lock: OnRun = lambda _run: None,
         on_end: OnRun = lambda _run: None,
     ) -> None:
         self.abandoned: list[Run] = []
-        self._runs = runs
+        self._running = running
         self._handlers = handlers
         self._middleware = middleware
-        self._finisher = finisher
+        self._writer = writer
         self._settings = settings
         self._lifecycle = lifecycle
-        self._on_begin = on_begin
+        self._on_short_lock = on_short_lock  # called when a run begins whose lock is short
         self._on_end = on_end  # called when a run leaves its slot, and when it leaves the table
         self._threads = ThreadPool(settings.executors.threads)
         self._processes = ProcessPool(handlers, settings.executors)
 
     def start(self, job: Job, lock: float) -> None:
         """Begin a job whose lock lasts `lock` seconds from now."""
-        now = asyncio.get_running_loop().time()
-        handler = self._handlers.get(job.klass)
-        run = Run(job, started=now, lock=lock, deadline=time.monotonic() + lock, handler=handler)
+        now = time.monotonic()
+        run = Run(job, now, lock, deadline=now + lock, handler=self._handlers.get(job.klass))
         if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
-        former = self._runs.add(run)
+        former = self._running.add(run)
         name = f"aioqless {job.jid}"
         run.watcher = asyncio.create_task(self._see_through(run, former), name=name)
-        self._on_begin(run)
+        if lock < SHORT_LOCK:
+            self._on_short_lock(run)
 
     def release_all(self) -> None:
         """Stop and release all runs, and those that start from now on."""
         self._lifecycle.release()
-        for run in list(self._runs.running.values()):
+        for run in list(self._running.by_jid.values()):
             run.stop("shutdown")
 
     async def _see_through(self, run: Run, former: Run | None) -> None:
@@ -110,11 +109,11 @@ class Runner:
             if run.task is not None:  # a slot is free when the code has stopped, not before
                 await asyncio.wait([run.task])
         finally:
-            self._runs.remove(run)
+            self._running.remove(run)
             self._free_slot(run)
 
     def _free_slot(self, run: Run) -> None:
-        self._runs.free_slot(run)
+        self._running.free_slot(run)
         self._on_end(run)
 
     async def _attempt(self, run: Run) -> None:
@@ -126,13 +125,14 @@ class Runner:
             run.error = asyncio.CancelledError()
             return
         log.info("job.started")
-        if run.timeout is None:
-            run.task = run.watcher
-            await self._perform(run)
-            run.task = None
-            await _absorb_cancellation()
-        else:
+        if run.timeout is not None:
             await self._perform_with_timeout(run)
+            return
+        run.task = run.watcher
+        await self._perform(run)
+        if run.task is not None and run.task.cancelling():
+            await _absorb_cancellation(run.task)
+        run.task = None
 
     async def _perform_with_timeout(self, run: Run) -> None:
         """Run the handler in a task of its own: a timeout is stored even if its code goes on."""
@@ -159,65 +159,27 @@ class Runner:
             run.ended = True
 
     async def _settle(self, run: Run) -> None:
-        """Store the outcome, if it is this run's to store, and report the end."""
+        """Store the outcome, if it is this run's to store, and report the end.
+
+        An outcome that Redis rejects fails the job: else it would run forever.
+        """
+        reply: Reply = None
         if outcome := self._outcome(run):
-            await self._store(run, outcome)
-        elif run.job.settled:
-            error = validation.describe(run.error) if run.error else None
-            await self._end(log.info, "job.settled", run, error=error)
-        else:
-            why = "it was taken away while it ran"
-            await self._end(log.warning, "job.lock_lost", run, why=why)
+            reply = await self._writer.store(run, outcome)
+            if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
+                outcome = Failed(group_of(run, reply), str(reply))
+                reply = await self._writer.store(run, outcome)
+            run.job.settled = True
+        if end := end_of(run, outcome, reply):
+            fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
+            log.write(end.level, end.event, fields)
+            await self._middleware.call_hooks(run.job, end.event, fields)
 
     def _outcome(self, run: Run) -> Outcome | None:
         try:
             return outcome_of(run, self._settings.retry, self._settings.release_unknown)
         except Exception as error:  # a backoff function is the application's code, too
             return Failed(group_of(run, error), format_error(error))
-
-    async def _store(self, run: Run, outcome: Outcome) -> None:
-        """Store an outcome. One that Redis rejects fails the job: else it would run forever."""
-        reply = await self._finisher.store(run, outcome)
-        if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
-            outcome = Failed(group_of(run, reply), str(reply))
-            reply = await self._finisher.store(run, outcome)
-        run.job.settled = True
-        await self._report(run, outcome, reply)
-
-    async def _report(self, run: Run, outcome: Outcome, reply: Any) -> None:
-        match outcome, reply:
-            case _, LockLost() | WrongState() | NoSuchJob():
-                await self._end(log.warning, "job.lock_lost", run, why=str(reply))
-            case _, None:
-                pass  # too late; the finisher has logged it
-            case _, Exception():
-                await self._end(log.error, "job.refused", run, why=str(reply))
-            case Completed(), "complete":
-                await self._end(log.info, "job.completed", run)
-            case Completed(next), state:
-                queue = next.queue if next else None
-                await self._end(log.info, "job.advanced", run, to=queue, state=state)
-            case Retried(delay), remaining if remaining >= 0:
-                await self._end(log.info, "job.retried", run, delay=delay, remaining=remaining)
-            case Retried(_, group, message) | Failed(group, message), _:
-                group = group or exhausted_group(run.job.queue)
-                exhausted = isinstance(outcome, Retried)  # it had no retries left
-                await self._end(
-                    log.warning,
-                    "job.failed",
-                    run,
-                    group=group,
-                    message=message,
-                    exhausted=exhausted,
-                )
-            case Released(delay, why), _:
-                await self._end(log.info, "job.released", run, delay=delay, why=why)
-
-    async def _end(self, write: Callable[..., Any], end: str, run: Run, **fields: Any) -> None:
-        """Log how a run ended, and call the hooks for it."""
-        fields["seconds"] = round(asyncio.get_running_loop().time() - run.started, 6)
-        write(end, **fields)
-        await self._middleware.call_hooks(run.job, end, fields)
 
     async def __aenter__(self) -> Self:
         return self
@@ -234,16 +196,15 @@ class Runner:
             await self._processes.aclose()
 
     async def _wait_for_runs(self, timeout: float | None) -> None:
-        runs = self._runs.running.values()
+        runs = self._running.by_jid.values()
         if watchers := [run.watcher for run in runs if run.watcher is not None]:
             await asyncio.wait(watchers, timeout=timeout)
 
     async def _wait_for_code(self, timeout: float) -> None:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + timeout
-        while self._runs.slots and (seconds := until - loop.time()) > 0:
-            self._runs.slot_freed.clear()
-            await wait_for_event(self._runs.slot_freed, seconds)
+        until = time.monotonic() + timeout
+        while self._running.slots and (seconds := until - time.monotonic()) > 0:
+            self._running.slot_freed.clear()
+            await wait_for_event(self._running.slot_freed, seconds)
 
     def _abandon(self) -> None:
         """Leave code behind that does not stop; its job's lock is no longer renewed.
@@ -251,17 +212,17 @@ class Runner:
         A thread can't be stopped, and a coroutine may suppress its cancellation.
         """
         loop = asyncio.get_running_loop()
-        self.abandoned = list(self._runs.slots)
+        self.abandoned = list(self._running.slots)
         for run in self.abandoned:
             run.abandoned = True
-            self._runs.remove(run)
+            self._running.remove(run)
             for task in (run.watcher, run.task):
                 if task is not None:
                     task.cancel()
             log.warning(
                 "job.abandoned",
                 **run.log_fields,
-                seconds=round(loop.time() - run.started, 3),
+                seconds=round(time.monotonic() - run.started, 3),
                 stack=stack_of(run, loop),
             )
 
@@ -285,11 +246,12 @@ async def perform(
     """
 
     async def call() -> Any:
-        handler = handlers.find(run.job.klass)
+        handler = run.handler or handlers.find(run.job.klass)
         if processes is not None and handler.executor == "process":
             return await processes.perform(run, handler)
         function, arguments = handler.bind(run.job)
-        arguments |= middleware.resources.values(handler.takes.injected)
+        if handler.takes.injected:
+            arguments |= middleware.resources.values(handler.takes.injected)
         if inspect.iscoroutinefunction(function):
             return await function(run.job, **arguments)
         result = await threads.perform(run, partial(function, run.job, **arguments))
@@ -298,11 +260,9 @@ async def perform(
     return await middleware.wrap(run.job, call)
 
 
-async def _absorb_cancellation() -> None:
+async def _absorb_cancellation(task: asyncio.Task[None]) -> None:
     """Absorb a cancellation that was meant for the handler but arrived after it ended."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        while task.uncancel():
-            pass
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(0)
+    while task.uncancel():
+        pass
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)

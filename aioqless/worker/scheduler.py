@@ -16,7 +16,7 @@ from aioqless.handlers import Handler, Handlers
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store
-from aioqless.worker.redis_checks import NOT_NOW, Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.subscriptions import Subscription
 
 LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a message lost

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from aioqless import validation
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.worker.importer import ImportSource
+from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.subscriptions import Order, Subscription, parse_subscriptions
 
 
@@ -56,26 +57,6 @@ class RecycleLimits:
     def __post_init__(self) -> None:
         _check_count("max_jobs", self.max_jobs, optional=True)
         _check_count("max_memory", self.max_memory, optional=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReconnectDelays:
-    """How long a worker waits before it tries again while Redis is unreachable.
-
-    Args:
-        first: Seconds before the first attempt; later delays grow.
-        longest: Maximum delay in seconds.
-
-    Raises:
-        ValueError: A delay is out of range.
-    """
-
-    first: float = 0.1
-    longest: float = 5.0
-
-    def __post_init__(self) -> None:
-        validation.check_number("reconnect.first", self.first, least=0.001)
-        validation.check_number("reconnect.longest", self.longest, least=self.first)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -125,10 +126,14 @@ class Subscriptions:
 
     def __init__(self, given: Iterable[Subscription], order: str) -> None:
         self.full: frozenset[str] = frozenset()  # at their limits when the last batch was made
+        # How the pop script is to go through a batch.
+        self.script_order = "rotation" if order == "round-robin" else "ordered"
         self._given = {each.queue: each for each in given}
         self._order = order
         self._known: dict[str, None] = {}
         self._served: dict[str, Subscription] = {}
+        self._limits: dict[str, int] = {}  # of those that have one
+        self.has_patterns = False  # whether the names of new queues matter
         self._last: str | None = None  # the queue that the last job came from
         self._announced: str | None = None  # the queue that last became ready
         self._offset = 0  # where the next batch begins when there are too many queues
@@ -139,21 +144,6 @@ class Subscriptions:
 
     def __iter__(self) -> Iterator[Subscription]:
         return iter(self._given.values())
-
-    @property
-    def has_patterns(self) -> bool:
-        """Whether the names of new queues matter."""
-        return any(each.is_pattern for each in self._given.values())
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether it matters how many jobs of each queue run here."""
-        return any(each.limit is not None for each in self._given.values())
-
-    @property
-    def script_order(self) -> str:
-        """How the pop script is to go through a batch."""
-        return "rotation" if self._order == "round-robin" else "ordered"
 
     def add(self, subscription: Subscription) -> None:
         """Serve a queue from now on, or under other terms.
@@ -195,21 +185,23 @@ class Subscriptions:
         self._announced = queue
         return True
 
-    def next_batch(self, running: Mapping[str, int]) -> list[dict[str, Any]]:
+    def next_batch(self, running: Iterable[str]) -> list[dict[str, Any]]:
         """Return what the next pop asks for, and note which queues are full.
 
         Args:
-            running: How many jobs of each queue run here; needed only where there are limits.
+            running: The queue of each job that runs here.
         """
-        rooms = {
-            queue: each.limit - running.get(queue, 0)
-            for queue, each in self._served.items()
-            if each.limit is not None
-        }
-        self.full = frozenset(queue for queue, room in rooms.items() if room <= 0)
+        queues = self._in_order()
+        if len(queues) > MOST_PER_BATCH:
+            queues = self._portion(queues)
+        rooms: dict[str, int] = {}
+        if self._limits:
+            counts = Counter(running)
+            rooms = {queue: limit - counts[queue] for queue, limit in self._limits.items()}
+            self.full = frozenset(queue for queue, room in rooms.items() if room <= 0)
         return [
             {"queue": queue, "limit": rooms.get(queue)}
-            for queue in self._portion(self._in_order())
+            for queue in queues
             if queue not in self.full
         ]
 
@@ -237,8 +229,6 @@ class Subscriptions:
 
     def _portion(self, queues: list[str]) -> list[str]:
         """Return as many queues as a pop may ask, others each time, and the announced one."""
-        if len(queues) <= MOST_PER_BATCH:
-            return queues
         self._offset = (self._offset + MOST_PER_BATCH - 1) % len(queues)
         portion = (queues[self._offset :] + queues[: self._offset])[:MOST_PER_BATCH]
         if self._announced in self._served and self._announced not in portion:
@@ -247,7 +237,7 @@ class Subscriptions:
 
     def _resolve(self) -> None:
         """Map each queue to the first subscription that it matches."""
-        self._served = {}
+        self._served.clear()
         for each in self._given.values():
             matching = (
                 [queue for queue in self._known if fnmatchcase(queue, each.queue)]
@@ -256,3 +246,8 @@ class Subscriptions:
             )
             for queue in matching:
                 self._served.setdefault(queue, each)
+        self.has_patterns = any(each.is_pattern for each in self._given.values())
+        self._limits = {
+            queue: each.limit for queue, each in self._served.items() if each.limit is not None
+        }
+        self.full = self.full.intersection(self._limits)

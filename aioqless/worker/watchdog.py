@@ -20,7 +20,7 @@ from typing import Any
 from structlog.contextvars import get_contextvars
 
 from aioqless.runtime.log import log
-from aioqless.worker.run import Run
+from aioqless.worker.running_jobs import Run
 
 LATE = 0.5  # seconds without an answer, from which on a loop counts as blocked
 

@@ -26,19 +26,20 @@ from aioqless.handlers import (
 )
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.worker.finisher import Finisher
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.listener import Listener
 from aioqless.worker.lock_renewer import TIMEOUT, RenewerThread
-from aioqless.worker.name_lease import NameLease
+from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
+from aioqless.worker.outage import Outage
+from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.poller import Poller
-from aioqless.worker.redis_checks import ArchiveMonitor, Outage, check_eviction
 from aioqless.worker.remote_control import RemoteControl
-from aioqless.worker.run import RunTable
 from aioqless.worker.runner import Runner
+from aioqless.worker.running_jobs import RunningJobs
 from aioqless.worker.scheduler import Declarations, Scheduler
 from aioqless.worker.settings import Settings
+from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.watchdog import stack_of
 
@@ -80,9 +81,9 @@ class Worker:
         self.handlers = Handlers.collect(*jobs)
         self._middleware = _middleware_stack(jobs, self.handlers, client)
         self._store = store = client.store
-        self._lifecycle = lifecycle = Lifecycle(on_stopping)
-        self._outage = outage = Outage(settings.reconnect.first, settings.reconnect.longest)
-        self._runs = runs = RunTable(settings.concurrency)
+        self._lifecycle = lifecycle = Lifecycle(on_stopping, settings.recycle)
+        self._outage = outage = Outage(settings.reconnect)
+        self._running = running = RunningJobs(settings.concurrency)
         self._lease: NameLease | None = None
         if name is not None:
             self._lease = NameLease(store, name, outage, lifecycle, on_lost=self.stop_at_once)
@@ -90,7 +91,7 @@ class Worker:
             client.dedicated_store("locks", TIMEOUT),
             store,
             self.name,
-            runs,
+            running,
             outage,
             stuck_after=settings.stuck_after,
             chore=self._lease.renew if self._lease else None,
@@ -107,22 +108,22 @@ class Worker:
         self._poller = Poller(
             client,
             self.name,
-            runs,
+            running,
             outage,
             lifecycle,
             settings,
             lease=self._lease,
             feeders=[each for each in (self._scheduler, *self._imports) if each is not None],
         )
-        self._finisher = Finisher(store, self.name, outage, lifecycle)
+        self._writer = OutcomeWriter(store, self.name, outage, lifecycle)
         self._runner = Runner(
             self.handlers,
             self._middleware,
-            self._finisher,
+            self._writer,
             settings,
-            runs,
+            running,
             lifecycle,
-            on_begin=self._renewer.watch,
+            on_short_lock=self._renewer.watch,
             on_end=self._poller.run_ended,
         )
         remote_control = RemoteControl(store, self)
@@ -151,12 +152,12 @@ class Worker:
     @property
     def recycling(self) -> bool:
         """Whether it has reached `max_jobs` or `max_memory`."""
-        return self._poller.recycling.due
+        return self._lifecycle.recycling
 
     @property
     def running(self) -> list[str]:
         """The jids of jobs that run, or whose outcome is not stored yet."""
-        return list(self._runs.running)
+        return list(self._running.by_jid)
 
     @property
     def abandoned(self) -> list[str]:
@@ -166,7 +167,7 @@ class Worker:
     @property
     def waits_for_redis(self) -> bool:
         """Whether outcomes wait for Redis, which is away, while locks last. From any thread."""
-        runs = self._runs.running.copy().values()
+        runs = self._running.by_jid.copy().values()
         return not self._outage.reached and any(
             run.ended and time.monotonic() < run.deadline for run in runs
         )
@@ -237,7 +238,7 @@ class Worker:
     def stop(self) -> None:
         """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
         if self._poller.stop():  # it logs in its caller's context
-            running = len(self._runs.running)
+            running = len(self._running.by_jid)
             log.info("worker.shutdown_started", worker=self.name, running=running)
 
     def stop_at_once(self) -> None:
@@ -251,10 +252,10 @@ class Worker:
         Args:
             loop: The worker's loop. Call this from any other thread: the loop may be blocked.
         """
-        runs = list(self._runs.running.values())
+        runs = list(self._running.by_jid.values())
         with bound(worker=self.name):
             for run in runs:
-                seconds = round(loop.time() - run.started, 3)
+                seconds = round(time.monotonic() - run.started, 3)
                 stack = stack_of(run, loop)
                 log.info("job.stack_dumped", **run.log_fields, seconds=seconds, stack=stack)
             log.info("worker.stacks_dumped", running=len(runs))
@@ -292,7 +293,7 @@ class Worker:
         async with self._middleware.resources.opened(), asyncio.TaskGroup() as group:
             self._opening = False
             parts = (
-                self._finisher,
+                self._writer,
                 self._renewer,
                 self._listener,
                 self._scheduler,

@@ -41,13 +41,13 @@ class OverlappingPoller(Poller):
 
     async def _poll(self, start: StartJob) -> float:
         if self._count() <= 0:
-            self._runs.slot_freed.clear()
-            await self._runs.slot_freed.wait()
+            self._running.slot_freed.clear()
+            await self._running.slot_freed.wait()
             return 0
         return await super()._poll(start)
 
     def _count(self) -> int:
-        return min(super()._count(), self._runs.free - self._asked)
+        return min(super()._count(), self._running.free - self._asked)
 
     async def _pop(self, count: int) -> Popped:
         self._asked += count

@@ -218,7 +218,7 @@ async def test_a_thread_whose_worker_stops_ends_as_it_would_by_itself(
 
 
 def _stopped(worker: Worker) -> bool:
-    return any(run.stopped_by == "shutdown" for run in worker._runs.running.values())
+    return any(run.stopped_by == "shutdown" for run in worker._running.by_jid.values())
 
 
 async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> None:

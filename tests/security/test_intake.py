@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues, Format
 from aioqless.worker.importer import ImportLoop
-from aioqless.worker.redis_checks import Outage
+from aioqless.worker.outage import Outage
 from tests.conftest import Until
 from tests.security.nasty import TEXTS
 

@@ -8,8 +8,8 @@ from aioqless import Job
 from aioqless.client.job.services import Services
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.run import Run
 from aioqless.worker.runner import perform
+from aioqless.worker.running_jobs import Run
 
 
 def record_of(**fields: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
 from aioqless.client.put import PutOptions
 from aioqless.client.workers import Workers
-from aioqless.handlers.options import JobOptions
+from aioqless.handlers.job_options import JobOptions
 from aioqless.runtime import log
 from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
 from tests.unit.pages import (

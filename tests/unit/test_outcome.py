@@ -21,7 +21,7 @@ from aioqless.worker.outcome import (
     format_error,
     outcome_of,
 )
-from aioqless.worker.run import Run
+from aioqless.worker.running_jobs import Run
 from tests.unit.records import job_of
 
 

@@ -12,6 +12,6 @@ async def test_both_legs_of_a_job_are_traced(redis_url: str) -> None:
     names = {(function.file, function.name) for function in put.functions}
     assert {("client/queue.py", "put"), ("client/json_data.py", "encoded")} <= names
     names = {(function.file, function.name) for function in stored.functions}
-    assert {("worker/outcome.py", "outcome_of"), ("worker/finisher.py", "store")} <= names
+    assert {("worker/outcome.py", "outcome_of"), ("worker/outcome_writer.py", "store")} <= names
     assert not {file for file, _ in names if file in ("worker/scheduler.py", "client/queue.py")}
     assert 50 < put.statements < put.lines and 100 < stored.statements < stored.lines

@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from aioqless.worker.redis_checks import Outage
+from aioqless.worker.outage import Outage, ReconnectDelays
 from tests.worker.conftest import Lines
 
 
 async def test_the_pauses_grow_from_the_first_to_the_longest(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outage = Outage(0.2, 3.0)
+    outage = Outage(ReconnectDelays(first=0.2, longest=3.0))
     away = ConnectionError("away")
     assert outage.record_failure(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
     assert outage._since is not None
@@ -31,7 +31,7 @@ async def test_the_pauses_grow_from_the_first_to_the_longest(
 async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begins_no_outage(
     lines: Lines,
 ) -> None:
-    outage = Outage(0.2, 3.0)
+    outage = Outage(ReconnectDelays(first=0.2, longest=3.0))
     asked = time.monotonic()
     outage.record_failure(ConnectionError("away"), asked)
     outage.record_success()

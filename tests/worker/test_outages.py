@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, job
-from aioqless.worker import finisher
+from aioqless.worker import outcome_writer
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, Work
@@ -115,7 +115,7 @@ async def kept(
 ) -> None:
     """A job ends while Redis is away, and its lock expires."""
     await until(lambda: lines.of("job.started"))
-    (run,) = worker._runs.running.values()
+    (run,) = worker._running.by_jid.values()
     server.kill()
     end.set()
     await until(lambda: run.ended and time.monotonic() > run.deadline + 0.2)
@@ -177,7 +177,7 @@ async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost
     stay: tuple[Handler, asyncio.Event],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(finisher, "RETRY_WINDOW", 0.5)
+    monkeypatch.setattr(outcome_writer, "RETRY_WINDOW", 0.5)
     again = asyncio.Event()
     async with work(stay[0], using=away) as worker:
         monkeypatch.setattr(worker._outage, "wait_after_failure", lambda *_: again.wait())

@@ -12,7 +12,7 @@ import pytest
 
 from aioqless import Client, Settings, Worker
 from aioqless.errors import NameTaken
-from aioqless.worker import name_lease
+from aioqless.worker import stable_name
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_subscriptions import Stage, fill, stage
@@ -97,7 +97,7 @@ async def test_one_elsewhere_that_was_silent_for_longer_than_it_promised_is_repl
 async def test_one_that_was_here_and_is_gone_is_replaced_at_once(
     client: Client, work: Work, lines: Lines, until: Until, pid_of: str
 ) -> None:
-    here = name_lease._this_process()
+    here = stable_name._this_process()
     await claim(
         client,
         place=here["place"],
@@ -112,7 +112,7 @@ async def test_where_processes_cannot_be_seen_only_silence_tells(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        name_lease, "_this_process", lambda: {"place": "", "pid": os.getpid(), "started": ""}
+        stable_name, "_this_process", lambda: {"place": "", "pid": os.getpid(), "started": ""}
     )
     await claim(client, place="", pid=2**22 + 1)
     assert (await refusal(client)).detail["id"] == "another"
@@ -124,9 +124,9 @@ async def test_a_process_that_is_hidden_counts_as_alive(
     def hidden(pid: int) -> tuple[str, str]:
         raise PermissionError
 
-    here = name_lease._this_process()
-    monkeypatch.setattr(name_lease, "_started", hidden)
-    monkeypatch.setattr(name_lease, "_this_process", lambda: here)
+    here = stable_name._this_process()
+    monkeypatch.setattr(stable_name, "_started", hidden)
+    monkeypatch.setattr(stable_name, "_this_process", lambda: here)
     await claim(client, place=here["place"], pid=os.getppid(), started="1")
     assert (await refusal(client)).detail["pid"] == os.getppid()
 
@@ -139,7 +139,7 @@ async def test_one_that_loses_its_name_stops_at_once_and_says_so(
     lines: Lines,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(name_lease, "RENEW", 0.01)
+    monkeypatch.setattr(stable_name, "RENEW", 0.01)
     await fill(client, "mail", 1)
     worker = Worker(
         client, stage.handler, settings=Settings(queues=("mail",), grace=60), name="ann"
@@ -174,8 +174,8 @@ async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it
     )  # as if the process had been stopped
     run = asyncio.create_task(worker.run())
     await idle(worker)
-    monkeypatch.setattr(name_lease, "LEASE", 0)
-    monkeypatch.setattr(name_lease, "RENEW", 0)
+    monkeypatch.setattr(stable_name, "LEASE", 0)
+    monkeypatch.setattr(stable_name, "RENEW", 0)
     await client.redis.hset(
         f"{client.namespace}:x:incarnation:ann", "told", json.dumps({"id": "another"})
     )
@@ -188,7 +188,7 @@ async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it
 async def test_its_claim_is_renewed_while_the_loop_is_blocked(
     client: Client, work: Work, idle: Idle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(name_lease, "RENEW", 0.01)
+    monkeypatch.setattr(stable_name, "RENEW", 0.01)
     async with work(note, name="ann") as worker:
         await idle(worker)
         before = float(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -244,11 +245,11 @@ async def test_the_host_goes_on_when_a_part_crashes_and_is_told_when_it_leaves(
         async with work() as worker:
             assert worker.healthy
 
-            async def crash(*channels: str) -> None:
+            def crash(channels: Sequence[str]) -> None:
                 raise ZeroDivisionError("the part broke")
 
             await until(lambda: lines.of("worker.started"))
-            monkeypatch.setattr(worker._listener, "_listen", crash)
+            monkeypatch.setattr(worker._listener, "_catch_up", crash)
             await client.redis.client_kill_filter(_type="pubsub")
             await until(lambda: not worker.healthy)
             left.append("the host was not cancelled")
@@ -256,7 +257,7 @@ async def test_the_host_goes_on_when_a_part_crashes_and_is_told_when_it_leaves(
     assert "the part broke" in lines.of("worker.crashed")[0]["error"]
 
 
-async def test_a_crash_of_the_finisher_ends_the_worker_and_leaves_no_task_behind(
+async def test_a_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task_behind(
     client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(asyncio.all_tasks())
@@ -267,10 +268,10 @@ async def test_a_crash_of_the_finisher_ends_the_worker_and_leaves_no_task_behind
     with pytest.raises(ExceptionGroup):
         async with work(greet) as worker:
 
-            async def crash(batch: object) -> None:
+            async def crash(*_: object) -> None:
                 raise ZeroDivisionError
 
-            monkeypatch.setattr(worker._finisher, "_flush", crash)
+            monkeypatch.setattr(worker._writer, "_send", crash)
             await client.queue("mail").put(greet, jid="a")
             await until(lambda: not worker.healthy)
     assert lines.of("job.outcome_dropped", jid="a", outcome="Completed")

@@ -14,7 +14,7 @@ from aioqless.client import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, Format
 from aioqless.runtime import log
 from aioqless.worker.importer import ImportLoop
-from aioqless.worker.redis_checks import Outage
+from aioqless.worker.outage import Outage
 
 
 @app.command(rich_help_panel=Section.RUN)

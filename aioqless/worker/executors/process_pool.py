@@ -13,7 +13,7 @@ from aioqless.handlers import Handler, Handlers
 from aioqless.worker.executors.child import Child
 from aioqless.worker.executors.context_vars import pack
 from aioqless.worker.executors.ipc import FunctionRef, JobReply, JobRequest, error_of, frame
-from aioqless.worker.run import Run
+from aioqless.worker.running_jobs import Run
 from aioqless.worker.settings import ExecutorLimits
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from aioqless.worker.run import Run
+from aioqless.worker.running_jobs import Run
 
 
 class ThreadPool:

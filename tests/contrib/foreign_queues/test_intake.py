@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from aioqless import Client, Settings
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.worker.importer import ImportLoop
-from aioqless.worker.redis_checks import Outage
+from aioqless.worker.outage import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import got
 from tests.server import OwnServer

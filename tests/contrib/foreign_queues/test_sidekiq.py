@@ -11,7 +11,7 @@ from pathlib import Path
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.worker.importer import ImportLoop
-from aioqless.worker.redis_checks import Outage
+from aioqless.worker.outage import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import Push, got
 from tests.server import OwnServer

@@ -22,7 +22,7 @@ from aioqless.lua import constant
 from aioqless.runtime.log import log
 from aioqless.store import Store
 from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.redis_checks import NOT_NOW, Outage
+from aioqless.worker.outage import NOT_NOW, Outage
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ SCHEDULE_OPTIONS = ("timezone", "data", "queue", "backlog")
 
 
 @dataclass(frozen=True)
-class Recurs:
+class Recurrence:
     """When instances are put, with what data, and into which queue.
 
     Without a queue, into the first that the worker serves.
@@ -26,7 +26,7 @@ class Recurs:
     backlog: int | None = None
 
 
-def recurs_of(options: Mapping[str, Any], takes: Takes) -> Recurs | None:
+def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None:
     """Return the schedule in the options; None when there is none.
 
     Raises:
@@ -48,4 +48,4 @@ def recurs_of(options: Mapping[str, Any], takes: Takes) -> Recurs | None:
             raise TypeError(
                 f"a recurring job needs the data= that its function takes: {missing}"
             ) from None
-    return Recurs(schedule, data, queue, checked_backlog(schedule, options.get("backlog")))
+    return Recurrence(schedule, data, queue, checked_backlog(schedule, options.get("backlog")))

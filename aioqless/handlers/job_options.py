@@ -13,7 +13,7 @@ from aioqless.client.put.constraints import (
     key_fields,
     select_constraints,
 )
-from aioqless.handlers.retry_policy import Backoff, RetryPolicy, exponential
+from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, RetryPolicy
 from aioqless.handlers.signature import Takes
 
 
@@ -81,11 +81,9 @@ def checked(options: JobOptions) -> JobOptions:
 
 def policy_of(options: JobOptions) -> RetryPolicy | None:
     """Return the retry policy in the options; None for the worker's."""
-    return (
-        RetryPolicy(options["retry_on"], options.get("backoff") or exponential())
-        if "retry_on" in options
-        else None
-    )
+    if "retry_on" not in options:
+        return None
+    return RetryPolicy(options["retry_on"], options.get("backoff") or DEFAULT_BACKOFF)
 
 
 def constraints_of(options: JobOptions, takes: Takes) -> ConstraintOptions:

@@ -1,25 +1,25 @@
-"""Run: one attempt of one job in this worker; and the table of all of them."""
+"""Run: one attempt of one job in this worker; RunningJobs: the table of all of them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from aioqless.client.job import Job, Reason
 from aioqless.handlers import Handler
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Run:
     """One attempt. The runner makes it, starts its task and ends it; any part may call `stop`.
 
-    `started` is by the loop's clock. The lock lasted `lock` seconds when the lock renewer last
-    renewed it, and lasts at least until `deadline`, by time.monotonic, which all threads share.
-    Only differences of Redis' clock are used: after a fail-over it may be another clock.
+    Times are by time.monotonic, which all threads share. The lock lasted `lock` seconds when it was
+    renewed last, and lasts at least until `deadline`. Only differences of Redis' clock are used:
+    after a fail-over it may be another clock.
     """
 
     job: Job
@@ -27,11 +27,11 @@ class Run:
     lock: float
     deadline: float
     handler: Handler | None = None  # None: no handler here claims the klass
-    task: asyncio.Task[Any] | None = None  # runs the handler, while it may be canceled
+    task: asyncio.Task[None] | None = None  # runs the handler, while it may be canceled
     watcher: asyncio.Task[None] | None = None  # the runner's; ends when the outcome is stored
     ended: bool = False  # the handler has
     stopped_by: Reason | None = None
-    result: Any = None
+    result: object = None
     kept: bytes | None = None  # the result as it is stored
     data: bytes | None = None  # the job's data, where the handler changed it
     error: BaseException | None = None
@@ -52,9 +52,10 @@ class Run:
         """Return the seconds until it times out; None when it has no timeout."""
         if self.timeout is None:
             return None
-        now = asyncio.get_running_loop().time()
         since = self.started if self.timed_from is None else self.timed_from
-        return self.timeout if since == math.inf else max(0.0, since + self.timeout - now)
+        if since == math.inf:
+            return self.timeout
+        return max(0.0, since + self.timeout - time.monotonic())
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
@@ -63,7 +64,7 @@ class Run:
         try:
             yield
         finally:
-            self.timed_from = asyncio.get_running_loop().time()
+            self.timed_from = time.monotonic()
 
     def stop(self, reason: Reason) -> None:
         """Record why, then cancel the handler; the first reason counts."""
@@ -73,14 +74,14 @@ class Run:
                 self.task.cancel()
 
 
-class RunTable:
+class RunningJobs:
     """The runs of one worker. Written by the runner alone.
 
-    A run leaves `slots` when its code has stopped, and `running` when Redis has its outcome.
+    A run leaves `slots` when its code has stopped, and `by_jid` when Redis has its outcome.
     """
 
     def __init__(self, concurrency: int) -> None:
-        self.running: dict[str, Run] = {}  # by jid
+        self.by_jid: dict[str, Run] = {}
         self.slots: set[Run] = set()
         self.slot_freed = asyncio.Event()
         self._concurrency = concurrency
@@ -88,12 +89,12 @@ class RunTable:
     @property
     def free(self) -> int:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
-        return min(self._concurrency - len(self.slots), 2 * self._concurrency - len(self.running))
+        return min(self._concurrency - len(self.slots), 2 * self._concurrency - len(self.by_jid))
 
     def add(self, run: Run) -> Run | None:
         """Add a run, which takes a slot; return the run of its job that it replaces, if any."""
-        former = self.running.get(run.job.jid)
-        self.running[run.job.jid] = run
+        former = self.by_jid.get(run.job.jid)
+        self.by_jid[run.job.jid] = run
         self.slots.add(run)
         return former
 
@@ -104,5 +105,5 @@ class RunTable:
 
     def remove(self, run: Run) -> None:
         """Remove a run, unless another run of its job has replaced it."""
-        if self.running.get(run.job.jid) is run:
-            del self.running[run.job.jid]
+        if self.by_jid.get(run.job.jid) is run:
+            del self.by_jid[run.job.jid]

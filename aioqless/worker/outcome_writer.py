@@ -1,0 +1,170 @@
+"""Store the outcomes of runs.
+
+`store` returns only when Redis has taken or refused the outcome, however long Redis is away: a lock
+that expires meanwhile is nobody else's before Redis is back. Only a worker that is stopping waits
+no longer than its locks last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from redis import exceptions
+
+from aioqless.errors import ScriptError
+from aioqless.redis.batcher import Batcher, BatcherClosed
+from aioqless.runtime.log import log
+from aioqless.store import Call, Store
+from aioqless.store.script_store import RETRY_WINDOW
+from aioqless.worker.lifecycle import Lifecycle
+from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.outcome import Completed, Failed, Outcome, Released, Reply, Retried
+from aioqless.worker.running_jobs import Run
+
+MOST_PER_CALL = 100
+CALLS_AT_ONCE = 2  # while Redis works on one, the next batch gathers
+REFUSALS = (ScriptError, exceptions.ResponseError, TypeError, ValueError)
+UNKNOWN_OUTCOME = (
+    "outcome unknown after an outage: an earlier attempt may have succeeded, or another worker now "
+    "owns the job"
+)
+WORKER_ENDED = "the worker has ended"
+TOO_LATE = "Redis is away, its lock has expired, and the worker stops"
+
+
+class Dropped(Exception):
+    """An outcome is not stored, and says why."""
+
+
+class OutcomeWriter:
+    """Sends outcomes to Redis: completions in batches, others one by one.
+
+    Owns the completions that are not stored yet.
+    """
+
+    def __init__(self, store: Store, worker: str, outage: Outage, lifecycle: Lifecycle) -> None:
+        self._store = store
+        self._worker = worker
+        self._outage = outage
+        self._lifecycle = lifecycle
+        self._completions: Batcher[tuple[Run, Completed], Reply] = Batcher(
+            self._complete, name="completions", max_items=MOST_PER_CALL, parallel=CALLS_AT_ONCE
+        )
+        self._broken = asyncio.Event()
+        self._defect: Exception | None = None
+
+    async def run(self) -> None:
+        """Wait until canceled, then drop what is not stored, or its callers would hang.
+
+        Raises:
+            Exception: A defect broke storing.
+        """
+        try:
+            await self._broken.wait()
+            if self._defect is not None:
+                raise self._defect
+        finally:
+            await self._completions.aclose()
+
+    async def store(self, run: Run, outcome: Outcome) -> Reply:
+        """Store an outcome; return what Redis says of it, or None if it is dropped."""
+        try:
+            if isinstance(outcome, Completed):
+                return await self._completions.submit((run, outcome))
+            (reply,) = await self._send([run], lambda request: self._call(run, outcome, request))
+            if isinstance(reply, Exception):
+                raise reply
+        except REFUSALS as refusal:
+            return refusal
+        except Exception as error:
+            if not isinstance(error, Dropped | BatcherClosed):
+                self._defect = error
+                self._broken.set()
+            log.error(
+                "job.outcome_dropped",
+                **run.log_fields,
+                outcome=type(outcome).__name__,
+                why=str(error) if isinstance(error, Dropped) else WORKER_ENDED,
+            )
+            return None
+        return reply
+
+    async def _complete(self, batch: list[tuple[Run, Completed]]) -> list[Reply]:
+        """Store completions. Refusals are returned in their places."""
+        rows = [_row(run, completed) for run, completed in batch]
+        return await self._send(
+            [run for run, _ in batch],
+            lambda request: self._store.complete_many(
+                worker=self._worker, batch=rows, request=request
+            ),
+        )
+
+    async def _send(self, runs: Sequence[Run], make_call: Callable[[str], Call]) -> list[Reply]:
+        """Send a call until Redis answers; return the reply for each run.
+
+        Each attempt has the same request id, so that it is harmless if an earlier one got through.
+        Redis forgets it after RETRY_WINDOW seconds: from then on the fence keeps it harmless, but
+        Redis may refuse a repeated call.
+        """
+        began = time.monotonic()
+        with self._store.request() as request:
+            call = make_call(request)
+            while True:
+                asked = time.monotonic()
+                try:
+                    (reply,) = await self._store.pipeline([call])  # which tries once
+                    if isinstance(reply, NOT_NOW):
+                        raise reply
+                    break
+                except NOT_NOW as error:
+                    await self._outage.wait_after_failure(error, asked)
+                last_deadline = max(run.deadline for run in runs)
+                if self._lifecycle.releasing and time.monotonic() > last_deadline:
+                    raise Dropped(TOO_LATE)
+        self._outage.record_success()
+        log.debug("outcomes.stored", jobs=len(runs))
+        replies: list[Reply] = reply if isinstance(reply, list) else [reply] * len(runs)
+        if time.monotonic() - began > RETRY_WINDOW:
+            unknown = Dropped(UNKNOWN_OUTCOME)
+            return [unknown if isinstance(each, ScriptError) else each for each in replies]
+        return replies
+
+    def _call(self, run: Run, outcome: Failed | Retried | Released, request: str) -> Call:
+        job = run.job
+        held: dict[str, Any] = {
+            "jid": job.jid,
+            "worker": self._worker,
+            "fence": job.fence,
+            "request": request,
+        }
+        match outcome:
+            case Failed(group, message):
+                return self._store.fail(**held, group=group, message=message)
+            case Retried(delay, group, message):
+                return self._store.retry(
+                    **held, queue=job.queue, delay=delay, group=group, message=message
+                )
+            case Released(delay):
+                return self._store.release(**held, delay=delay or None)
+
+
+def _row(run: Run, completed: Completed) -> dict[str, Any]:
+    """Return a completed run as a row of `complete_many`."""
+    row: dict[str, Any] = {
+        "jid": run.job.jid,
+        "queue": run.job.queue,
+        "fence": run.job.fence,
+        "data": completed.data,
+    }
+    if completed.result is not None:
+        row["result"] = completed.result
+    if following := completed.next:
+        row |= {
+            "next": following.queue,
+            "delay": following.delay,
+            "depends": following.depends,
+        }
+    return row
