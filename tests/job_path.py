@@ -28,7 +28,7 @@ import redis
 
 import aioqless
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.store.composer import compose
+from aioqless.store.script_composer import compose
 from aioqless.testing import server
 
 PACKAGE = Path(aioqless.__file__).parent

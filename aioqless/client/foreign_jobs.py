@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from aioqless.store import Store
+from aioqless.store import Call, Store
 
 Part: TypeAlias = Literal["queue", "schedule", "retry", "backup", "queues", "dead"]
 
@@ -35,4 +36,13 @@ class ForeignJobs:
             ScriptError: A key is not what it is taken for.
         """
         where = {"prefix": prefix, "into": into, "first_retry": first_retry}
-        return await self._store.call("intake", part, {**where, **arguments})
+        store = self._store
+        take: dict[Part, Callable[..., Call[Any]]] = {
+            "queue": store.intake_queue,
+            "schedule": store.intake_schedule,
+            "retry": store.intake_retry,
+            "backup": store.intake_backup,
+            "queues": store.intake_queues,
+            "dead": store.intake_dead,
+        }
+        return await take[part](**where, **arguments)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from aioqless.store import ScriptStore
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names
+from aioqless.store.command_header import command_names
+from aioqless.store.script_composer import compose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +103,4 @@ def _persistence(fields: Mapping[str, str]) -> str:
 @cache
 def _scripts_by_sha(namespace: str) -> dict[str, str]:
     """Return the names of the scripts by their SHA-1, as Redis logs them."""
-    texts = {name: compose(name, namespace).text for name in command_names()}
-    return {
-        hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(): name
-        for name, text in texts.items()
-    }
+    return {compose(name, namespace).sha: name for name in command_names()}

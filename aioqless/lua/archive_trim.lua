@@ -7,7 +7,7 @@
 --                                 before
 -- @flags   allow-oom
 -- @role    archiver
--- @returns number                 the number of entries deleted; at most 100,000 per call
+-- @returns count                  the number of entries deleted; at most 100,000 per call
 
 local MOST = 100000
 local ms, seq = string.match(id, '^(%d+)%-(%d+)$')

@@ -4,7 +4,7 @@
 -- @flags   allow-oom
 -- @role    producer
 -- @durable
--- @returns list                   the jids canceled; unknown and complete jobs are skipped
+-- @returns texts                  the jids canceled; unknown and complete jobs are skipped
 -- @raises  HELD
 
 return cancellation.cancel(jids)

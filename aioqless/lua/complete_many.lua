@@ -6,7 +6,7 @@
 -- @batch   result:text?
 -- @flags   allow-oom
 -- @role    worker
--- @returns list                   the new state or an error for each
+-- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)

@@ -32,7 +32,7 @@
 -- @returns text                   the generation, for tick
 -- @when    off
 -- @rest    jids     string        recurring jobs that the code no longer declares
--- @returns list                   the jids removed: those that code had declared
+-- @returns texts                  the jids removed: those that code had declared
 -- @role    worker
 
 if word == 'begin' then return declarations.begin(id) end

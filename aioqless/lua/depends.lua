@@ -4,11 +4,11 @@
 -- @when    on
 -- @rest    jids     string        jobs to wait for; unknown and complete ones count as done
 -- @option  now      time          Redis' clock unless given
--- @returns number                 1
+-- @returns count                  1
 -- @when    off
 -- @rest    jids     string        or the one word `all`
 -- @option  now      time
--- @returns number                 1
+-- @returns count                  1
 -- @flags   allow-oom
 -- @role    producer
 -- @durable

@@ -4,7 +4,7 @@
 -- @arg     offset   count?
 -- @arg     count    count?        at most 1,000; 25 unless given
 -- @flags   no-writes
--- @returns list
+-- @returns texts
 
 count = math.min(count or 25, constants.MAX_BATCH)
 if count == 0 then return {} end

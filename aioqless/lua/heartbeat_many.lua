@@ -5,7 +5,7 @@
 -- @batch   jid:any_jid fence:string?
 -- @flags   allow-oom
 -- @role    worker
--- @returns list                   when each lock expires, or an error
+-- @returns answers                when each lock expires, or an error
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 return each(function(jid, fence) return json.number(locks.renew(jid, worker, fence, now, nil)) end)

@@ -10,7 +10,7 @@
 -- @when    recover                release the former holder's jobs to their queues, without using a
 --                                 retry
 -- @arg     id       string        of the present holder
--- @returns number                 the number of jobs released; call again until it is 0
+-- @returns count                  the number of jobs released; call again until it is 0
 -- @when    leave                  release the lease
 -- @arg     id       string
 -- @returns nothing

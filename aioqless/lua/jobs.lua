@@ -6,7 +6,7 @@
 -- @arg     offset   count?
 -- @arg     count    count?        at most 1,000; 25 unless given
 -- @flags   no-writes
--- @returns list                   running by soonest expiry, scheduled and recurring by due time,
+-- @returns texts                  running by soonest expiry, scheduled and recurring by due time,
 --                                 complete newest first
 
 return listing.list_state(state, queue, now, offset or 0,

@@ -3,7 +3,7 @@
 -- @key     queue
 -- @flags   no-writes
 -- @role    producer
--- @returns number
+-- @returns count
 
 return tostring(redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue))
   + redis.call('ZCARD', keys.scheduled(queue)))

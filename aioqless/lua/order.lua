@@ -2,7 +2,7 @@
 --
 -- @arg     worker   string
 -- @arg     answer   name          the end of the reply channel's name
--- @returns number                 the number of receivers
+-- @returns count                  the number of receivers
 -- @when    subscribe
 -- @arg     queue    name
 -- @arg     limit    count?

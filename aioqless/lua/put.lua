@@ -5,7 +5,7 @@
 -- @arg     klass    name
 -- @arg     data     data
 -- @arg     now      time
--- @arg     delay    seconds
+-- @arg     delay    seconds?
 -- @option  priority priority      negative runs sooner; otherwise the job's, or 0
 -- @option  tags     tags          otherwise the job's, or none
 -- @option  retries  count         otherwise the job's, or 5
@@ -25,7 +25,7 @@
 if on_failed then cascade.check_policy(on_failed) end
 max_length.check(queue, jid)
 local put = enqueue.put({
-  queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
+  queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context,
   within = within, worker = worker,
   terms = terms,

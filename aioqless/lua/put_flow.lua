@@ -8,7 +8,7 @@
 -- @batch   on_failed:name? terms:object?
 -- @role    producer
 -- @durable
--- @returns list                   the jids
+-- @returns texts                  the jids
 -- @raises  EXISTS FULL
 
 local flow = {}

@@ -7,7 +7,7 @@
 -- @option  existing string        any text: leave a job that exists alone, and return ''
 -- @role    producer
 -- @durable
--- @returns list                   the jid, as of put, or an error for each
+-- @returns answers                the jid, as of put, or an error for each
 -- @raises  EXISTS FULL
 
 -- A microsecond apart, so that they are popped in this order: equal scores would be ordered by jid.

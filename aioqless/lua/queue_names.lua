@@ -4,7 +4,7 @@
 -- @arg     count    count?        at most 1,000, which is also the default
 -- @flags   no-writes
 -- @role    producer
--- @returns list
+-- @returns texts
 
 count = math.min(count or constants.MAX_BATCH, constants.MAX_BATCH)
 if count == 0 then return {} end

@@ -33,7 +33,7 @@
 -- @returns text                   the jid
 -- @when    off
 -- @arg     jid      string
--- @returns number                 1
+-- @returns count                  1
 -- @when    get
 -- @arg     jid      string
 -- @returns json                   the recurring job; null if there is none
@@ -41,24 +41,24 @@
 -- @arg     jid      string
 -- @rest    pairs    text          names and values of priority, retries, data, klass, queue,
 --                                 backlog; interval, or cron, timezone, next
--- @returns number                 1
+-- @returns count                  1
 -- @when    tag
 -- @arg     jid      string
 -- @rest    tags     name
--- @returns list                   all tags of the recurring job
+-- @returns texts                  all tags of the recurring job
 -- @when    untag
 -- @arg     jid      string
 -- @rest    tags     string
--- @returns list                   all tags of the recurring job
+-- @returns texts                  all tags of the recurring job
 -- @when    pause                  create no more instances
 -- @arg     jid      string
 -- @arg     now      time
--- @returns number                 1
+-- @returns count                  1
 -- @when    resume                 with its schedule restarted
 -- @arg     jid      string
 -- @arg     now      time
 -- @arg     next     seconds?      required with a cron expression: when the next instance is due
--- @returns number                 1
+-- @returns count                  1
 -- @when    run                    put an instance now; the schedule is not affected
 -- @arg     jid      string
 -- @arg     now      time

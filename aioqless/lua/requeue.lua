@@ -5,7 +5,7 @@
 -- @arg     klass    name
 -- @arg     data     data
 -- @arg     now      time
--- @arg     delay    seconds
+-- @arg     delay    seconds?
 -- @option  priority priority
 -- @option  tags     tags
 -- @option  retries  count
@@ -22,7 +22,7 @@
 record.require(jid)
 max_length.check(queue, jid)
 return enqueue.put({
-  queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay,
+  queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,
   priority = priority, tags = tags, retries = retries, depends = depends, context = context,
   within = within, worker = worker,
   terms = terms,

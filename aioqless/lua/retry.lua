@@ -12,7 +12,7 @@
 -- @flags   allow-oom
 -- @role    worker people
 -- @durable
--- @returns number                 the remaining retries; negative: the job has failed
+-- @returns count                  the remaining retries; negative: the job has failed
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local job = record.require_held(jid, worker, fence)

@@ -5,13 +5,13 @@
 -- @arg     now      time
 -- @arg     count    count?        maximum number of jobs, oldest first, at most 1,000; 25 unless
 --                                 given
--- @returns number                 the number of jobs retried
+-- @returns count                  the number of jobs retried
 -- @when    job
 -- @arg     jid      string
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data if given
 -- @arg     was      text?         the job's data as the caller read it; refused if it has changed
--- @returns number                 1
+-- @returns count                  1
 -- @flags   allow-oom
 -- @role    dashboard
 -- @durable

@@ -3,7 +3,7 @@
 -- @rest    jids     string
 -- @flags   no-writes
 -- @role    producer
--- @returns list                   the state of each; empty for a job that doesn't exist
+-- @returns texts                  the state of each; empty for a job that doesn't exist
 
 local states = {}
 for i, jid in ipairs(jids) do

@@ -4,12 +4,12 @@
 -- @arg     jid      string
 -- @arg     now      time
 -- @rest    tags     name
--- @returns list                   all tags of the job
+-- @returns texts                  all tags of the job
 -- @when    remove
 -- @arg     jid      string
 -- @arg     now      time
 -- @rest    tags     string
--- @returns list                   all tags of the job
+-- @returns texts                  all tags of the job
 -- @when    get
 -- @arg     tag      string
 -- @arg     offset   count?

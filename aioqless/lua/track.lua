@@ -6,11 +6,11 @@
 -- @arg     jid      string
 -- @arg     now      time
 -- @rest    tags     name          added to the job
--- @returns number                 1; 0 if it was tracked already
+-- @returns count                  1; 0 if it was tracked already
 -- @when    untrack
 -- @arg     jid      string        may be gone
 -- @arg     now      time
--- @returns number                 1; 0 if it wasn't tracked
+-- @returns count                  1; 0 if it wasn't tracked
 -- @flags   allow-oom
 -- @role    producer
 -- @durable

@@ -7,7 +7,7 @@
 -- @flags   allow-oom
 -- @role    dashboard
 -- @durable
--- @returns number                 the number of jobs moved
+-- @returns count                  the number of jobs moved
 -- @raises
 
 local moved = 0

@@ -1,23 +1,43 @@
 """How the state machine is called: a method for each Lua command, typed as its header says.
 
-commands.py      Commands      every command by its arguments (generated from the headers)
-codegen.py                     what generates it
-call.py          Call          a command with its arguments, to be awaited
-store.py         Store         what the layers above need; OfflineStore has no connection
-script_store.py  ScriptStore   sends commands, again if they get no answer
-request_ids.py   RequestIds    by which a script recognizes a call that is sent again
-invocation.py    Invocation    a call laid out to be sent, and how its reply is read
-header.py        Command       a command's signature, read from its file
-composer.py      Script        built from a header, a body, and the library functions they reach
-linker.py        Block         a function of a library, and which of them a text reaches
-key_inlining.py                keys, written out where scripts use them
-keys.py          Keys          the same keys for Python code that reads them without a script
-acl.py                         users of Redis who may do what a role needs
+commands.py         Commands      every command by its arguments (generated from the headers)
+codegen.py                        what generates it
+call.py             Call          a command with its arguments, encoded, to be awaited
+store.py            Store         what the layers above need; OfflineStore has no connection
+script_store.py     ScriptStore   sends calls, again if they get no answer
+command_header.py   Command       a command's signature, read from its file
+script_composer.py  Script        built from a header, a body, and the library functions they reach
+library_linker.py   Block         a function of a library, and which of them a text reaches
+key_inlining.py                   keys, written out where scripts use them
+keys.py             Keys          the same keys for Python code that reads them without a script
+acl.py                            users of Redis who may do what a role needs
 """
 
 from aioqless.store.call import Call
+from aioqless.store.commands import (
+    CompleteManyRow,
+    HeartbeatManyRow,
+    PopManyRow,
+    PutFlowRow,
+    PutManyRow,
+    TickRow,
+)
 from aioqless.store.keys import Keys
 from aioqless.store.script_store import ATTEMPTS, ScriptStore
 from aioqless.store.store import OfflineStore, Store, refusal
 
-__all__ = ["ATTEMPTS", "Call", "Keys", "OfflineStore", "ScriptStore", "Store", "refusal"]
+__all__ = [
+    "ATTEMPTS",
+    "Call",
+    "CompleteManyRow",
+    "HeartbeatManyRow",
+    "Keys",
+    "OfflineStore",
+    "PopManyRow",
+    "PutFlowRow",
+    "PutManyRow",
+    "ScriptStore",
+    "Store",
+    "TickRow",
+    "refusal",
+]

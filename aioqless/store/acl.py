@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from aioqless.store.composer import source
-from aioqless.store.header import command_names, read_command
+from aioqless.store.command_header import command_names, read_command
 from aioqless.store.key_inlining import key_functions
 from aioqless.store.keys import Keys
+from aioqless.store.script_composer import source
 
 # The roles whose commands each role may call besides its own. All commands that only read are the
 # reader's.

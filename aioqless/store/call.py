@@ -1,40 +1,152 @@
-"""One call of a command: awaited by itself, or sent together with others."""
+"""One call of a Lua command: what is sent, and how the reply is read."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
+from aioqless.redis.encoding import decode_json, decode_text
+
 T = TypeVar("T", default=Any)
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
-Arguments: TypeAlias = dict[str, Any]  # by the names in the command's header; None: left out
-Send: TypeAlias = Callable[["Call[T]"], Coroutine[Any, Any, T]]
+Argument: TypeAlias = str | bytes | float | Sequence[str]
+Reply: TypeAlias = Any  # bytes, an int, None, or a list of these and of errors
+Json: TypeAlias = Any
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Call(Awaitable[T_co], Generic[T_co]):
     """A command with its arguments. Awaiting it sends it and returns its reply.
 
     Attributes:
+        send: Sends it.
         command: Name of the Lua command.
-        form: Which form of the command it is; None for a command without forms.
-        arguments: Arguments by name.
+        read: Reads a reply that is not an error.
+        keys: The KEYS.
+        argv: The ARGV, without the request id.
+        request: Request id, by which a script recognizes a call that is sent again; if a writing
+            call has none, one is reserved when it is sent.
+        writes: Whether the command may change something.
+        durable: Whether callers rely on it: it is retried for as long as a fail-over may take, and
+            sent durably.
     """
 
-    __slots__ = ("_send", "arguments", "command", "form")
-
-    def __init__(
-        self, send: Send[T_co], command: str, form: str | None, arguments: Arguments
-    ) -> None:
-        self._send = send
-        self.command = command
-        self.form = form
-        self.arguments = arguments
+    send: Callable[[Call[T_co]], Coroutine[object, object, T_co]]
+    command: str
+    read: Callable[[Reply], T_co]
+    keys: list[bytes]
+    argv: list[bytes]
+    request: str | None = None
+    writes: bool = False
+    durable: bool = False
 
     def __await__(self) -> Generator[Any, None, T_co]:
-        return self._send(self).__await__()
+        return self.send(self).__await__()
 
     def __repr__(self) -> str:
-        return f"<Call {' '.join(filter(None, (self.command, self.form)))}>"
+        return f"<Call {self.command}>"
+
+    def words(self, request: str | None) -> list[bytes | int]:
+        """Return what follows the script in EVALSHA or EVAL, with the given request id."""
+        return [len(self.keys), *self.keys, *self.argv, *encode_option(b"request", request)]
+
+
+def encode(value: Argument) -> bytes:
+    """Encode an argument; bytes of others that aren't UTF-8 go back as they came.
+
+    Raises:
+        TypeError: It has another type.
+    """
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogateescape")
+        case bytes():
+            return value
+        case int() | float() if not isinstance(value, bool):
+            return repr(value).encode()
+        case list() | tuple():
+            return json.dumps(value).encode()
+    raise TypeError(f"{value!r} is neither a text nor a number nor a list of texts")
+
+
+def encode_optional(value: Argument | None) -> bytes:
+    """Encode an argument that may be left out: empty."""
+    return b"" if value is None else encode(value)
+
+
+def encode_option(name: bytes, value: Argument | None) -> tuple[()] | tuple[bytes, bytes]:
+    """Return an option as a pair of its name and value, or nothing if it isn't given."""
+    return () if value is None else (name, encode(value))
+
+
+def encode_batch(
+    command: str, rows: Sequence[Mapping[str, Any]], *, required: str, optional: str = ""
+) -> list[bytes]:
+    """Encode a batch: the number of its rows, then the members of each.
+
+    Args:
+        command: The command, for errors.
+        rows: The rows.
+        required: Names of the first members, with spaces between them.
+        optional: Names of the members that may be left out.
+
+    Raises:
+        TypeError: A row lacks a required member, or has an unknown one.
+    """
+    first, others = required.split(), optional.split()
+    known = {*first, *others}
+    argv = [encode(len(rows))]
+    for row in rows:
+        if unknown := row.keys() - known:
+            what = ", ".join(sorted(unknown))
+            raise TypeError(f"{command}: unknown argument {what} in the batch")
+        if missing := [name for name in first if name not in row]:
+            what = ", ".join(missing)
+            raise TypeError(f"{command}: the argument {what} is missing in the batch")
+        argv += [encode(row[name]) for name in first]
+        argv += [encode_optional(row.get(name)) for name in others]
+    return argv
+
+
+def read_json(reply: bytes | None) -> Json:
+    """Read JSON; nil is null."""
+    return None if reply is None else decode_json(reply)
+
+
+def read_number(reply: bytes | int) -> float:
+    """Read a number."""
+    return float(reply)
+
+
+def read_count(reply: bytes | int) -> int:
+    """Read a whole number."""
+    return int(reply)
+
+
+def read_text(reply: bytes) -> str:
+    """Read a text; bytes that aren't UTF-8 survive the way back."""
+    return decode_text(reply)
+
+
+def read_texts(reply: list[bytes]) -> list[str]:
+    """Read a list of texts."""
+    return [decode_text(item) for item in reply]
+
+
+def read_answers(reply: list[bytes | Exception]) -> list[str | Exception]:
+    """Read a list of texts and errors."""
+    return [item if isinstance(item, Exception) else decode_text(item) for item in reply]
+
+
+def read_list(reply: list[Reply]) -> list[Any]:
+    """Read a list, as it is but for texts of which it is the list itself."""
+    return [decode_text(item) if isinstance(item, bytes) else item for item in reply]
+
+
+def read_nothing(reply: Reply) -> None:
+    """Read a reply that says nothing."""

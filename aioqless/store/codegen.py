@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from aioqless.store.header import Arg, Command, Form, command_names, read_command
+from aioqless.store.command_header import (
+    Arg,
+    Command,
+    Form,
+    HeaderError,
+    command_names,
+    read_command,
+)
 
 TARGET = Path(__file__).with_name("commands.py")
 
@@ -24,21 +31,44 @@ Generated from the headers in `aioqless/lua` by `python -m aioqless.store.codege
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NotRequired, TypedDict
 
-from aioqless.store.call import Arguments, Call
-
-Json: TypeAlias = Any
-Batch: TypeAlias = Sequence[Mapping[str, Any]]
-
+from aioqless.store.call import (
+    Call,
+    Json,
+    T,
+    encode,
+    encode_batch,
+    encode_option,
+    encode_optional,
+    read_answers,
+    read_count,
+    read_json,
+    read_list,
+    read_nothing,
+    read_number,
+    read_text,
+    read_texts,
+)
+'''
+_CLASS = '''
 
 class Commands(ABC):
     """Every command by its name and form; `aioqless lua COMMAND` prints what one does."""
 
+    namespace: str
+    _clock: Callable[[], float] | None = None  # in place of Redis' clock
+
     @abstractmethod
-    def call(self, command: str, form: str | None, arguments: Arguments) -> Call:
-        """Return a call of a command, to be awaited."""
+    async def send(self, call: Call[T]) -> T:
+        """Send a call and return its reply."""
+
+    def _encode_queue(self, queue: str) -> bytes:
+        return encode(f"{self.namespace}:q:") + encode(queue)
+
+    def _encode_time(self, time: float | None) -> bytes:
+        return encode_optional(self._clock() if time is None and self._clock else time)
 '''
 
 # Types of lib/args.lua, in Python; any other is a text.
@@ -51,12 +81,15 @@ _PARAMETERS = {
 _BY_NAME = {
     "fence": "int | str",  # a number, which Lua compares as a text
     "value": "str | float",  # of an option
+    "result": "str | bytes",
 }
-_REPLIES = {
+REPLIES = {
     "json": "Json",
-    "number": "int",
-    "time": "float",
+    "number": "float",
+    "count": "int",
     "text": "str",
+    "texts": "list[str]",
+    "answers": "list[str | Exception]",
     "list": "list[Any]",
     "nothing": "None",
 }
@@ -65,7 +98,18 @@ _WIDTH = 100
 
 def generate() -> str:
     """Return the text of `commands.py`."""
-    return _HEAD + "".join(_methods())
+    return _HEAD + "".join(_rows()) + _CLASS + "".join(_methods())
+
+
+def _rows() -> Iterator[str]:
+    for command in map(read_command, command_names()):
+        if command.lead.batch:
+            yield f"\n\nclass {_row_name(command)}(TypedDict):\n"
+            yield f'    """A row of `{command.name}`."""\n\n'
+            for arg in command.lead.batch:
+                type_ = _type(arg)
+                declared = f"NotRequired[{type_} | None]" if arg.optional else type_
+                yield f"    {arg.name}: {declared}\n"
 
 
 def _methods() -> Iterator[str]:
@@ -79,41 +123,106 @@ def _methods() -> Iterator[str]:
 
 def _method(command: Command, word: str | None, form: Form) -> str:
     name = "_".join(filter(None, (command.name, word)))
-    parameters = dict(_parameters(command, form))
+    parameters = list(_parameters(command, form))
+    reply = form.returns or command.returns
     signature = _filled(
-        f"    def {name}(", ["self", *(["*"] if parameters else []), *parameters.values()],
-        f") -> Call[{_REPLIES[form.returns or command.returns]}]:",
+        f"    def {name}(", ["self", *(["*"] if parameters else []), *parameters],
+        f") -> Call[{REPLIES[reply]}]:",
     )  # fmt: skip
-    spelled_word = f'"{word}"' if word else None
-    call = _filled(
-        f'        return self.call("{command.name}", {spelled_word}, {{',
-        [f'"{each}": {_python_name(each)}' for each in parameters],
-        "})",
-    )
-    return f'\n{signature}\n        """{_sentence(command.summary)}"""\n{call}\n'
-
-
-def _parameters(command: Command, form: Form) -> Iterator[tuple[str, str]]:
-    """The arguments of a form and how Python declares them."""
-    if command.key:
-        yield command.key, f"{command.key}: str"
-    if command.keys:
-        yield command.keys, f"{command.keys}: Sequence[str]"
-    positional = form.args if form is command.lead else [*command.lead.args, *form.args]
-    for arg in positional:
-        if arg.type != "literal":
-            yield arg.name, _declaration(arg, arg.optional or arg.type == "time")
-    if form.rest:
-        yield form.rest.name, f"{_python_name(form.rest.name)}: Sequence[str] = ()"
+    argv = list(_argv(command, word, form))
+    options = [
+        f'*encode_option(b"{each.name}", {_python_name(each.name)})'
+        for each in form.options
+        if each.name != "request"
+    ]
     if form.batch:
-        yield "batch", "batch: Batch"
+        lines = [
+            _filled("        argv = [", argv, "]"),
+            _filled("        argv += encode_batch(", _batch(command, form.batch), ")"),
+            *([_filled("        argv += [", options, "]")] if options else []),
+        ]
+    else:
+        lines = [_filled("        argv = [", [*argv, *options], "]")] if argv or options else []
+    sent = ["self.send", f'"{command.name}"', f"read_{reply}", _keys(command)]
+    sent.append("argv" if lines else "[]")
+    if command.writes:
+        sent += ["request", "writes=True"]
+    if command.durable:
+        sent.append("durable=True")
+    lines.append(_filled("        return Call(", sent, ")"))
+    body = "\n".join(lines)
+    return f'\n{signature}\n        """{_sentence(command.summary)}"""\n{body}\n'
+
+
+def _parameters(command: Command, form: Form) -> Iterator[str]:
+    """The arguments of a form as Python declares them."""
+    if command.key:
+        yield f"{command.key}: str"
+    if command.keys:
+        yield f"{command.keys}: Sequence[str]"
+    for arg in _positional(command, form):
+        if arg.type != "literal":
+            yield _declaration(arg, arg.optional or arg.type == "time")
+    if form.rest:
+        yield f"{_python_name(form.rest.name)}: Sequence[str] = ()"
+    if form.batch:
+        yield f"batch: Sequence[{_row_name(command)}]"
     for option in form.options:
-        yield option.name, _declaration(option, optional=True)
+        yield _declaration(option, optional=True)
+
+
+def _positional(command: Command, form: Form) -> list[Arg]:
+    return form.args if form is command.lead else [*command.lead.args, *form.args]
+
+
+def _keys(command: Command) -> str:
+    """The KEYS: one of the namespace, by which a Cluster finds the node, or the queues."""
+    if command.key:
+        return f"[self._encode_queue({command.key})]"
+    if command.keys:
+        return f"list(map(self._encode_queue, {command.keys}))"
+    return "[encode(self.namespace)]"
+
+
+def _argv(command: Command, word: str | None, form: Form) -> Iterator[str]:
+    """The ARGV before batch and options: lead, word, arguments of the word, tail."""
+    if word is not None:
+        yield from map(_encoded, command.lead.args)
+        yield f'b"{word}"'
+    yield from map(_encoded, form.args)
+    if form.rest:
+        yield f"*map(encode, {_python_name(form.rest.name)})"
+        yield 'b""'
+
+
+def _batch(command: Command, members: list[Arg]) -> list[str]:
+    required = [arg.name for arg in members if not arg.optional]
+    optional = [arg.name for arg in members if arg.optional]
+    if [arg.name for arg in members] != required + optional:
+        raise HeaderError(f"{command.name}.lua: members that may be left out must come last")
+    names = [f'required="{" ".join(required)}"', f'optional="{" ".join(optional)}"']
+    return [f'"{command.name}"', "batch", *names[: 2 if optional else 1]]
+
+
+def _encoded(arg: Arg) -> str:
+    name = _python_name(arg.name)
+    if arg.type == "literal":
+        return f'b"{arg.name}"'
+    if arg.type == "time":
+        return f"self._encode_time({name})"
+    return f"encode_optional({name})" if arg.optional else f"encode({name})"
 
 
 def _declaration(arg: Arg, optional: bool) -> str:
-    type_ = _BY_NAME.get(arg.name) or _PARAMETERS.get(arg.type, "str")
-    return f"{_python_name(arg.name)}: {type_}{' | None = None' if optional else ''}"
+    return f"{_python_name(arg.name)}: {_type(arg)}{' | None = None' if optional else ''}"
+
+
+def _type(arg: Arg) -> str:
+    return _BY_NAME.get(arg.name) or _PARAMETERS.get(arg.type, "str")
+
+
+def _row_name(command: Command) -> str:
+    return f"{command.name.title().replace('_', '')}Row"
 
 
 def _python_name(name: str) -> str:

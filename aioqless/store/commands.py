@@ -7,51 +7,160 @@ Generated from the headers in `aioqless/lua` by `python -m aioqless.store.codege
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NotRequired, TypedDict
 
-from aioqless.store.call import Arguments, Call
+from aioqless.store.call import (
+    Call,
+    Json,
+    T,
+    encode,
+    encode_batch,
+    encode_option,
+    encode_optional,
+    read_answers,
+    read_count,
+    read_json,
+    read_list,
+    read_nothing,
+    read_number,
+    read_text,
+    read_texts,
+)
 
-Json: TypeAlias = Any
-Batch: TypeAlias = Sequence[Mapping[str, Any]]
+
+class CompleteManyRow(TypedDict):
+    """A row of `complete_many`."""
+
+    jid: str
+    queue: str
+    fence: NotRequired[int | str | None]
+    data: NotRequired[str | bytes | None]
+    next: NotRequired[str | None]
+    delay: NotRequired[float | None]
+    depends: NotRequired[Sequence[str] | None]
+    result: NotRequired[str | bytes | None]
+
+
+class HeartbeatManyRow(TypedDict):
+    """A row of `heartbeat_many`."""
+
+    jid: str
+    fence: NotRequired[int | str | None]
+
+
+class PopManyRow(TypedDict):
+    """A row of `pop_many`."""
+
+    queue: str
+    limit: NotRequired[int | None]
+
+
+class PutFlowRow(TypedDict):
+    """A row of `put_flow`."""
+
+    queue: str
+    jid: str
+    klass: str
+    data: str | bytes
+    delay: NotRequired[float | None]
+    priority: NotRequired[float | None]
+    tags: NotRequired[Sequence[str] | None]
+    retries: NotRequired[int | None]
+    depends: NotRequired[Sequence[str] | None]
+    context: NotRequired[str | bytes | None]
+    within: NotRequired[float | None]
+    on_failed: NotRequired[str | None]
+    terms: NotRequired[str | bytes | None]
+
+
+class PutManyRow(TypedDict):
+    """A row of `put_many`."""
+
+    jid: str
+    klass: str
+    data: str | bytes
+    delay: NotRequired[float | None]
+    priority: NotRequired[float | None]
+    tags: NotRequired[Sequence[str] | None]
+    retries: NotRequired[int | None]
+    depends: NotRequired[Sequence[str] | None]
+    context: NotRequired[str | bytes | None]
+    within: NotRequired[float | None]
+    terms: NotRequired[str | bytes | None]
+    on_failed: NotRequired[str | None]
+
+
+class TickRow(TypedDict):
+    """A row of `tick`."""
+
+    jid: str
+    tick: float
+    at: float
+    next: float
 
 
 class Commands(ABC):
     """Every command by its name and form; `aioqless lua COMMAND` prints what one does."""
 
+    namespace: str
+    _clock: Callable[[], float] | None = None  # in place of Redis' clock
+
     @abstractmethod
-    def call(self, command: str, form: str | None, arguments: Arguments) -> Call:
-        """Return a call of a command, to be awaited."""
+    async def send(self, call: Call[T]) -> T:
+        """Send a call and return its reply."""
+
+    def _encode_queue(self, queue: str) -> bytes:
+        return encode(f"{self.namespace}:q:") + encode(queue)
+
+    def _encode_time(self, time: float | None) -> bytes:
+        return encode_optional(self._clock() if time is None and self._clock else time)
 
     def answer(self, *, answer: str, told: str | bytes, request: str | None = None) -> Call[None]:
         """Publish a worker's reply to a remote-control command."""
-        return self.call("answer", None, {"answer": answer, "told": told, "request": request})
+        argv = [encode(answer), encode(told)]
+        return Call(
+            self.send, "answer", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def archive_state(self) -> Call[Json]:
         """The state of the archive stream, and how far a reader has stored it elsewhere."""
-        return self.call("archive_state", None, {})
+        return Call(self.send, "archive_state", read_json, [encode(self.namespace)], [])
 
     def archive_trim(
         self, *, id: str, reader: str, now: float | None = None, takeover: str | None = None,
         request: str | None = None,
     ) -> Call[int]:
         """Delete entries of the archive stream that are stored elsewhere."""
-        return self.call("archive_trim", None, {
-            "id": id, "reader": reader, "now": now, "takeover": takeover, "request": request,
-        })
+        argv = [
+            encode(id), encode(reader), self._encode_time(now),
+            *encode_option(b"takeover", takeover),
+        ]
+        return Call(
+            self.send, "archive_trim", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
-    def cancel(self, *, jids: Sequence[str] = (), request: str | None = None) -> Call[list[Any]]:
+    def cancel(self, *, jids: Sequence[str] = (), request: str | None = None) -> Call[list[str]]:
         """Delete jobs."""
-        return self.call("cancel", None, {"jids": jids, "request": request})
+        argv = [*map(encode, jids), b""]
+        return Call(
+            self.send, "cancel", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def check(
         self, *, now: float | None = None, resolve: str | None = None, cursor: str | None = None,
         budget: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Check the consistency of the namespace, a bounded portion per call."""
-        return self.call("check", None, {
-            "now": now, "resolve": resolve, "cursor": cursor, "budget": budget, "request": request,
-        })
+        argv = [
+            self._encode_time(now), encode_optional(resolve), encode_optional(cursor),
+            encode_optional(budget),
+        ]
+        return Call(
+            self.send, "check", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def clear(
         self, *, queue: str, state: str, offset: int, now: float | None = None,
@@ -59,51 +168,80 @@ class Commands(ABC):
         request: str | None = None,
     ) -> Call[Json]:
         """Cancel jobs of a queue by state, a bounded number per call, with their dependents."""
-        return self.call("clear", None, {
-            "queue": queue, "state": state, "offset": offset, "now": now, "states": states,
-            "group": group, "dry_run": dry_run, "request": request,
-        })
+        argv = [
+            encode(state), encode(offset), self._encode_time(now), *map(encode, states), b"",
+            *encode_option(b"group", group), *encode_option(b"dry_run", dry_run),
+        ]
+        return Call(
+            self.send, "clear", read_json, [self._encode_queue(queue)], argv, request, writes=True,
+            durable=True,
+        )
 
     def complete(
         self, *, jid: str, worker: str, queue: str, now: float | None = None,
         data: str | bytes | None = None, next: str | None = None, delay: float | None = None,
         depends: Sequence[str] | None = None, fence: int | str | None = None,
-        result: str | None = None, request: str | None = None,
+        result: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
         """Complete a running job, or move it on to another queue."""
-        return self.call("complete", None, {
-            "jid": jid, "worker": worker, "queue": queue, "now": now, "data": data, "next": next,
-            "delay": delay, "depends": depends, "fence": fence, "result": result,
-            "request": request,
-        })
+        argv = [
+            encode(jid), encode(worker), encode(queue), self._encode_time(now),
+            encode_optional(data), *encode_option(b"next", next), *encode_option(b"delay", delay),
+            *encode_option(b"depends", depends), *encode_option(b"fence", fence),
+            *encode_option(b"result", result),
+        ]
+        return Call(
+            self.send, "complete", read_text, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def complete_many(
-        self, *, worker: str, now: float | None = None, batch: Batch, request: str | None = None,
-    ) -> Call[list[Any]]:
+        self, *, worker: str, now: float | None = None, batch: Sequence[CompleteManyRow],
+        request: str | None = None,
+    ) -> Call[list[str | Exception]]:
         """Complete many jobs of one worker."""
-        return self.call("complete_many", None, {
-            "worker": worker, "now": now, "batch": batch, "request": request,
-        })
+        argv = [encode(worker), self._encode_time(now)]
+        argv += encode_batch(
+            "complete_many", batch, required="jid queue",
+            optional="fence data next delay depends result",
+        )
+        return Call(
+            self.send, "complete_many", read_answers, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def config_get(self, *, option: str | None = None, request: str | None = None) -> Call[Json]:
         """Read and change the options that all clients of the namespace share."""
-        return self.call("config", "get", {"option": option, "request": request})
+        argv = [b"get", encode_optional(option)]
+        return Call(
+            self.send, "config", read_json, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def config_set(
         self, *, option: str, value: str | float | None = None, request: str | None = None,
     ) -> Call[None]:
         """Read and change the options that all clients of the namespace share."""
-        return self.call("config", "set", {"option": option, "value": value, "request": request})
+        argv = [b"set", encode(option), encode_optional(value)]
+        return Call(
+            self.send, "config", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def config_unset(self, *, option: str, request: str | None = None) -> Call[None]:
         """Read and change the options that all clients of the namespace share."""
-        return self.call("config", "unset", {"option": option, "request": request})
+        argv = [b"unset", encode(option)]
+        return Call(
+            self.send, "config", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def days(
         self, *, queue: str, date: float | None = None, count: int | None = None,
     ) -> Call[Json]:
         """Counters of the latest days of a queue."""
-        return self.call("days", None, {"queue": queue, "date": date, "count": count})
+        argv = [encode(queue), self._encode_time(date), encode_optional(count)]
+        return Call(self.send, "days", read_json, [encode(self.namespace)], argv)
 
     def declare_interval(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
@@ -111,11 +249,15 @@ class Commands(ABC):
         terms: str | bytes | None = None, anywhere: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
-        return self.call("declare", "interval", {
-            "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "next": next,
-            "interval": interval, "retries": retries, "backlog": backlog, "terms": terms,
-            "anywhere": anywhere, "request": request,
-        })
+        argv = [
+            b"interval", encode(queue), encode(jid), encode(klass), encode(data),
+            self._encode_time(now), encode(next), encode(interval),
+            *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
+            *encode_option(b"terms", terms), *encode_option(b"anywhere", anywhere),
+        ]
+        return Call(
+            self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def declare_cron(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
@@ -124,363 +266,490 @@ class Commands(ABC):
         request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
-        return self.call("declare", "cron", {
-            "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "next": next,
-            "expression": expression, "timezone": timezone, "retries": retries, "backlog": backlog,
-            "terms": terms, "anywhere": anywhere, "request": request,
-        })
+        argv = [
+            b"cron", encode(queue), encode(jid), encode(klass), encode(data),
+            self._encode_time(now), encode(next), encode(expression), encode(timezone),
+            *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
+            *encode_option(b"terms", terms), *encode_option(b"anywhere", anywhere),
+        ]
+        return Call(
+            self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def declare_begin(self, *, id: str, request: str | None = None) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
-        return self.call("declare", "begin", {"id": id, "request": request})
+        argv = [b"begin", encode(id)]
+        return Call(
+            self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def declare_off(
         self, *, jids: Sequence[str] = (), request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """Create or update the recurring jobs that code declares."""
-        return self.call("declare", "off", {"jids": jids, "request": request})
+        argv = [b"off", *map(encode, jids), b""]
+        return Call(
+            self.send, "declare", read_texts, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def dependency_results(self, *, jid: str, start: int | None = None) -> Call[Json]:
         """The kept results of the jobs that a job was last put to depend on."""
-        return self.call("dependency_results", None, {"jid": jid, "start": start})
+        argv = [encode(jid), *encode_option(b"start", start)]
+        return Call(self.send, "dependency_results", read_json, [encode(self.namespace)], argv)
 
     def depends_on(
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
         """Add or remove dependencies of a job that is held by dependencies."""
-        return self.call("depends", "on", {
-            "jid": jid, "jids": jids, "now": now, "request": request,
-        })
+        argv = [encode(jid), b"on", *map(encode, jids), b"", *encode_option(b"now", now)]
+        return Call(
+            self.send, "depends", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def depends_off(
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
         """Add or remove dependencies of a job that is held by dependencies."""
-        return self.call("depends", "off", {
-            "jid": jid, "jids": jids, "now": now, "request": request,
-        })
+        argv = [encode(jid), b"off", *map(encode, jids), b"", *encode_option(b"now", now)]
+        return Call(
+            self.send, "depends", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def deregister(self, *, workers: Sequence[str] = (), request: str | None = None) -> Call[None]:
         """Remove workers from the list of known workers."""
-        return self.call("deregister", None, {"workers": workers, "request": request})
+        argv = [*map(encode, workers), b""]
+        return Call(
+            self.send, "deregister", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def extend(
         self, *, jid: str, worker: str, limit: float, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
-    ) -> Call[int]:
+    ) -> Call[float]:
         """Set a new time limit for a reservation, counted from now."""
-        return self.call("extend", None, {
-            "jid": jid, "worker": worker, "limit": limit, "now": now, "fence": fence,
-            "request": request,
-        })
+        argv = [
+            encode(jid), encode(worker), encode(limit), self._encode_time(now),
+            *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "extend", read_number, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def fail(
         self, *, jid: str, worker: str, group: str, message: str, now: float | None = None,
         data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Fail a job and file it under a failure group, until it is retried or deleted."""
-        return self.call("fail", None, {
-            "jid": jid, "worker": worker, "group": group, "message": message, "now": now,
-            "data": data, "fence": fence, "request": request,
-        })
+        argv = [
+            encode(jid), encode(worker), encode(group), encode(message), self._encode_time(now),
+            encode_optional(data), *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "fail", read_text, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def failed(
         self, *, group: str | None = None, start: int | None = None, limit: int | None = None,
     ) -> Call[Json]:
         """The number of failed jobs in each group, or the jobs of one group."""
-        return self.call("failed", None, {"group": group, "start": start, "limit": limit})
+        argv = [encode_optional(group), encode_optional(start), encode_optional(limit)]
+        return Call(self.send, "failed", read_json, [encode(self.namespace)], argv)
 
     def failures(self, *, names: Sequence[str] = ()) -> Call[Json]:
         """Summaries of failure groups."""
-        return self.call("failures", None, {"names": names})
+        argv = [*map(encode, names), b""]
+        return Call(self.send, "failures", read_json, [encode(self.namespace)], argv)
 
     def find(
         self, *, klass: str, cursor: str | None = None, count: int | None = None,
     ) -> Call[Json]:
         """Search jobs by a part of their klass, a bounded number of keys per call."""
-        return self.call("find", None, {"klass": klass, "cursor": cursor, "count": count})
+        argv = [encode(klass), encode_optional(cursor), encode_optional(count)]
+        return Call(self.send, "find", read_json, [encode(self.namespace)], argv)
 
     def forget(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
         """Remove queues from the list of known ones."""
-        return self.call("forget", None, {"queues": queues, "request": request})
+        return Call(
+            self.send, "forget", read_nothing, list(map(self._encode_queue, queues)), [], request,
+            writes=True,
+        )
 
     def get(self, *, jid: str) -> Call[Json]:
         """One job."""
-        return self.call("get", None, {"jid": jid})
+        argv = [encode(jid)]
+        return Call(self.send, "get", read_json, [encode(self.namespace)], argv)
 
     def glances(self, *, jids: Sequence[str] = ()) -> Call[Json]:
         """Summaries of jobs, for lists."""
-        return self.call("glances", None, {"jids": jids})
+        argv = [*map(encode, jids), b""]
+        return Call(self.send, "glances", read_json, [encode(self.namespace)], argv)
 
     def group(
         self, *, group: str, offset: int | None = None, count: int | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """The jids of a failure group, newest first."""
-        return self.call("group", None, {"group": group, "offset": offset, "count": count})
+        argv = [encode(group), encode_optional(offset), encode_optional(count)]
+        return Call(self.send, "group", read_texts, [encode(self.namespace)], argv)
 
     def hand_over(
         self, *, jid: str, worker: str, to: str, limit: float, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
-    ) -> Call[int]:
+    ) -> Call[float]:
         """Pass a reservation to another person, whose next `reserve` returns it."""
-        return self.call("hand_over", None, {
-            "jid": jid, "worker": worker, "to": to, "limit": limit, "now": now, "fence": fence,
-            "request": request,
-        })
+        argv = [
+            encode(jid), encode(worker), encode(to), encode(limit), self._encode_time(now),
+            *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "hand_over", read_number, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def heartbeat(
         self, *, jid: str, worker: str, now: float | None = None, data: str | bytes | None = None,
         fence: int | str | None = None, progress: float | None = None, message: str | None = None,
         request: str | None = None,
-    ) -> Call[int]:
+    ) -> Call[float]:
         """Renew the lock of a running job."""
-        return self.call("heartbeat", None, {
-            "jid": jid, "worker": worker, "now": now, "data": data, "fence": fence,
-            "progress": progress, "message": message, "request": request,
-        })
+        argv = [
+            encode(jid), encode(worker), self._encode_time(now), encode_optional(data),
+            *encode_option(b"fence", fence), *encode_option(b"progress", progress),
+            *encode_option(b"message", message),
+        ]
+        return Call(
+            self.send, "heartbeat", read_number, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def heartbeat_many(
-        self, *, worker: str, now: float | None = None, batch: Batch, request: str | None = None,
-    ) -> Call[list[Any]]:
+        self, *, worker: str, now: float | None = None, batch: Sequence[HeartbeatManyRow],
+        request: str | None = None,
+    ) -> Call[list[str | Exception]]:
         """Renew the locks of a worker's jobs."""
-        return self.call("heartbeat_many", None, {
-            "worker": worker, "now": now, "batch": batch, "request": request,
-        })
+        argv = [encode(worker), self._encode_time(now)]
+        argv += encode_batch("heartbeat_many", batch, required="jid", optional="fence")
+        return Call(
+            self.send, "heartbeat_many", read_answers, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def incarnation_claim(
         self, *, worker: str, now: float | None = None, told: str | bytes, gone: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """The lease on a worker's stable name, which only one process may hold."""
-        return self.call("incarnation", "claim", {
-            "worker": worker, "now": now, "told": told, "gone": gone, "request": request,
-        })
+        argv = [
+            encode(worker), self._encode_time(now), b"claim", encode(told), encode_optional(gone),
+        ]
+        return Call(
+            self.send, "incarnation", read_text, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def incarnation_recover(
         self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[int]:
         """The lease on a worker's stable name, which only one process may hold."""
-        return self.call("incarnation", "recover", {
-            "worker": worker, "now": now, "id": id, "request": request,
-        })
+        argv = [encode(worker), self._encode_time(now), b"recover", encode(id)]
+        return Call(
+            self.send, "incarnation", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def incarnation_leave(
         self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[None]:
         """The lease on a worker's stable name, which only one process may hold."""
-        return self.call("incarnation", "leave", {
-            "worker": worker, "now": now, "id": id, "request": request,
-        })
+        argv = [encode(worker), self._encode_time(now), b"leave", encode(id)]
+        return Call(
+            self.send, "incarnation", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def intake_queue(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         queue: str, side: str, count: int, request: str | None = None,
     ) -> Call[Json]:
         """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
-        return self.call("intake", "queue", {
-            "prefix": prefix, "into": into, "now": now, "first_retry": first_retry, "queue": queue,
-            "side": side, "count": count, "request": request,
-        })
+        argv = [
+            encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
+            b"queue", encode(queue), encode(side), encode(count),
+        ]
+        return Call(
+            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def intake_schedule(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
         """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
-        return self.call("intake", "schedule", {
-            "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
-            "offset": offset, "count": count, "queues": queues, "request": request,
-        })
+        argv = [
+            encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
+            b"schedule", encode(offset), encode(count), *map(encode, queues), b"",
+        ]
+        return Call(
+            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def intake_retry(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
         """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
-        return self.call("intake", "retry", {
-            "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
-            "offset": offset, "count": count, "queues": queues, "request": request,
-        })
+        argv = [
+            encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
+            b"retry", encode(offset), encode(count), *map(encode, queues), b"",
+        ]
+        return Call(
+            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def intake_queues(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
         """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
-        return self.call("intake", "queues", {
-            "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
-            "request": request,
-        })
+        argv = [
+            encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
+            b"queues",
+        ]
+        return Call(
+            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def intake_dead(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
         """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
-        return self.call("intake", "dead", {
-            "prefix": prefix, "into": into, "now": now, "first_retry": first_retry,
-            "request": request,
-        })
+        argv = [
+            encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
+            b"dead",
+        ]
+        return Call(
+            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def intake_backup(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         node: str, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
         """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
-        return self.call("intake", "backup", {
-            "prefix": prefix, "into": into, "now": now, "first_retry": first_retry, "node": node,
-            "count": count, "queues": queues, "request": request,
-        })
+        argv = [
+            encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
+            b"backup", encode(node), encode(count), *map(encode, queues), b"",
+        ]
+        return Call(
+            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def jobs(
         self, *, state: str, now: float | None = None, queue: str | None = None,
         offset: int | None = None, count: int | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """The jids of jobs in a state."""
-        return self.call("jobs", None, {
-            "state": state, "now": now, "queue": queue, "offset": offset, "count": count,
-        })
+        argv = [
+            encode(state), self._encode_time(now), encode_optional(queue), encode_optional(offset),
+            encode_optional(count),
+        ]
+        return Call(self.send, "jobs", read_texts, [encode(self.namespace)], argv)
 
     def lag(self, *, queues: Sequence[str], now: float | None = None) -> Call[Json]:
         """For how long the next job of each queue has been ready to run."""
-        return self.call("lag", None, {"queues": queues, "now": now})
+        argv = [self._encode_time(now)]
+        return Call(self.send, "lag", read_json, list(map(self._encode_queue, queues)), argv)
 
     def length(self, *, queue: str) -> Call[int]:
         """The number of waiting, running and scheduled jobs of a queue."""
-        return self.call("length", None, {"queue": queue})
+        return Call(self.send, "length", read_count, [self._encode_queue(queue)], [])
 
     def log(
         self, *, jid: str, message: str, now: float | None = None, data: str | bytes | None = None,
         request: str | None = None,
     ) -> Call[None]:
         """Add a custom event to a job's history."""
-        return self.call("log", None, {
-            "jid": jid, "message": message, "now": now, "data": data, "request": request,
-        })
+        argv = [encode(jid), encode(message), self._encode_time(now), encode_optional(data)]
+        return Call(
+            self.send, "log", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def multiget(self, *, jids: Sequence[str] = ()) -> Call[Json]:
         """Several jobs, in the order of their jids."""
-        return self.call("multiget", None, {"jids": jids})
+        argv = [*map(encode, jids), b""]
+        return Call(self.send, "multiget", read_json, [encode(self.namespace)], argv)
 
     def order_subscribe(
         self, *, worker: str, answer: str, queue: str, limit: int | None = None,
         weight: int | None = None, request: str | None = None,
     ) -> Call[int]:
         """Send a remote-control command to a running worker, which replies on a given channel."""
-        return self.call("order", "subscribe", {
-            "worker": worker, "answer": answer, "queue": queue, "limit": limit, "weight": weight,
-            "request": request,
-        })
+        argv = [
+            encode(worker), encode(answer), b"subscribe", encode(queue), encode_optional(limit),
+            encode_optional(weight),
+        ]
+        return Call(
+            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def order_unsubscribe(
         self, *, worker: str, answer: str, queue: str, request: str | None = None,
     ) -> Call[int]:
         """Send a remote-control command to a running worker, which replies on a given channel."""
-        return self.call("order", "unsubscribe", {
-            "worker": worker, "answer": answer, "queue": queue, "request": request,
-        })
+        argv = [encode(worker), encode(answer), b"unsubscribe", encode(queue)]
+        return Call(
+            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def order_quiet(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
         """Send a remote-control command to a running worker, which replies on a given channel."""
-        return self.call("order", "quiet", {"worker": worker, "answer": answer, "request": request})
+        argv = [encode(worker), encode(answer), b"quiet"]
+        return Call(
+            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def order_resume(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
         """Send a remote-control command to a running worker, which replies on a given channel."""
-        return self.call("order", "resume", {
-            "worker": worker, "answer": answer, "request": request,
-        })
+        argv = [encode(worker), encode(answer), b"resume"]
+        return Call(
+            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def order_stop(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
         """Send a remote-control command to a running worker, which replies on a given channel."""
-        return self.call("order", "stop", {"worker": worker, "answer": answer, "request": request})
+        argv = [encode(worker), encode(answer), b"stop"]
+        return Call(
+            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def order_show(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
         """Send a remote-control command to a running worker, which replies on a given channel."""
-        return self.call("order", "show", {"worker": worker, "answer": answer, "request": request})
+        argv = [encode(worker), encode(answer), b"show"]
+        return Call(
+            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def pause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
         """Pause queues."""
-        return self.call("pause", None, {"queues": queues, "request": request})
+        return Call(
+            self.send, "pause", read_nothing, list(map(self._encode_queue, queues)), [], request,
+            writes=True, durable=True,
+        )
 
     def peek(
         self, *, queue: str, count: int, now: float | None = None, offset: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
         """The jobs that the next pop would return, without locking them."""
-        return self.call("peek", None, {
-            "queue": queue, "count": count, "now": now, "offset": offset, "request": request,
-        })
+        argv = [encode(count), self._encode_time(now), encode_optional(offset)]
+        return Call(
+            self.send, "peek", read_json, [self._encode_queue(queue)], argv, request, writes=True,
+        )
 
     def pop(
         self, *, queue: str, worker: str, count: int, now: float | None = None,
         request: str | None = None,
     ) -> Call[Json]:
         """Lock the next jobs of a queue for a worker, those with an expired lock first."""
-        return self.call("pop", None, {
-            "queue": queue, "worker": worker, "count": count, "now": now, "request": request,
-        })
+        argv = [encode(worker), encode(count), self._encode_time(now)]
+        return Call(
+            self.send, "pop", read_json, [self._encode_queue(queue)], argv, request, writes=True,
+        )
 
     def pop_many(
-        self, *, worker: str, count: int, now: float | None = None, order: str, batch: Batch,
-        request: str | None = None,
+        self, *, worker: str, count: int, now: float | None = None, order: str,
+        batch: Sequence[PopManyRow], request: str | None = None,
     ) -> Call[list[Any]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
-        return self.call("pop_many", None, {
-            "worker": worker, "count": count, "now": now, "order": order, "batch": batch,
-            "request": request,
-        })
+        argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
+        argv += encode_batch("pop_many", batch, required="queue", optional="limit")
+        return Call(
+            self.send, "pop_many", read_list, [encode(self.namespace)], argv, request, writes=True,
+        )
 
-    def priority(self, *, jid: str, priority: float, request: str | None = None) -> Call[int]:
+    def priority(self, *, jid: str, priority: float, request: str | None = None) -> Call[float]:
         """Change a job's priority."""
-        return self.call("priority", None, {"jid": jid, "priority": priority, "request": request})
+        argv = [encode(jid), encode(priority)]
+        return Call(
+            self.send, "priority", read_number, [encode(self.namespace)], argv, request,
+            writes=True, durable=True,
+        )
 
     def put(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float, priority: float | None = None, tags: Sequence[str] | None = None,
-        retries: int | None = None, depends: Sequence[str] | None = None,
-        context: str | bytes | None = None, within: float | None = None,
-        terms: str | bytes | None = None, on_failed: str | None = None, worker: str | None = None,
-        request: str | None = None,
+        delay: float | None = None, priority: float | None = None,
+        tags: Sequence[str] | None = None, retries: int | None = None,
+        depends: Sequence[str] | None = None, context: str | bytes | None = None,
+        within: float | None = None, terms: str | bytes | None = None, on_failed: str | None = None,
+        worker: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
-        return self.call("put", None, {
-            "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "delay": delay,
-            "priority": priority, "tags": tags, "retries": retries, "depends": depends,
-            "context": context, "within": within, "terms": terms, "on_failed": on_failed,
-            "worker": worker, "request": request,
-        })
+        argv = [
+            encode(jid), encode(klass), encode(data), self._encode_time(now),
+            encode_optional(delay), *encode_option(b"priority", priority),
+            *encode_option(b"tags", tags), *encode_option(b"retries", retries),
+            *encode_option(b"depends", depends), *encode_option(b"context", context),
+            *encode_option(b"within", within), *encode_option(b"terms", terms),
+            *encode_option(b"on_failed", on_failed), *encode_option(b"worker", worker),
+        ]
+        return Call(
+            self.send, "put", read_text, [self._encode_queue(queue)], argv, request, writes=True,
+            durable=True,
+        )
 
     def put_flow(
-        self, *, now: float | None = None, batch: Batch, request: str | None = None,
-    ) -> Call[list[Any]]:
+        self, *, now: float | None = None, batch: Sequence[PutFlowRow], request: str | None = None,
+    ) -> Call[list[str]]:
         """Put the jobs of a workflow into queues of their own."""
-        return self.call("put_flow", None, {"now": now, "batch": batch, "request": request})
+        argv = [self._encode_time(now)]
+        argv += encode_batch(
+            "put_flow", batch, required="queue jid klass data",
+            optional="delay priority tags retries depends context within on_failed terms",
+        )
+        return Call(
+            self.send, "put_flow", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def put_many(
-        self, *, queue: str, now: float | None = None, batch: Batch, existing: str | None = None,
-        request: str | None = None,
-    ) -> Call[list[Any]]:
+        self, *, queue: str, now: float | None = None, batch: Sequence[PutManyRow],
+        existing: str | None = None, request: str | None = None,
+    ) -> Call[list[str | Exception]]:
         """Put (enqueue) many jobs into one queue."""
-        return self.call("put_many", None, {
-            "queue": queue, "now": now, "batch": batch, "existing": existing, "request": request,
-        })
+        argv = [self._encode_time(now)]
+        argv += encode_batch(
+            "put_many", batch, required="jid klass data",
+            optional="delay priority tags retries depends context within terms on_failed",
+        )
+        argv += [*encode_option(b"existing", existing)]
+        return Call(
+            self.send, "put_many", read_answers, [self._encode_queue(queue)], argv, request,
+            writes=True, durable=True,
+        )
 
     def queue_names(
         self, *, offset: int | None = None, count: int | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """The names of the known queues, by when each was first seen."""
-        return self.call("queue_names", None, {"offset": offset, "count": count})
+        argv = [encode_optional(offset), encode_optional(count)]
+        return Call(self.send, "queue_names", read_texts, [encode(self.namespace)], argv)
 
     def queues(
         self, *, now: float | None = None, queue: str | None = None, offset: int | None = None,
         count: int | None = None, totals: str | None = None,
     ) -> Call[Json]:
         """The number of jobs of each queue by state, and optionally today's counters."""
-        return self.call("queues", None, {
-            "now": now, "queue": queue, "offset": offset, "count": count, "totals": totals,
-        })
+        argv = [
+            self._encode_time(now), encode_optional(queue), encode_optional(offset),
+            encode_optional(count), encode_optional(totals),
+        ]
+        return Call(self.send, "queues", read_json, [encode(self.namespace)], argv)
 
     def recur_on(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
@@ -489,11 +758,16 @@ class Commands(ABC):
         terms: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
-        return self.call("recur", "on", {
-            "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now,
-            "interval": interval, "offset": offset, "priority": priority, "tags": tags,
-            "retries": retries, "backlog": backlog, "terms": terms, "request": request,
-        })
+        argv = [
+            b"on", encode(queue), encode(jid), encode(klass), encode(data), self._encode_time(now),
+            b"interval", encode(interval), encode(offset), *encode_option(b"priority", priority),
+            *encode_option(b"tags", tags), *encode_option(b"retries", retries),
+            *encode_option(b"backlog", backlog), *encode_option(b"terms", terms),
+        ]
+        return Call(
+            self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_cron(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
@@ -502,108 +776,160 @@ class Commands(ABC):
         terms: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
-        return self.call("recur", "cron", {
-            "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now,
-            "expression": expression, "timezone": timezone, "next": next, "priority": priority,
-            "tags": tags, "retries": retries, "backlog": backlog, "terms": terms,
-            "request": request,
-        })
+        argv = [
+            b"cron", encode(queue), encode(jid), encode(klass), encode(data),
+            self._encode_time(now), encode(expression), encode(timezone), encode(next),
+            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
+            *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
+            *encode_option(b"terms", terms),
+        ]
+        return Call(
+            self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_off(self, *, jid: str, request: str | None = None) -> Call[int]:
         """Recurring jobs."""
-        return self.call("recur", "off", {"jid": jid, "request": request})
+        argv = [b"off", encode(jid)]
+        return Call(
+            self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_get(self, *, jid: str, request: str | None = None) -> Call[Json]:
         """Recurring jobs."""
-        return self.call("recur", "get", {"jid": jid, "request": request})
+        argv = [b"get", encode(jid)]
+        return Call(
+            self.send, "recur", read_json, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_update(
         self, *, jid: str, pairs: Sequence[str] = (), request: str | None = None,
     ) -> Call[int]:
         """Recurring jobs."""
-        return self.call("recur", "update", {"jid": jid, "pairs": pairs, "request": request})
+        argv = [b"update", encode(jid), *map(encode, pairs), b""]
+        return Call(
+            self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_tag(
         self, *, jid: str, tags: Sequence[str] = (), request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """Recurring jobs."""
-        return self.call("recur", "tag", {"jid": jid, "tags": tags, "request": request})
+        argv = [b"tag", encode(jid), *map(encode, tags), b""]
+        return Call(
+            self.send, "recur", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_untag(
         self, *, jid: str, tags: Sequence[str] = (), request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """Recurring jobs."""
-        return self.call("recur", "untag", {"jid": jid, "tags": tags, "request": request})
+        argv = [b"untag", encode(jid), *map(encode, tags), b""]
+        return Call(
+            self.send, "recur", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_pause(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[int]:
         """Recurring jobs."""
-        return self.call("recur", "pause", {"jid": jid, "now": now, "request": request})
+        argv = [b"pause", encode(jid), self._encode_time(now)]
+        return Call(
+            self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_resume(
         self, *, jid: str, now: float | None = None, next: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
         """Recurring jobs."""
-        return self.call("recur", "resume", {
-            "jid": jid, "now": now, "next": next, "request": request,
-        })
+        argv = [b"resume", encode(jid), self._encode_time(now), encode_optional(next)]
+        return Call(
+            self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recur_run(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
-        return self.call("recur", "run", {"jid": jid, "now": now, "request": request})
+        argv = [b"run", encode(jid), self._encode_time(now)]
+        return Call(
+            self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def recurring(
         self, *, queue: str | None = None, offset: int | None = None, count: int | None = None,
     ) -> Call[Json]:
         """Recurring jobs, a page at a time."""
-        return self.call("recurring", None, {"queue": queue, "offset": offset, "count": count})
+        argv = [encode_optional(queue), encode_optional(offset), encode_optional(count)]
+        return Call(self.send, "recurring", read_json, [encode(self.namespace)], argv)
 
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Give back a running job unfinished, to its former place in the queue."""
-        return self.call("release", None, {
-            "jid": jid, "worker": worker, "now": now, "delay": delay, "fence": fence,
-            "request": request,
-        })
+        argv = [
+            encode(jid), encode(worker), self._encode_time(now), encode_optional(delay),
+            *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "release", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def requeue(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float, priority: float | None = None, tags: Sequence[str] | None = None,
-        retries: int | None = None, depends: Sequence[str] | None = None,
-        context: str | bytes | None = None, within: float | None = None,
-        terms: str | bytes | None = None, worker: str | None = None, request: str | None = None,
+        delay: float | None = None, priority: float | None = None,
+        tags: Sequence[str] | None = None, retries: int | None = None,
+        depends: Sequence[str] | None = None, context: str | bytes | None = None,
+        within: float | None = None, terms: str | bytes | None = None, worker: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Put a job that must exist."""
-        return self.call("requeue", None, {
-            "queue": queue, "jid": jid, "klass": klass, "data": data, "now": now, "delay": delay,
-            "priority": priority, "tags": tags, "retries": retries, "depends": depends,
-            "context": context, "within": within, "terms": terms, "worker": worker,
-            "request": request,
-        })
+        argv = [
+            encode(jid), encode(klass), encode(data), self._encode_time(now),
+            encode_optional(delay), *encode_option(b"priority", priority),
+            *encode_option(b"tags", tags), *encode_option(b"retries", retries),
+            *encode_option(b"depends", depends), *encode_option(b"context", context),
+            *encode_option(b"within", within), *encode_option(b"terms", terms),
+            *encode_option(b"worker", worker),
+        ]
+        return Call(
+            self.send, "requeue", read_text, [self._encode_queue(queue)], argv, request,
+            writes=True, durable=True,
+        )
 
     def reservation(self, *, queue: str, worker: str, now: float | None = None) -> Call[Json]:
         """The job that a person's session has reserved in a queue."""
-        return self.call("reservation", None, {"queue": queue, "worker": worker, "now": now})
+        argv = [encode(worker), self._encode_time(now)]
+        return Call(self.send, "reservation", read_json, [self._encode_queue(queue)], argv)
 
     def reserve(
         self, *, queue: str, person: str, worker: str, limit: float, now: float | None = None,
         again: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Lock the next job of a queue for a person, or return the one that is reserved already."""
-        return self.call("reserve", None, {
-            "queue": queue, "person": person, "worker": worker, "limit": limit, "now": now,
-            "again": again, "request": request,
-        })
+        argv = [
+            encode(person), encode(worker), encode(limit), self._encode_time(now),
+            *encode_option(b"again", again),
+        ]
+        return Call(
+            self.send, "reserve", read_json, [self._encode_queue(queue)], argv, request,
+            writes=True,
+        )
 
     def result(self, *, jid: str) -> Call[Json]:
         """The result of a completed job, if the job keeps it."""
-        return self.call("result", None, {"jid": jid})
+        argv = [encode(jid)]
+        return Call(self.send, "result", read_json, [encode(self.namespace)], argv)
 
     def retry(
         self, *, jid: str, queue: str, worker: str, now: float | None = None,
@@ -611,188 +937,263 @@ class Commands(ABC):
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[int]:
         """Run a job again, now or later, which uses one of its retries."""
-        return self.call("retry", None, {
-            "jid": jid, "queue": queue, "worker": worker, "now": now, "delay": delay,
-            "group": group, "message": message, "fence": fence, "request": request,
-        })
+        argv = [
+            encode(jid), encode(queue), encode(worker), self._encode_time(now),
+            encode_optional(delay), *encode_option(b"group", group),
+            *encode_option(b"message", message), *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "retry", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def revive_group(
         self, *, group: str, now: float | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[int]:
         """Retry failed jobs, each in the queue that it failed in."""
-        return self.call("revive", "group", {
-            "group": group, "now": now, "count": count, "request": request,
-        })
+        argv = [b"group", encode(group), self._encode_time(now), encode_optional(count)]
+        return Call(
+            self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def revive_job(
         self, *, jid: str, now: float | None = None, data: str | bytes | None = None,
         was: str | None = None, request: str | None = None,
     ) -> Call[int]:
         """Retry failed jobs, each in the queue that it failed in."""
-        return self.call("revive", "job", {
-            "jid": jid, "now": now, "data": data, "was": was, "request": request,
-        })
+        argv = [
+            b"job", encode(jid), self._encode_time(now), encode_optional(data),
+            encode_optional(was),
+        ]
+        return Call(
+            self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def session_keep(
         self, *, id: str, proof: str, seconds: float, request: str | None = None,
     ) -> Call[None]:
         """Login sessions of the dashboard and of human tasks, and known addresses of users."""
-        return self.call("session", "keep", {
-            "id": id, "proof": proof, "seconds": seconds, "request": request,
-        })
+        argv = [b"keep", encode(id), encode(proof), encode(seconds)]
+        return Call(
+            self.send, "session", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def session_read(self, *, ids: Sequence[str] = (), request: str | None = None) -> Call[Json]:
         """Login sessions of the dashboard and of human tasks, and known addresses of users."""
-        return self.call("session", "read", {"ids": ids, "request": request})
+        argv = [b"read", *map(encode, ids), b""]
+        return Call(
+            self.send, "session", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def session_drop(self, *, id: str, request: str | None = None) -> Call[None]:
         """Login sessions of the dashboard and of human tasks, and known addresses of users."""
-        return self.call("session", "drop", {"id": id, "request": request})
+        argv = [b"drop", encode(id)]
+        return Call(
+            self.send, "session", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
 
     def skip(
         self, *, jid: str, person: str, worker: str, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Give back a reserved job, behind the others."""
-        return self.call("skip", None, {
-            "jid": jid, "person": person, "worker": worker, "now": now, "fence": fence,
-            "request": request,
-        })
+        argv = [
+            encode(jid), encode(person), encode(worker), self._encode_time(now),
+            *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "skip", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
-    def states(self, *, jids: Sequence[str] = ()) -> Call[list[Any]]:
+    def states(self, *, jids: Sequence[str] = ()) -> Call[list[str]]:
         """The states of jobs."""
-        return self.call("states", None, {"jids": jids})
+        argv = [*map(encode, jids), b""]
+        return Call(self.send, "states", read_texts, [encode(self.namespace)], argv)
 
     def stats(self, *, queue: str, date: float | None = None) -> Call[Json]:
         """Statistics of a queue on a day."""
-        return self.call("stats", None, {"queue": queue, "date": date})
+        argv = [encode(queue), self._encode_time(date)]
+        return Call(self.send, "stats", read_json, [encode(self.namespace)], argv)
 
     def sweep_completed(
         self, *, from_: str | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Archive jobs that ended without our scripts, a bounded number per call."""
-        return self.call("sweep", "completed", {"from": from_, "request": request})
+        argv = [b"completed", encode_optional(from_)]
+        return Call(
+            self.send, "sweep", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def sweep_failed(
         self, *, group: str, from_: str | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Archive jobs that ended without our scripts, a bounded number per call."""
-        return self.call("sweep", "failed", {"group": group, "from": from_, "request": request})
+        argv = [b"failed", encode(group), encode_optional(from_)]
+        return Call(
+            self.send, "sweep", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def tag_add(
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """Add tags to a job or remove them."""
-        return self.call("tag", "add", {"jid": jid, "now": now, "tags": tags, "request": request})
+        argv = [b"add", encode(jid), self._encode_time(now), *map(encode, tags), b""]
+        return Call(
+            self.send, "tag", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def tag_remove(
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[str]]:
         """Add tags to a job or remove them."""
-        return self.call("tag", "remove", {
-            "jid": jid, "now": now, "tags": tags, "request": request,
-        })
+        argv = [b"remove", encode(jid), self._encode_time(now), *map(encode, tags), b""]
+        return Call(
+            self.send, "tag", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def tag_get(
         self, *, tag: str, offset: int | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
         """Add tags to a job or remove them."""
-        return self.call("tag", "get", {
-            "tag": tag, "offset": offset, "count": count, "request": request,
-        })
+        argv = [b"get", encode(tag), encode_optional(offset), encode_optional(count)]
+        return Call(
+            self.send, "tag", read_json, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def tag_top(
         self, *, offset: int | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Add tags to a job or remove them."""
-        return self.call("tag", "top", {"offset": offset, "count": count, "request": request})
+        argv = [b"top", encode_optional(offset), encode_optional(count)]
+        return Call(
+            self.send, "tag", read_json, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def tick(
-        self, *, now: float | None = None, offset: int | None = None, batch: Batch,
+        self, *, now: float | None = None, offset: int | None = None, batch: Sequence[TickRow],
         generation: str | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Put instances of recurring jobs with a cron expression, as the caller computed them."""
-        return self.call("tick", None, {
-            "now": now, "offset": offset, "batch": batch, "generation": generation,
-            "request": request,
-        })
+        argv = [self._encode_time(now), encode_optional(offset)]
+        argv += encode_batch("tick", batch, required="jid tick at next")
+        argv += [*encode_option(b"generation", generation)]
+        return Call(
+            self.send, "tick", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def timeout(
         self, *, now: float | None = None, jids: Sequence[str] = (), request: str | None = None,
     ) -> Call[None]:
         """Take running jobs away from their workers."""
-        return self.call("timeout", None, {"now": now, "jids": jids, "request": request})
+        argv = [self._encode_time(now), *map(encode, jids), b""]
+        return Call(
+            self.send, "timeout", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True, durable=True,
+        )
 
     def track_list(self, *, request: str | None = None) -> Call[Json]:
         """Track jobs."""
-        return self.call("track", "list", {"request": request})
+        argv = [b"list"]
+        return Call(
+            self.send, "track", read_json, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def track_track(
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[int]:
         """Track jobs."""
-        return self.call("track", "track", {
-            "jid": jid, "now": now, "tags": tags, "request": request,
-        })
+        argv = [b"track", encode(jid), self._encode_time(now), *map(encode, tags), b""]
+        return Call(
+            self.send, "track", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def track_untrack(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[int]:
         """Track jobs."""
-        return self.call("track", "untrack", {"jid": jid, "now": now, "request": request})
+        argv = [b"untrack", encode(jid), self._encode_time(now)]
+        return Call(
+            self.send, "track", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
 
     def trail_add(
         self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
     ) -> Call[str]:
         """The audit log of user actions, about the latest 10,000."""
-        return self.call("trail", "add", {
-            "who": who, "act": act, "about": about, "outcome": outcome, "request": request,
-        })
+        argv = [b"add", encode(who), encode(act), encode(about), encode(outcome)]
+        return Call(
+            self.send, "trail", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def trail_login(
         self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
     ) -> Call[str]:
         """The audit log of user actions, about the latest 10,000."""
-        return self.call("trail", "login", {
-            "who": who, "act": act, "about": about, "outcome": outcome, "request": request,
-        })
+        argv = [b"login", encode(who), encode(act), encode(about), encode(outcome)]
+        return Call(
+            self.send, "trail", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def trail_list(
         self, *, before: str | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """The audit log of user actions, about the latest 10,000."""
-        return self.call("trail", "list", {"before": before, "count": count, "request": request})
+        argv = [b"list", encode_optional(before), encode_optional(count)]
+        return Call(
+            self.send, "trail", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def trail_logins(
         self, *, before: str | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """The audit log of user actions, about the latest 10,000."""
-        return self.call("trail", "logins", {"before": before, "count": count, "request": request})
+        argv = [b"logins", encode_optional(before), encode_optional(count)]
+        return Call(
+            self.send, "trail", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
 
     def unfail(
         self, *, queue: str, group: str, now: float | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[int]:
         """Retry failed jobs of a group in a given queue, oldest first."""
-        return self.call("unfail", None, {
-            "queue": queue, "group": group, "now": now, "count": count, "request": request,
-        })
+        argv = [encode(group), self._encode_time(now), encode_optional(count)]
+        return Call(
+            self.send, "unfail", read_count, [self._encode_queue(queue)], argv, request,
+            writes=True, durable=True,
+        )
 
     def unpause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
         """Resume paused queues."""
-        return self.call("unpause", None, {"queues": queues, "request": request})
+        return Call(
+            self.send, "unpause", read_nothing, list(map(self._encode_queue, queues)), [], request,
+            writes=True, durable=True,
+        )
 
     def workers(self, *, now: float | None = None, worker: str | None = None) -> Call[Json]:
         """The known workers and their jobs, without those silent for longer than max-worker-age."""
-        return self.call("workers", None, {"now": now, "worker": worker})
+        argv = [self._encode_time(now), encode_optional(worker)]
+        return Call(self.send, "workers", read_json, [encode(self.namespace)], argv)
 
     def working(
         self, *, now: float | None = None, most: int, workers: Sequence[str] = (),
     ) -> Call[Json]:
         """Summaries of workers and the jobs that they hold."""
-        return self.call("working", None, {"now": now, "most": most, "workers": workers})
+        argv = [self._encode_time(now), encode(most), *map(encode, workers), b""]
+        return Call(self.send, "working", read_json, [encode(self.namespace)], argv)

@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 from aioqless.lua import LUA, constants
-from aioqless.store.header import HeaderError
+from aioqless.store.command_header import HeaderError
 
 _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", re.MULTILINE)
 # an argument that can be evaluated anywhere, any number of times

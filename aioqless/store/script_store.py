@@ -5,29 +5,37 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import math
+import re
+import secrets
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
 
 from redis import exceptions
 
 from aioqless import errors
 from aioqless.lua import constant
-from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection
+from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection
 from aioqless.redis.durability import DurableWrites
-from aioqless.store.call import Arguments, Call, T
-from aioqless.store.composer import compose
-from aioqless.store.header import read_command
-from aioqless.store.invocation import Invocation, lay_out, time_arguments
-from aioqless.store.request_ids import RequestIds
+from aioqless.store.call import Call, Reply, T
+from aioqless.store.script_composer import compose
 from aioqless.store.store import Store
 
 ATTEMPTS = 3
 MAX_PAUSE = 0.5  # seconds between two attempts
 # Seconds after which a call isn't sent again, since its first answer may have expired.
 RETRY_WINDOW = constant("ANSWER_TTL") - 20.0
+
+Words: TypeAlias = list[bytes | int]  # of a command, after the script
+
+_REFUSAL = re.compile(r"([A-Z]+) (\{.*\})", re.DOTALL)
+_NOT_PERMITTED = re.compile(
+    r"The user executing the script can't|ACL failure in script"
+)  # up to Redis 7.0, and later ones
+_POSITION = re.compile(r"user_script:(\d+)")
 
 
 class ScriptStore(Store):
@@ -36,6 +44,9 @@ class ScriptStore(Store):
     A call whose connection breaks, or that takes longer than the timeout of the connection, is sent
     again. That is safe: a write has a request id, by which the script returns its first answer
     instead of doing it twice. No call is sent again when that answer may have expired.
+
+    Owns the lines of request ids that are free. An id is `line:number`: a line has one request at a
+    time and numbers them, and Redis keeps the latest answer of each line.
 
     Args:
         connection: Sends the calls.
@@ -71,7 +82,8 @@ class ScriptStore(Store):
         self.patience = patience
         self._durable = durable
         self._clock = clock
-        self._request_ids = RequestIds()
+        self._free_lines: list[Iterator[str]] = []
+        self._new_lines = _request_lines()
 
     async def send(self, call: Call[T]) -> T:
         """Send a call, again if it gets no answer, and return its reply as its header says.
@@ -80,42 +92,38 @@ class ScriptStore(Store):
             ScriptError: Redis refuses it; QueueFull among them.
             redis.exceptions.RedisError: Redis can't be reached.
         """
-        if not read_command(call.command).writes or call.arguments.get("request") is not None:
-            invocation = self._lay_out(call, call.arguments)
-            return cast(T, invocation.read(await self._send(invocation)))
-        with self.request() as request:
-            invocation = self._lay_out(call, call.arguments | {"request": request})
-            return cast(T, invocation.read(await self._send(invocation)))
+        if call.request is None and call.writes:
+            with self.request() as request:
+                return await self._send(call, call.words(request))
+        return await self._send(call, call.words(call.request))
 
-    def request(self) -> AbstractContextManager[str]:
-        """Reserve a request id for one call that may have to be sent several time_arguments.
+    @contextmanager
+    def request(self) -> Iterator[str]:
+        """Reserve a request id for one call that may have to be sent several times.
 
-        It is free for other calls when the block is left.
+        Its line is free for other calls when the block is left. There are as many lines as calls
+        were ever under way at once.
         """
-        return self._request_ids.reserve()
+        line = self._free_lines.pop() if self._free_lines else next(self._new_lines)
+        try:
+            yield next(line)
+        finally:
+            self._free_lines.append(line)
 
-    async def pipeline(self, calls: Sequence[Call]) -> list[Any]:
+    async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls in one write, once; a refusal is returned in its place.
 
-        So is the error for arguments that can't be sent. Calls may be carried out in another order
-        than given if Redis has to be sent a script first.
+        Calls may be carried out in another order than given if Redis has to be sent a script first.
         """
-        answers: list[Any] = [None] * len(calls)
-        sent: dict[int, Invocation] = {}
-        for index, call in enumerate(calls):
-            try:
-                sent[index] = self._lay_out(call, call.arguments)
-            except (TypeError, ValueError) as error:
-                answers[index] = error
-        replies = await self.connection.execute_many(
-            [invocation.evalsha for invocation in sent.values()], raise_errors=False
-        )
-        for (index, invocation), reply in zip(sent.items(), replies, strict=True):
-            if isinstance(reply, exceptions.NoScriptError):
-                answers[index] = await self._send_or_error(invocation)
-            else:
-                answers[index] = invocation.read_or_error(reply)
-        return answers
+        commands: list[Command] = [
+            ("EVALSHA", compose(call.command, self.namespace).sha, *call.words(call.request))
+            for call in calls
+        ]
+        replies = await self.connection.execute_many(commands, raise_errors=False)
+        return [
+            await self._read_in_pipeline(call, reply)
+            for call, reply in zip(calls, replies, strict=True)
+        ]
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -130,32 +138,19 @@ class ScriptStore(Store):
         seconds, microseconds = await self.connection.execute("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
 
-    async def _send_or_error(self, call: Invocation) -> Any:
-        try:
-            return call.read(await self._send(call))
-        except (exceptions.ResponseError, errors.AioqlessError) as error:
-            return error
-
-    def _lay_out(self, call: Call, arguments: Arguments) -> Invocation:
-        if self._clock is not None:
-            for name in time_arguments(call.command, call.form):
-                if arguments.get(name) is None:
-                    arguments = arguments | {name: self._clock()}
-        return lay_out(self.namespace, call.command, call.form, arguments)
-
-    async def _send(self, call: Invocation) -> Any:
+    async def _send(self, call: Call[T], words: Words) -> T:
         began = time.monotonic()
         try:
-            return await self._evaluate(call)
+            return await self._evaluate(call, words)
         except REDIS_UNAVAILABLE as broken:
             if isinstance(broken, exceptions.AuthenticationError):
                 raise
             why = broken
-        return await self._send_again(call, began, why)
+        return await self._send_again(call, words, began, why)
 
-    async def _send_again(self, call: Invocation, began: float, why: Exception) -> Any:
+    async def _send_again(self, call: Call[T], words: Words, began: float, why: Exception) -> T:
         """Retry until attempts and time are used up; then raise the error of the last attempt."""
-        patience = self.patience if call.is_durable else 0.0
+        patience = self.patience if call.durable else 0.0
         until = began + min(max(self.limit, patience), RETRY_WINDOW)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
@@ -164,7 +159,7 @@ class ScriptStore(Store):
                         break
                     await asyncio.sleep(min(0.05 * attempt, MAX_PAUSE))
                     try:
-                        return await self._evaluate(call)
+                        return await self._evaluate(call, words)
                     except REDIS_UNAVAILABLE as broken:
                         why = broken
                         if isinstance(broken, exceptions.AuthenticationError):
@@ -172,10 +167,10 @@ class ScriptStore(Store):
                     except errors.QueueFull as full:
                         if full.code == "FULL":  # also true of the first attempt
                             raise
-                        return await self._first_answer(call)
+                        return await self._read_first_answer(call, words)
         raise why
 
-    async def _first_answer(self, call: Invocation) -> Any:
+    async def _read_first_answer(self, call: Call[T], words: Words) -> T:
         """Return the stored answer to a call that was refused for lack of memory when sent again.
 
         Raises:
@@ -183,18 +178,62 @@ class ScriptStore(Store):
         """
         script = compose(call.command, self.namespace, answer_only=True)
         try:
-            return await self.connection.execute("EVAL", script.text, *call.evalsha[2:])
+            return self._read(call, await self.connection.execute("EVAL", script.text, *words))
         except exceptions.ResponseError as refused:
-            raise call.make_error(refused) from None
+            raise self._make_error(call, refused) from None
 
-    async def _evaluate(self, call: Invocation) -> Any:
-        execute = (
-            self._durable.execute if self._durable and call.is_durable else self.connection.execute
-        )
+    async def _evaluate(self, call: Call[T], words: Words) -> T:
+        script = compose(call.command, self.namespace)
+        sender = self._durable if self._durable and call.durable else self.connection
         try:
             try:
-                return await execute(*call.evalsha)
+                reply = await sender.execute("EVALSHA", script.sha, *words)
             except exceptions.NoScriptError:
-                return await execute("EVAL", call.script.text, *call.evalsha[2:])
-        except exceptions.ResponseError as refused:
-            raise call.make_error(refused) from None
+                reply = await sender.execute("EVAL", script.text, *words)
+        except exceptions.ResponseError as error:
+            raise self._make_error(call, error) from None
+        return self._read(call, reply)
+
+    async def _read_in_pipeline(self, call: Call[T], reply: Reply) -> T | Exception:
+        """Return the answer to one of several calls; send it alone if Redis lacks its script."""
+        try:
+            if isinstance(reply, exceptions.NoScriptError):
+                return await self._send(call, call.words(call.request))
+        except (exceptions.ResponseError, errors.AioqlessError) as error:
+            return error
+        if isinstance(reply, exceptions.ResponseError):
+            return self._make_error(call, reply)
+        return reply if isinstance(reply, Exception) else self._read(call, reply)
+
+    def _read(self, call: Call[T], reply: Reply) -> T:
+        if isinstance(reply, list):
+            reply = [
+                self._make_error(call, item) if isinstance(item, exceptions.ResponseError) else item
+                for item in reply
+            ]
+        return call.read(reply)
+
+    def _make_error(self, call: Call[T], error: exceptions.ResponseError) -> Exception:
+        """Return the exception for an error reply: a refusal, or an error of the script."""
+        if isinstance(error, exceptions.OutOfMemoryError):
+            why = (
+                "Redis is at its maxmemory and takes nothing new; work jobs off or raise the limit"
+            )
+            return errors.script_error(call.command, "OOM", {"why": why})
+        text = str(error)
+        if refused := _REFUSAL.match(text):
+            return errors.script_error(
+                call.command, refused[1], json.loads(refused[2], strict=False)
+            )
+        kind = exceptions.NoPermissionError if _NOT_PERMITTED.search(text) else type(error)
+        if position := _POSITION.search(text):
+            origin = compose(call.command, self.namespace).origin(int(position[1]))
+            return kind(f"{origin}: {text}")
+        return error if kind is type(error) else kind(text)
+
+
+def _request_lines() -> Iterator[Iterator[str]]:
+    """Yield lines of request ids, whose names no other process has."""
+    name = secrets.token_hex(6)
+    for line in itertools.count():
+        yield map(f"{name}.{line}:{{}}".format, itertools.count(1))

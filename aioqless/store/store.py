@@ -5,21 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from aioqless.errors import AioqlessError
-from aioqless.store.call import Arguments, Call, T
+from aioqless.store.call import Call, T
 from aioqless.store.commands import Commands
 
 
 class Store(Commands):
     """The state machine of one namespace: a method for each command, each to be awaited."""
-
-    namespace: str
-
-    def call(self, command: str, form: str | None, arguments: Arguments) -> Call:
-        """Return a call of a command, to be awaited."""
-        return Call(self.send, command, form, arguments)
 
     @abstractmethod
     async def send(self, call: Call[T]) -> T:
@@ -31,7 +25,7 @@ class Store(Commands):
         """
 
     @abstractmethod
-    async def pipeline(self, calls: Sequence[Call]) -> list[Any]:
+    async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls in one write, once; a refusal is returned in its place."""
 
     @abstractmethod
@@ -52,7 +46,7 @@ class OfflineStore(Store):
         """Refuse it."""
         raise refusal(call.command)
 
-    async def pipeline(self, calls: Sequence[Call]) -> NoReturn:
+    async def pipeline(self, calls: Sequence[Call[T]]) -> NoReturn:
         """Refuse them."""
         raise refusal(calls[0].command)
 

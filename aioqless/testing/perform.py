@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
@@ -19,7 +19,7 @@ from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Re
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import constant
 from aioqless.store import Call, OfflineStore
-from aioqless.store.call import T
+from aioqless.store.call import T, encode
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.outcome import Outcome, outcome_of, record_result
 from aioqless.worker.runner import perform as call_handler
@@ -55,24 +55,46 @@ class _LockOnlyStore(OfflineStore):
     def __init__(self) -> None:
         self.commands: list[tuple[str, dict[str, Any]]] = []
 
+    def heartbeat(self, **arguments: Any) -> Call[float]:
+        """Note it."""
+        return self._note("heartbeat", arguments, time.time() + LOCK)
+
+    def complete(self, **arguments: Any) -> Call[str]:
+        """Note it."""
+        return self._note("complete", arguments, "complete")
+
+    def fail(self, **arguments: Any) -> Call[str]:
+        """Note it."""
+        return self._note("fail", arguments, "")
+
+    def retry(self, **arguments: Any) -> Call[int]:
+        """Note it."""
+        return self._note("retry", arguments, 0)
+
+    def release(self, **arguments: Any) -> Call[str]:
+        """Note it."""
+        return self._note("release", arguments, "waiting")
+
+    def log(self, **arguments: Any) -> Call[None]:
+        """Note it."""
+        return self._note("log", arguments, None)
+
+    def _note(self, command: str, arguments: dict[str, Any], reply: T) -> Call[T]:
+        """Return a call that notes a command of the holder of a lock when it is sent."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+
+        async def answer(_: Call[T]) -> T:
+            self.commands.append((command, given))
+            return reply
+
+        return Call(answer, command, lambda _: reply, [], [])
+
     async def send(self, call: Call[T]) -> T:
-        """Note a command of the holder of a lock."""
-        answers = {
-            "heartbeat": time.time() + LOCK,
-            "complete": "complete",
-            "fail": None,
-            "retry": 0,
-            "release": "waiting",
-            "log": None,
-        }
-        if call.command not in answers:
-            raise AioqlessError(
-                f"perform() has no Redis to {call.command} on; "
-                "test this with a client of aioqless_client"
-            )
-        given = {name: value for name, value in call.arguments.items() if value is not None}
-        self.commands.append((call.command, given))
-        return cast(T, answers[call.command])
+        """Refuse a command that asks for anything else."""
+        raise AioqlessError(
+            f"perform() has no Redis to {call.command} on; "
+            "test this with a client of aioqless_client"
+        )
 
     def report(self, job: ReportedJob, share: float, message: str) -> None:
         """Record progress."""
@@ -126,7 +148,7 @@ async def perform(
         "failure": {},
         "spawned_from_jid": None,
         "fence": 1,
-        "data": prepared["data"].decode(),
+        "data": encode(prepared["data"]).decode(),
         "context": new.options.get("context"),
         **fields,
     }

@@ -17,7 +17,7 @@ from redis import exceptions
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.store import ScriptStore
+from aioqless.store import HeartbeatManyRow, ScriptStore
 from aioqless.worker.outage import NOT_NOW, Outage, ReconnectDelays
 from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.watchdog import LATE, LoopWatchdog
@@ -180,7 +180,9 @@ class LockRenewer:
 
     async def _renew(self, due: list[Run], callbacks: Callbacks) -> None:
         doubtful = self._doubtful & {run.job.jid for run in due}
-        batch = [{"jid": run.job.jid, "fence": run.job.fence} for run in due]
+        batch: list[HeartbeatManyRow] = [
+            {"jid": run.job.jid, "fence": run.job.fence} for run in due
+        ]
         answers = await self._store.heartbeat_many(worker=self._worker, batch=batch)
         by_redis, here = await self._store.now(), time.monotonic()
         self._doubtful -= doubtful
@@ -188,6 +190,8 @@ class LockRenewer:
             if isinstance(answer, ScriptError):
                 self._lost.add(run)
                 callbacks.lost(run)
+            elif isinstance(answer, Exception):
+                raise answer
             else:
                 run.job.expires = float(answer)
                 run.lock = run.job.expires - by_redis

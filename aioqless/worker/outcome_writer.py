@@ -17,7 +17,7 @@ from redis import exceptions
 from aioqless.errors import ScriptError
 from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
-from aioqless.store import Call, Store
+from aioqless.store import Call, CompleteManyRow, Store
 from aioqless.store.script_store import RETRY_WINDOW
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW, Outage
@@ -151,20 +151,17 @@ class OutcomeWriter:
                 return self._store.release(**held, delay=delay or None)
 
 
-def _row(run: Run, completed: Completed) -> dict[str, Any]:
+def _row(run: Run, completed: Completed) -> CompleteManyRow:
     """Return a completed run as a row of `complete_many`."""
-    row: dict[str, Any] = {
+    row: CompleteManyRow = {
         "jid": run.job.jid,
         "queue": run.job.queue,
         "fence": run.job.fence,
         "data": completed.data,
+        "result": completed.result,
     }
-    if completed.result is not None:
-        row["result"] = completed.result
     if following := completed.next:
-        row |= {
-            "next": following.queue,
-            "delay": following.delay,
-            "depends": following.depends,
-        }
+        row["next"] = following.queue
+        row["delay"] = following.delay
+        row["depends"] = following.depends
     return row

@@ -14,7 +14,7 @@ from aioqless.client.job.record import record_of_row
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.store import Store
+from aioqless.store import HeartbeatManyRow, Store
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.running_jobs import Run, RunningJobs
@@ -244,7 +244,9 @@ async def drop_lost(store: Store, worker: str, rows: list[Any]) -> list[Any]:
     meanwhile would only run twice.
     """
     records = [record_of_row(row) for row in rows]
-    batch = [{"jid": record["jid"], "fence": record["fence"]} for record in records]
+    batch: list[HeartbeatManyRow] = [
+        {"jid": record["jid"], "fence": record["fence"]} for record in records
+    ]
     try:
         answers = await store.heartbeat_many(worker=worker, batch=batch)
     except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out

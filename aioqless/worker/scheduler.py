@@ -15,7 +15,7 @@ from aioqless.errors import QueueFull
 from aioqless.handlers import Handler, Handlers
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.store import Store
+from aioqless.store import Store, TickRow
 from aioqless.worker.outage import NOT_NOW, Outage
 from aioqless.worker.subscriptions import Subscription
 
@@ -151,7 +151,7 @@ class Scheduler:
 
     async def _tick(self) -> float:
         """Put what is due; return the seconds until more will be."""
-        rows: list[dict[str, Any]] = []
+        rows: list[TickRow] = []
         invalid = 0
         while True:
             answer = await self._store.tick(offset=invalid, batch=rows, generation=self._generation)
@@ -176,7 +176,7 @@ class Scheduler:
             return LONGEST_PAUSE
         return min(max(float(answer["next"] - answer["now"]), SHORTEST_PAUSE), LONGEST_PAUSE)
 
-    def _log_put(self, rows: list[dict[str, Any]], answer: dict[str, Any]) -> None:
+    def _log_put(self, rows: list[TickRow], answer: dict[str, Any]) -> None:
         for row, jid in zip(rows, answer["made"], strict=True):
             if jid:
                 late = round(answer["now"] - row["at"], 3)
@@ -189,7 +189,7 @@ class Scheduler:
             log.error("recurring.refused", recurring=jid, why=why)
 
 
-def due_instances(due: dict[str, Any], now: float) -> list[dict[str, Any]]:
+def due_instances(due: dict[str, Any], now: float) -> list[TickRow]:
     """Return the instances that a due template gives, in order, each with its tick and the next.
 
     Missed ticks are coalesced into one, as of the latest time, unless `backlog` caps how many are

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from aioqless import validation
+from aioqless.store import PopManyRow
 
 Order: TypeAlias = Literal["ordered", "round-robin", "shuffled", "weighted"]
 ORDERS: tuple[str, ...] = get_args(Order)
@@ -185,7 +186,7 @@ class Subscriptions:
         self._announced = queue
         return True
 
-    def next_batch(self, running: Iterable[str]) -> list[dict[str, Any]]:
+    def next_batch(self, running: Iterable[str]) -> list[PopManyRow]:
         """Return what the next pop asks for, and note which queues are full.
 
         Args:

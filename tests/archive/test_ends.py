@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aioqless.client.archive import Run
 from aioqless.errors import LockLost
+from aioqless.store import PutFlowRow
 from tests.archive.conftest import Archived
 
 T = 1_763_722_222.123456
@@ -279,7 +280,7 @@ async def test_a_failed_job_that_is_cancelled_is_told_twice_first_as_failed(
 
 async def test_what_depends_on_a_failure_is_told_as_it_chose(story: Archived) -> None:
     await story.running("a")
-    flow = [
+    flow: list[PutFlowRow] = [
         {"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid}
         for jid in ("fail", "cancel")
     ]

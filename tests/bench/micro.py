@@ -8,10 +8,11 @@ from typing import Any
 
 from aioqless.client.job.record import record_of_row
 from aioqless.redis.connection import Connection
-from aioqless.store import Call, ScriptStore
+from aioqless.store import Call, CompleteManyRow, PutManyRow, ScriptStore
 from tests.bench.driver import run
 from tests.bench.peers import Figures
 from tests.bench.server import Server, server
+from tests.command_calls import make_call
 
 BATCHES = (1, 10, 100)
 WORKER = "bench"
@@ -61,7 +62,7 @@ class Micro:
 
     async def put(self) -> None:
         for start in range(0, self._jobs, self._batch):
-            jobs: list[dict[str, Any]] = [
+            jobs: list[PutManyRow] = [
                 {"jid": f"{number:032d}", "klass": "noop", "data": DATA, "delay": 0}
                 for number in range(start, start + self._batch)
             ]
@@ -87,7 +88,9 @@ class Micro:
     async def complete(self) -> None:
         """As the worker does it."""
         for held in self._portions():
-            batch = [{"jid": job["jid"], "queue": "default", "fence": job["fence"]} for job in held]
+            batch: list[CompleteManyRow] = [
+                {"jid": job["jid"], "queue": "default", "fence": job["fence"]} for job in held
+            ]
             await self._store.complete_many(worker=WORKER, batch=batch)
 
     async def heartbeat(self) -> None:
@@ -115,7 +118,7 @@ class Micro:
 
     def _call(self, command: str, job: dict[str, Any], **arguments: Any) -> Call:
         held = {"worker": WORKER, "jid": job["jid"], "fence": job["fence"]}
-        return self._store.call(command, None, held | arguments)
+        return make_call(self._store, command, **held, **arguments)
 
     def _portions(self) -> Sequence[list[dict[str, Any]]]:
         return [

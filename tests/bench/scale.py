@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aioqless import Client, NewJob
+from aioqless.store import CompleteManyRow
 from tests.bench.driver import ARGUMENT, run
 from tests.bench.meters import rss, session_cpu
 from tests.bench.peers import PEERS, ROOT, Figures, Stand
@@ -246,7 +247,7 @@ class Scale:
         await self._put([NewJob("noop", data)] * count, "done")
         async with Client(self._server.url) as client:
             while jobs := await client.queue("done").pop(100):
-                batch = [{"jid": job.jid, "queue": "done"} for job in jobs]
+                batch: list[CompleteManyRow] = [{"jid": job.jid, "queue": "done"} for job in jobs]
                 await client.store.complete_many(worker=client.name, batch=batch)
 
     async def _look_at_everything(self) -> None:

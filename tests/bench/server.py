@@ -15,8 +15,8 @@ from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
 
 from aioqless.contrib.private_redis.server_binary import find_server_binary
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names
+from aioqless.store.command_header import command_names
+from aioqless.store.script_composer import compose
 
 
 class Server:

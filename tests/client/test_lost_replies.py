@@ -29,11 +29,12 @@ from aioqless import job as handler
 from aioqless.client.archive import Archive
 from aioqless.client.recurring import RecurringJob
 from aioqless.store import Call, ScriptStore, script_store
-from aioqless.store.call import Arguments
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names, read_command
+from aioqless.store.call import T
+from aioqless.store.command_header import command_names, read_command
+from aioqless.store.script_composer import compose
 from aioqless.worker import ReconnectDelays
 from tests.client.proxy import Proxy
+from tests.command_calls import make_call
 from tests.conftest import Until
 from tests.lua.story import Story
 from tests.server import OwnServer
@@ -106,7 +107,7 @@ def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
 
 
 def script(command: str, *word: str, **arguments: Any) -> Operation:
-    return lambda client: client.store.call(command, word[0] if word else None, arguments)
+    return lambda client: make_call(client.store, command, *word, **arguments)
 
 
 def flow() -> Any:
@@ -282,13 +283,13 @@ async def test_an_operation_each_of_whose_replies_is_lost_once_is_done_once_and_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[str] = []
-    call = ScriptStore.call
+    send = ScriptStore.send
 
-    def noted(store: ScriptStore, command: str, form: str | None, arguments: Arguments) -> Call:
-        sent.append(command)
-        return call(store, command, form, arguments)
+    async def noted(store: ScriptStore, call: Call[T]) -> T:
+        sent.append(call.command)
+        return await send(store, call)
 
-    monkeypatch.setattr(ScriptStore, "call", noted)
+    monkeypatch.setattr(ScriptStore, "send", noted)
     async with world(redis_url, f"{namespace}-good") as undisturbed:
         sent.clear()
         answer = plain(await does(undisturbed))

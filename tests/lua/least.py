@@ -7,14 +7,14 @@ anything."""
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from redis import Redis
 
 from aioqless.redis.connection import Connection
 from aioqless.store import ScriptStore, acl
-from aioqless.store.header import command_names
-from aioqless.store.invocation import Invocation
+from aioqless.store.call import Call, T
+from aioqless.store.command_header import command_names
+from aioqless.store.script_store import Words
 
 WANTED = os.environ.get("AIOQLESS_LEAST") == "1"
 ANY = "any-namespace"
@@ -60,13 +60,13 @@ class LeastScripts(ScriptStore):
         self._connections: dict[str, Connection] = {}
         super().__init__(Connection(url), namespace)
 
-    async def _evaluate(self, call: Invocation) -> Any:
+    async def _evaluate(self, call: Call[T], words: Words) -> T:
         if call.command not in self._connections:
             self._connections[call.command] = Connection(
                 self._url.replace("://", f"://{call.command}:any@", 1)
             )
         shared, self.connection = self.connection, self._connections[call.command]
-        evaluated = super()._evaluate(call)
+        evaluated = super()._evaluate(call, words)
         try:
             return await evaluated
         finally:

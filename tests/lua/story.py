@@ -12,8 +12,9 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless.errors import ScriptError
-from aioqless.store import ScriptStore
-from aioqless.store.composer import compose
+from aioqless.store import ScriptStore, TickRow
+from aioqless.store.script_composer import compose
+from tests.command_calls import make_call
 
 Message: TypeAlias = tuple[str, Any]
 
@@ -47,7 +48,7 @@ class Story:
 
     async def call(self, command: str, form: str | None = None, /, **arguments: Any) -> Any:
         """Run a command whose name a test has as a text."""
-        return await self.store.call(command, form, arguments)
+        return await make_call(self.store, command, form, **arguments)
 
     # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
 
@@ -157,7 +158,9 @@ class Story:
     ) -> Any:
         """Rows of (jid, its tick, the instance's time, the next tick); returns {now, made, due,
         next}."""
-        batch = [dict(zip(("jid", "tick", "at", "next"), row, strict=True)) for row in rows]
+        batch: list[TickRow] = [
+            {"jid": jid, "tick": tick, "at": at, "next": next_} for jid, tick, at, next_ in rows
+        ]
         return await self.store.tick(now=now, offset=offset, batch=batch)
 
     async def configure(self, **options: float | str) -> None:

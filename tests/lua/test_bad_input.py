@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.store.composer import compose
-from aioqless.store.header import Arg, Command, Form, command_names, read_command
+from aioqless.store.command_header import Arg, Command, Form, command_names, read_command
+from aioqless.store.script_composer import compose
 from tests.lua.story import Story
 
 _DIGEST = """

@@ -4,16 +4,17 @@ neighbours."""
 from typing import Any
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.store import HeartbeatManyRow
 from tests.lua.story import Story, score
 
 
 async def _put(story: Story, at: float, *jobs: dict[str, Any], queue: str = "mail") -> Any:
-    batch = [{"klass": "Greet", "data": "{}", **job} for job in jobs]
+    batch: list[Any] = [{"klass": "Greet", "data": "{}", **job} for job in jobs]
     return await story.store.put_many(queue=queue, now=at, batch=batch)
 
 
 async def _complete(story: Story, at: float, *done: dict[str, Any], worker: str = "ann") -> Any:
-    batch = [{"queue": "mail", **each} for each in done]
+    batch: list[Any] = [{"queue": "mail", **each} for each in done]
     return await story.store.complete_many(worker=worker, now=at, batch=batch)
 
 
@@ -178,7 +179,7 @@ async def test_many_locks_are_renewed_by_one_call_each_as_its_queue_says(story: 
     await story.configure(post_heartbeat=10)
     await story.running("a")
     await story.running("b", queue="post")
-    batch = [{"jid": "a", "fence": "1"}, {"jid": "b"}]
+    batch: list[HeartbeatManyRow] = [{"jid": "a", "fence": "1"}, {"jid": "b"}]
     assert await story.store.heartbeat_many(worker="ann", now=5.5, batch=batch) == [
         "65.5",
         "15.5",
@@ -192,7 +193,12 @@ async def test_a_lost_lock_leaves_its_neighbours_alone(story: Story) -> None:
     await story.running("b")
     await story.put("b", 2)
     await story.pop(3, worker="bob")
-    batch = [{"jid": "ghost"}, {"jid": "b"}, {"jid": "a", "fence": "9"}, {"jid": "a", "fence": "1"}]
+    batch: list[HeartbeatManyRow] = [
+        {"jid": "ghost"},
+        {"jid": "b"},
+        {"jid": "a", "fence": "9"},
+        {"jid": "a", "fence": "1"},
+    ]
     answers = await story.store.heartbeat_many(worker="ann", now=5, batch=batch)
     assert [type(answer) for answer in answers] == [NoSuchJob, LockLost, LockLost, str]
     assert (await story.get("b"))["expires"] == 63

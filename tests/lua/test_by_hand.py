@@ -6,7 +6,7 @@ import json
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.store.header import command_names
+from aioqless.store.command_header import command_names
 from tests.lua.story import Story
 
 

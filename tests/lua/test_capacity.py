@@ -4,6 +4,7 @@ worked off."""
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob, QueueFull
+from aioqless.store import PutFlowRow, PutManyRow
 from tests.lua.story import Story
 
 
@@ -54,7 +55,7 @@ async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_
 async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> None:
     await story.configure(mail_max_length=3)
     await story.put("a", 0)
-    batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "bacde"]
+    batch: list[PutManyRow] = [{"jid": jid, "klass": "K", "data": "1"} for jid in "bacde"]
     answers = await story.store.put_many(queue="mail", now=1, batch=batch)
     assert answers[:3] == ["b", "a", "c"] and [type(each) for each in answers[3:]] == [
         QueueFull,
@@ -65,11 +66,11 @@ async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> No
 
 async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: Story) -> None:
     await story.configure(mail_max_length=2)
-    flow = [
+    flow: list[PutFlowRow] = [
         {"queue": queue, "jid": jid, "klass": "K", "data": "1"}
         for queue, jid in (("mail", "a"), ("post", "b"), ("mail", "c"))
     ]
-    more = {"queue": "mail", "jid": "d", "klass": "K", "data": "1", "depends": ["a"]}
+    more: PutFlowRow = {"queue": "mail", "jid": "d", "klass": "K", "data": "1", "depends": ["a"]}
     async with story.refused(QueueFull, queue="mail"):
         await story.store.put_flow(now=0, batch=[*flow, more])
     assert await story.store.put_flow(now=1, batch=flow) == ["a", "b", "c"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
+from aioqless.store import PutManyRow
 from tests.lua.story import Story
 from tests.lua.test_limited import ONE
 
@@ -143,7 +144,9 @@ async def test_jobs_held_back_by_a_limit_are_scheduled_and_all_go(story: Story) 
 
 
 async def test_many_go_in_portions(story: Story) -> None:
-    batch = [{"jid": f"j{number}", "klass": "K", "data": "1"} for number in range(600)]
+    batch: list[PutManyRow] = [
+        {"jid": f"j{number}", "klass": "K", "data": "1"} for number in range(600)
+    ]
     await story.store.put_many(queue="mail", now=0, batch=batch)
     reply = await story.store.clear(
         queue="mail", state="waiting", offset=0, now=1, states=["waiting"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.store import PutManyRow
 from tests.lua.story import Story, score
 
 A_MOMENT = 1353000060.123456
@@ -287,7 +288,9 @@ async def test_a_job_that_was_put_again_keeps_who_waits_for_it_now_apart_from_wh
     story: Story,
 ) -> None:
     await story.running("a")
-    early = [{"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": ["a"]} for n in range(300)]
+    early: list[PutManyRow] = [
+        {"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": ["a"]} for n in range(300)
+    ]
     await story.store.put_many(queue="post", now=2, batch=early)
     await story.complete("a", 3)
     await story.put("a", 4)

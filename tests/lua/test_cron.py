@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, NoSuchJob
+from aioqless.store import TickRow
 from tests.lua.story import Story, score
 
 NOTHING_DUE = {"made": [], "due": []}  # type: ignore[var-annotated]
@@ -206,7 +207,7 @@ async def test_a_turn_without_a_template_is_dropped_when_it_is_due(story: Story)
 
 async def test_a_repeated_tick_answers_what_it_made_and_makes_no_more(story: Story) -> None:
     await story.cron("night", 10, next=100)
-    batch = [{"jid": "night", "tick": 100, "at": 100, "next": 200}]
+    batch: list[TickRow] = [{"jid": "night", "tick": 100, "at": 100, "next": 200}]
     answers = [await story.store.tick(now=now, batch=batch, request="line:1") for now in (150, 250)]
     assert [answer["made"] for answer in answers] == [["night-1"], ["night-1"]]
     assert answers[1]["due"][0]["tick"] == 200, "what is due is told as it is now"

@@ -78,7 +78,7 @@ async def test_different_calls_sent_together_each_get_their_own_answer(story: St
     await story.running("a")
     await story.running("b")
     store = story.store
-    calls = [
+    calls: list[Call] = [
         store.heartbeat(jid="a", worker="ann", now=2),
         store.complete(jid="ghost", worker="ann", queue="mail", now=2),
         store.get(jid="b"),
@@ -87,7 +87,8 @@ async def test_different_calls_sent_together_each_get_their_own_answer(story: St
         store.get(jid="ghost"),
     ]
     await _forget(story)
-    renewed, refused, job, lost, length, nothing = await story.store.pipeline(calls)
+    answers: list[Any] = await story.store.pipeline(calls)
+    renewed, refused, job, lost, length, nothing = answers
     assert (renewed, job["jid"], length, nothing) == (62, "b", 2, None)
     assert (type(refused), type(lost)) == (NoSuchJob, LockLost)
 

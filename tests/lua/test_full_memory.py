@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aioqless.errors import QueueFull
+from aioqless.store import CompleteManyRow
 from tests.lua.story import Story
 
 
@@ -55,7 +56,7 @@ async def test_a_full_queue_can_be_drained(story: Story) -> None:
             worker="ann", count=9, now=209, order="ordered", batch=[{"queue": "mail"}]
         )
         assert {row[0] for row in rows} == {b"c", b"d", b"e", b"f", b"held"}
-        done = [{"jid": row[0].decode(), "queue": "mail"} for row in rows]
+        done: list[CompleteManyRow] = [{"jid": row[0].decode(), "queue": "mail"} for row in rows]
         assert (
             await story.store.complete_many(worker="ann", now=210, batch=done) == ["complete"] * 5
         )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, NameTaken
+from aioqless.store import PutManyRow
 from tests.lua.story import Story
 
 ANN = {"id": "1", "host": "h", "place": "p", "pid": 7, "started": "100"}
@@ -148,7 +149,7 @@ async def test_what_it_holds_no_more_is_left_alone(story: Story) -> None:
 
 
 async def test_very_many_are_taken_back_a_hundred_at_a_time(story: Story) -> None:
-    batch = [{"jid": f"j{n}", "klass": "K", "data": "1"} for n in range(250)]
+    batch: list[PutManyRow] = [{"jid": f"j{n}", "klass": "K", "data": "1"} for n in range(250)]
     await story.store.put_many(queue="mail", now=0, batch=batch)
     await story.pop(1, count=250)
     await _claim(story, 2)

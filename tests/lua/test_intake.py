@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redis import Redis as SyncRedis
 
 from aioqless.errors import InvalidArgument, QueueFull
-from aioqless.store.composer import compose
+from aioqless.store.script_composer import compose
 from tests.lua.story import Story
 
 EXISTS = "a job with this jid exists"
@@ -72,7 +72,7 @@ class There:
             "count": count,
             "queues": queues,
         }
-        return await self.story.store.call("intake", word, {**given, **more})
+        return await self.story.call("intake", word, **{**given, **more})
 
     async def left(self, queue: str = "mail") -> int:
         return int(await self.story.ask("LLEN", f"{self.prefix}queue:{queue}"))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
+from aioqless.store import PopManyRow
 from tests.lua.story import Story, score
 
 
@@ -22,7 +23,7 @@ ONE = limited()
 
 async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> str:
     """When pop_many, which found too little, says to ask again."""
-    batch = [{"queue": queue} for queue in queues or ("mail",)]
+    batch: list[PopManyRow] = [{"queue": queue} for queue in queues or ("mail",)]
     due = (
         await story.store.pop_many(worker=worker, count=100, now=at, order="ordered", batch=batch)
     )[1]
@@ -228,7 +229,7 @@ async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> No
     await story.running("holder", **ONE)
     for n in range(120):
         await story.put(f"a{n:03}", n + 2, **ONE)
-    batch = [{"queue": "mail"}]
+    batch: list[PopManyRow] = [{"queue": "mail"}]
     rows, due, _ = await story.store.pop_many(
         worker="bob", count=1, now=300, order="ordered", batch=batch
     )
@@ -304,7 +305,7 @@ async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, o
     for n in range(2):
         await story.put(f"a{n}", n, queue="A")
         await story.put(f"b{n}", n, queue="B")
-    batch = [{"queue": "A"}, {"queue": "B"}]
+    batch: list[PopManyRow] = [{"queue": "A"}, {"queue": "B"}]
     rows, _, _ = await story.store.pop_many(worker="ann", count=3, now=10, order=order, batch=batch)
     assert sorted(row[0] for row in rows) == [b"a0", b"b0", b"b1"]
 

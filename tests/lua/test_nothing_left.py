@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from aioqless.store import PutFlowRow
 from tests.lua.story import Story
 
 Step: TypeAlias = Callable[[Story], Awaitable[object]]
@@ -110,7 +111,8 @@ async def failed(story: Story) -> None:
 async def failed_and_mattered(story: Story) -> None:
     """To one that was to be cancelled then, too."""
     await put(story)
-    flow = {
+    row: PutFlowRow = {
+        "queue": "mail",
         "jid": "b",
         "klass": "Greet",
         "data": "{}",
@@ -118,7 +120,7 @@ async def failed_and_mattered(story: Story) -> None:
         "depends": '["a"]',
         "on_failed": "cancel",
     }
-    await story.store.put_flow(now=0, batch=[{"queue": "mail", **flow}])
+    await story.store.put_flow(now=0, batch=[row])
     assert await story.pop(POPPED) == ["a"]
     await story.fail("a", POPPED)
     assert await story.get("b") is None

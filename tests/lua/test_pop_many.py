@@ -6,6 +6,7 @@ import pytest
 
 from aioqless.errors import InvalidArgument
 from aioqless.lua import row_fields
+from aioqless.store import PopManyRow, PutManyRow
 from tests.lua.story import Story
 
 IN_TURN = ["C", "B", "A", "C", "B", "A", "C", "A", "A", "A"]
@@ -15,7 +16,7 @@ IN_ORDER = ["C", "C", "C", "B", "B", "A", "A", "A", "A", "A"]
 async def _ask(
     story: Story, at: float, order: str, queues: list[Any], count: int, **more: Any
 ) -> list[Any]:
-    batch = [queue if isinstance(queue, dict) else {"queue": queue} for queue in queues]
+    batch: list[Any] = [queue if isinstance(queue, dict) else {"queue": queue} for queue in queues]
     given = {"worker": "ann", **more}
     reply: list[Any] = await story.store.pop_many(
         now=at, order=order, count=count, batch=batch, **given
@@ -139,7 +140,7 @@ async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(sto
 
 async def test_what_earlier_calls_left_is_gone_on_with(story: Story) -> None:
     await story.running("a")
-    waiting = [
+    waiting: list[PutManyRow] = [
         {"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)
     ]
     await story.store.put_many(queue="post", now=2, batch=waiting)
@@ -226,7 +227,7 @@ async def test_a_call_whose_whole_count_were_locks_to_be_told_of_says_to_ask_at_
     """Others have run out behind them."""
     for jid in "abc":
         await story.running(jid)
-    batch = [{"queue": "mail"}]
+    batch: list[PopManyRow] = [{"queue": "mail"}]
     rows, due, _ = await story.store.pop_many(
         worker="bob", count=2, now=500, order="ordered", batch=batch
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import ScriptError
+from aioqless.store import PutManyRow
 from tests.lua.story import Message, Story
 
 READY: Message = ("x:ready", "mail")
@@ -333,7 +334,7 @@ async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not
 
 
 async def test_a_batch_makes_its_queue_ready_once(story: Story) -> None:
-    batch = [{"jid": jid, "klass": "K", "data": "1"} for jid in "abc"]
+    batch: list[PutManyRow] = [{"jid": jid, "klass": "K", "data": "1"} for jid in "abc"]
     assert await _ready(story, story.store.put_many(queue="mail", now=0, batch=batch)) == [["mail"]]
 
 

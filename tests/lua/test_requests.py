@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from aioqless.errors import InvalidArgument, StaleRequest, WrongState
-from aioqless.store.header import command_names, read_command
+from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story
 
 Given = dict[str, Any]

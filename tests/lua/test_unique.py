@@ -181,7 +181,7 @@ async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_ha
 
 
 async def test_in_a_batch_the_first_of_a_key_is_put(story: Story) -> None:
-    batch = [{"jid": jid, "klass": "K", "data": "1", **UNIQUE} for jid in "abc"]
+    batch: list[Any] = [{"jid": jid, "klass": "K", "data": "1", **UNIQUE} for jid in "abc"]
     assert await story.store.put_many(queue="mail", now=0, batch=batch) == ["a", "a", "a"]
     assert await story.counts(0) == {"waiting": 1}
 
@@ -211,7 +211,7 @@ async def test_a_jid_that_exists_can_be_left_alone_in_whatever_state(
 async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> None:
     await story.put("a", 0, **UNIQUE)
 
-    def flow(**second: Any) -> list[dict[str, Any]]:
+    def flow(**second: Any) -> list[Any]:
         return [
             {"queue": "mail", "jid": jid, "klass": "K", "data": "1", **more}
             for jid, more in (("b", {}), ("c", second))
@@ -221,7 +221,7 @@ async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> 
         await story.store.put_flow(now=1, batch=flow(**UNIQUE))
     await story.cancel("a")
     async with story.refused(AlreadyThere, jid="b"):
-        await story.store.put_flow(now=1, batch=[{**each, **UNIQUE} for each in flow()])
+        await story.store.put_flow(now=1, batch=[each | UNIQUE for each in flow()])
     assert await story.store.put_flow(now=1, batch=flow(**UNIQUE)) == ["b", "c"]
 
 

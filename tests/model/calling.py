@@ -10,6 +10,7 @@ from aioqless.errors import ScriptError
 from aioqless.redis.connection import Connection
 from aioqless.redis.encoding import decode_text
 from aioqless.store import ScriptStore
+from tests.command_calls import make_call
 from tests.model.arguments import REFUSALS, Refusal
 from tests.model.keyspace import keyspace
 
@@ -44,9 +45,7 @@ class RealScripts:
     def call(self, command: str, /, *words: str, **given: Any) -> Any:
         try:
             reply = comparable(
-                self._runner.run(
-                    self._store.send(self._store.call(command, words[0] if words else None, given))
-                )
+                self._runner.run(self._store.send(make_call(self._store, command, *words, **given)))
             )
         except ScriptError as refused:
             raise Refusal(refused.code, str(refused)) from None

@@ -10,8 +10,8 @@ import pytest
 from redis.exceptions import ResponseError
 
 from aioqless import Client, NewJob
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names
+from aioqless.store.command_header import command_names
+from aioqless.store.script_composer import compose
 from tests.security.nasty import text
 
 CALLS = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "60"))  # of each command

@@ -16,8 +16,8 @@ from aioqless.client.archive.stream import Archive
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
 from aioqless.store.acl import ROLES, user
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names
+from aioqless.store.command_header import command_names
+from aioqless.store.script_composer import compose
 from tests.conftest import Until
 from tests.lua.test_bad_input import every_form
 from tests.server import OwnServer

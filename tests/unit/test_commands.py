@@ -10,7 +10,7 @@ import pytest
 from aioqless.errors import AioqlessError
 from aioqless.store import Call, OfflineStore
 from aioqless.store.codegen import TARGET, generate
-from aioqless.store.header import command_names, read_command
+from aioqless.store.command_header import command_names, read_command
 
 
 def test_generated_methods_are_up_to_date() -> None:
@@ -37,8 +37,7 @@ def test_a_method_returns_a_call_that_is_sent_when_awaited() -> None:
         assert await call == 7
 
     asyncio.run(act())
-    assert [(call.command, call.form) for call in sent] == [("tag", "get")]
-    assert sent[0].arguments == {"tag": "x", "offset": None, "count": 3, "request": None}
+    assert [(call.command, call.argv) for call in sent] == [("tag", [b"get", b"x", b"", b"3"])]
 
 
 def test_an_unknown_or_missing_argument_is_a_type_error() -> None:

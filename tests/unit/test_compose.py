@@ -10,28 +10,29 @@ import pytest
 
 from aioqless import lua
 from aioqless.lua import constant
-from aioqless.store import composer, header, linker
-from aioqless.store.composer import compose
-from aioqless.store.header import HeaderError, command_names, read_command
+from aioqless.store import command_header, library_linker, script_composer
+from aioqless.store.codegen import REPLIES
+from aioqless.store.command_header import HeaderError, command_names, read_command
 from aioqless.store.key_inlining import inline_keys, insert_namespace
-from aioqless.store.linker import MENTION
+from aioqless.store.library_linker import MENTION
+from aioqless.store.script_composer import compose
 from tests.unit.source import LUA
 
 Write = Callable[..., None]
 
 CACHES = (
-    header.command_names,
-    header.read_command,
-    composer.compose,
-    composer._lines,
-    linker._blocks,
-    linker.known_libraries,
+    command_header.command_names,
+    command_header.read_command,
+    script_composer.compose,
+    script_composer._lines,
+    library_linker._blocks,
+    library_linker.known_libraries,
 )
 
 
 def in_script(line: str) -> str:
     """A line as the scripts of the namespace `ql` have it."""
-    return insert_namespace("ql", MENTION.sub(composer._in_one_table, line))
+    return insert_namespace("ql", MENTION.sub(script_composer._in_one_table, line))
 
 
 # The package's own
@@ -57,8 +58,8 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
 def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
     text = "\n".join(file.read_text("utf-8") for file in LUA)
-    for library, file in linker.known_libraries().items():
-        for block in linker._blocks(library):
+    for library, file in library_linker.known_libraries().items():
+        for block in library_linker._blocks(library):
             written_out = library in ("keys", "constants") and any(
                 text.count(f"{library}.{block.name}{ending}") > (library == "keys")
                 for ending in ("(", "")
@@ -90,7 +91,7 @@ def test_every_header_says_what_the_command_does_and_returns(name: str) -> None:
     command = read_command(name)
     assert command.summary and not command.summary.startswith("--")
     for form in command.forms.values() or [command.lead]:
-        assert (form.returns or command.returns) in ("json", "number", "text", "list", "nothing")
+        assert (form.returns or command.returns) in REPLIES
     assert set(command.flags) <= {"no-writes", "allow-oom"}
     assert set(command.raises) <= {
         "NOJOB",
@@ -137,7 +138,7 @@ def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() 
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write a command into a place with the package's libraries; `lib/x` writes a library there."""
     shutil.copytree(str(lua.LUA / "lib"), tmp_path / "lib")
-    for module in (header, linker):
+    for module in (command_header, library_linker):
         monkeypatch.setattr(module, "LUA", tmp_path)
 
     def write(name: str, *lines: str) -> None:

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from aioqless.store.composer import compose
-from aioqless.store.header import command_names
+from aioqless.store.command_header import command_names
 from aioqless.store.key_inlining import inline_keys, insert_namespace
+from aioqless.store.script_composer import compose
 
 
 @pytest.mark.parametrize(

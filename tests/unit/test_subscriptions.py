@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from aioqless import Settings, Subscription
+from aioqless.store import PopManyRow
 from aioqless.worker.subscriptions import MOST_PER_BATCH, Subscriptions
 
 
-def names(batch: list[dict[str, Any]]) -> list[str]:
+def names(batch: list[PopManyRow]) -> list[str]:
     return [row["queue"] for row in batch]
 
 

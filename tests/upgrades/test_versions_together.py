@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from aioqless import Client, Job, LockLost, NewJob, Settings, Worker, chain, job
+from tests.command_calls import make_call
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
@@ -112,7 +113,7 @@ def versions(
     """The commands of both versions, in either order."""
 
     async def current(command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        return await client.store.call(command, word, arguments)
+        return await make_call(client.store, command, word, **arguments)
 
     if request.param == "earlier first":
         return earlier.command, current

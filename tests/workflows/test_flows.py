@@ -71,7 +71,7 @@ async def test_a_flow_may_wait_for_jobs_that_are_there_already(client: Client) -
 
 
 async def test_of_a_flow_with_a_refused_job_none_is_put(client: Client) -> None:
-    batch = [
+    batch: list[PutFlowRow] = [
         {"queue": "mail", "jid": jid, "klass": "Add", "data": data}
         for jid, data in [("a", "{}"), ("b", "{")]
     ]

@@ -17,8 +17,8 @@ def lua(
     namespace: Namespace = "ql",
 ) -> None:
     """Print the script of a Lua command, to call it from other programs."""
-    from aioqless.store.composer import compose
-    from aioqless.store.header import command_names
+    from aioqless.store.command_header import command_names
+    from aioqless.store.script_composer import compose
 
     if command not in command_names():
         raise AioqlessError(

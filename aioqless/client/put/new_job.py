@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypedDict, cast, get_args
+from typing import Any, Protocol, TypeAlias, cast, get_args
 
 import msgspec
 from typing_extensions import Unpack
@@ -22,6 +22,7 @@ from aioqless.client.put.constraints import (
 )
 from aioqless.client.put.options import ConstraintOptions, OnFailed, PutOptions
 from aioqless.errors import InvalidData
+from aioqless.store import PutManyRow
 
 MAX_CONTEXT = 4_096  # bytes
 
@@ -56,21 +57,8 @@ class Klass(Protocol):
         """
 
 
-class PreparedJob(TypedDict):
-    """A job as the put commands take it: checked, encoded and encrypted."""
-
-    jid: str
-    klass: str
-    data: bytes
-    delay: float
-    priority: float | None
-    tags: Sequence[str] | None
-    retries: int | None
-    depends: Sequence[str] | None
-    context: bytes | None
-    within: float | None
-    on_failed: OnFailed | None
-    terms: bytes | None
+# A job as the put commands take it: checked, encoded and encrypted.
+PreparedJob: TypeAlias = PutManyRow
 
 
 @dataclass(frozen=True, init=False)

@@ -15,7 +15,7 @@ from aioqless.client.put.new_job import NewJob, PreparedJob
 from aioqless.errors import QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.store import Store
+from aioqless.store import PutFlowRow, Store
 
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
 MAX_BYTES_PER_CALL = 1 << 18
@@ -133,7 +133,7 @@ class PutSender:
             QueueFull: Redis has no memory left.
         """
         backpressure = Backpressure(wait)
-        ordered = any(job["depends"] for job in jobs)
+        ordered = any(job.get("depends") for job in jobs)
         slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
 
         async def send(batch: list[PreparedJob]) -> list[str | Exception]:
@@ -148,10 +148,10 @@ class PutSender:
 
     async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: float) -> None:
         """Put jobs, each with its queue, in one step: all of them, or none."""
-        batch = [{"queue": queue, **job} for queue, job in jobs]
+        batch: list[PutFlowRow] = [{"queue": queue, **job} for queue, job in jobs]
         await Backpressure(wait).attempt(partial(self._call_put_flow, batch))
 
-    async def _call_put_flow(self, batch: list[dict[str, object]]) -> None:
+    async def _call_put_flow(self, batch: list[PutFlowRow]) -> None:
         await self._store.put_flow(batch=batch)
 
     async def _put(self, queue: str, job: PreparedJob) -> str:
@@ -206,7 +206,7 @@ def count_fitting(jobs: Sequence[PreparedJob]) -> int:
     size = names = 0
     for count, job in enumerate(jobs[:MAX_JOBS_PER_CALL]):
         size += len(job["data"])
-        names += len(job["tags"] or ()) + len(job["depends"] or ())
+        names += len(job.get("tags") or ()) + len(job.get("depends") or ())
         if count and (size > MAX_BYTES_PER_CALL or names > MAX_NAMES_PER_CALL):
             return count
     return min(len(jobs), MAX_JOBS_PER_CALL)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-from aioqless.store import ScriptStore
+from aioqless.store import PutManyRow, ScriptStore
 from tests.lua.check.town import a_town, findings, problems
 from tests.lua.story import Story
 
@@ -39,7 +39,7 @@ async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(
 
 async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story) -> None:
     for number in range(3):
-        batch = [
+        batch: list[PutManyRow] = [
             {"jid": f"{number}-{each}", "klass": "Greet", "data": "{}", "tags": ["x"]}
             for each in range(1000)
         ]

@@ -75,11 +75,9 @@ async def _put(
             if isinstance(answer, QueueFull):
                 raise answer
             if isinstance(answer, Exception):
-                told = {
-                    **job,
-                    "data": bytes(job["data"]).decode("utf-8", "replace"),
-                    "queue": queue,
-                }
+                data = job["data"]
+                text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+                told = {**job, "data": text, "queue": queue}
                 tally.rejects.append(
                     Reject(
                         str(answer),

@@ -8,16 +8,17 @@ only such functions mention, is defined in the first moment in which a call come
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeAlias
 
-from aioqless.store.header import Arg, Command, Form, HeaderError, read_command
+from aioqless.store.command_header import Arg, Command, Form, HeaderError, read_command
 from aioqless.store.key_inlining import escape, inline_keys, insert_namespace
-from aioqless.store.linker import MENTION, Block, find_blocks, known_libraries
+from aioqless.store.library_linker import MENTION, Block, find_blocks, known_libraries
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
 
@@ -29,6 +30,11 @@ class Script:
     command: Command
     text: str
     origins: tuple[tuple[str, int] | None, ...]
+
+    @cached_property
+    def sha(self) -> str:
+        """Its SHA-1, by which Redis knows it."""
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
     def origin(self, line: int) -> str:
         """Return where a line of the script was written, as `lib/job.lua:12`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from aioqless.lua import LUA
-from aioqless.store.header import HeaderError
+from aioqless.store.command_header import HeaderError
 from aioqless.store.key_inlining import inline_keys
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
