@@ -41,9 +41,9 @@ def test_queues_are_sent_as_keys_of_the_namespace() -> None:
 
 
 def test_only_given_options_are_sent_by_name() -> None:
-    assert argv("put", queue="q", jid="a", klass="K", data="{}", delay=0, priority=-1, tags=["x"], retries=None) == [
-        "a", "K", "{}", "", "0", "priority", "-1", "tags", '["x"]',
-    ]  # fmt: skip
+    job = {"queue": "q", "jid": "a", "klass": "K", "data": "{}"}
+    sent = argv("put", **job, delay=0, priority=-1, tags=["x"], retries=None)
+    assert sent == ["a", "K", "{}", "", "0", "priority", "-1", "tags", '["x"]']
 
 
 def test_tail_is_ended_by_an_empty_argument() -> None:

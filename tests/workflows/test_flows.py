@@ -9,6 +9,7 @@ import pytest
 from aioqless import Client, Job, NewJob, NoSuchJob, chain, group, in_queue, job
 from aioqless.client.workflows import Chain
 from aioqless.errors import InvalidArgument
+from aioqless.store import PutFlowRow
 from tests.worker.conftest import Work
 
 
