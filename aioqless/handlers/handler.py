@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, cast
 
 from typing_extensions import ParamSpec
 
@@ -90,18 +90,18 @@ class Handler(Generic[P]):
             InvalidData: The function does not take its data.
             UnknownKlass: The class has no method for its queue.
         """
-        arguments = self.takes.arguments(
-            self.klass, job.text.encode("utf-8", "surrogateescape"), job
-        )
-        if not inspect.isclass(self.fn):
-            return self.fn, arguments
-        for name in (job.queue, *METHODS):
-            if (
-                not name.startswith("_")
-                and any(name in vars(each) for each in self.fn.__mro__[:-1])
-                and callable(getattr(self.fn, name))
-            ):
-                return getattr(self.fn, name), arguments
-        raise UnknownKlass(
-            f"class {self.klass} has no method {job.queue!r}, nor {' or '.join(METHODS)}"
-        )
+        text = job.text.encode("utf-8", "surrogateescape")
+        arguments = self.takes.arguments(self.klass, text, job)
+        if inspect.isclass(self.fn):
+            return _method_of(self.fn, self.klass, job.queue), arguments
+        return self.fn, arguments
+
+
+def _method_of(cls: type, klass: str, queue: str) -> Callable[..., Any]:
+    """Return a qless class' static method for a queue: of its name, `process` or `perform`."""
+    for name in (queue, *METHODS):
+        if not name.startswith("_") and any(name in vars(each) for each in cls.__mro__[:-1]):
+            method = getattr(cls, name)
+            if callable(method):
+                return cast(Callable[..., Any], method)
+    raise UnknownKlass(f"class {klass} has no method {queue!r}, nor {' or '.join(METHODS)}")

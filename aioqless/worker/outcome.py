@@ -192,10 +192,19 @@ def outcome_of(  # noqa: PLR0911 - one return for each outcome
         case _ if run.stopped_by == "shutdown":
             return Released()
         case error:
-            policy = run.handler.retry if run.handler and run.handler.retry else policy
-            delay = policy.delay(error, run.job.retries - run.job.remaining)
-            group, message = group_of(run, error), format_error(error)
-            return Failed(group, message) if delay is None else Retried(delay, group, message)
+            return _retried_or_failed(run, error, policy)
+
+
+def _retried_or_failed(run: Run, error: BaseException, policy: RetryPolicy) -> Retried | Failed:
+    """Decide by the retry policy of the handler, or else that of the worker."""
+    if run.handler and run.handler.retry:
+        policy = run.handler.retry
+    try:
+        delay = policy.delay(error, run.job.retries - run.job.remaining)
+    except Exception as wrong:  # a backoff function is the application's code, too
+        return Failed(group_of(run, wrong), format_error(wrong))
+    group, message = group_of(run, error), format_error(error)
+    return Failed(group, message) if delay is None else Retried(delay, group, message)
 
 
 def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:  # noqa: PLR0911 - as above

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from redis import exceptions
 
@@ -33,6 +34,9 @@ UNKNOWN_OUTCOME = (
 )
 WORKER_ENDED = "the worker has ended"
 TOO_LATE = "Redis is away, its lock has expired, and the worker stops"
+
+
+Command: TypeAlias = Callable[..., Call]  # it only lacks its request id
 
 
 class Dropped(Exception):
@@ -74,7 +78,7 @@ class OutcomeWriter:
         try:
             if isinstance(outcome, Completed):
                 return await self._completions.submit((run, outcome))
-            (reply,) = await self._send([run], lambda request: self._call(run, outcome, request))
+            (reply,) = await self._send([run], self._command(run, outcome))
             if isinstance(reply, Exception):
                 raise reply
         except REFUSALS as refusal:
@@ -95,15 +99,11 @@ class OutcomeWriter:
     async def _complete(self, batch: list[tuple[Run, Completed]]) -> list[Reply]:
         """Store completions. Refusals are returned in their places."""
         rows = [_row(run, completed) for run, completed in batch]
-        return await self._send(
-            [run for run, _ in batch],
-            lambda request: self._store.complete_many(
-                worker=self._worker, batch=rows, request=request
-            ),
-        )
+        command = partial(self._store.complete_many, worker=self._worker, batch=rows)
+        return await self._send([run for run, _ in batch], command)
 
-    async def _send(self, runs: Sequence[Run], make_call: Callable[[str], Call]) -> list[Reply]:
-        """Send a call until Redis answers; return the reply for each run.
+    async def _send(self, runs: Sequence[Run], command: Command) -> list[Reply]:
+        """Send a command until Redis answers; return the reply for each run.
 
         Each attempt has the same request id, so that it is harmless if an earlier one got through.
         Redis forgets it after RETRY_WINDOW seconds: from then on the fence keeps it harmless, but
@@ -111,7 +111,7 @@ class OutcomeWriter:
         """
         began = time.monotonic()
         with self._store.request() as request:
-            call = make_call(request)
+            call = command(request=request)
             while True:
                 asked = time.monotonic()
                 try:
@@ -132,23 +132,17 @@ class OutcomeWriter:
             return [unknown if isinstance(each, ScriptError) else each for each in replies]
         return replies
 
-    def _call(self, run: Run, outcome: Failed | Retried | Released, request: str) -> Call:
-        job = run.job
-        held: dict[str, Any] = {
-            "jid": job.jid,
-            "worker": self._worker,
-            "fence": job.fence,
-            "request": request,
-        }
+    def _command(self, run: Run, outcome: Failed | Retried | Released) -> Command:
+        job, store = run.job, self._store
+        held: dict[str, Any] = {"jid": job.jid, "worker": self._worker, "fence": job.fence}
         match outcome:
             case Failed(group, message):
-                return self._store.fail(**held, group=group, message=message)
+                return partial(store.fail, **held, group=group, message=message)
             case Retried(delay, group, message):
-                return self._store.retry(
-                    **held, queue=job.queue, delay=delay, group=group, message=message
-                )
+                held |= {"queue": job.queue, "delay": delay}
+                return partial(store.retry, **held, group=group, message=message)
             case Released(delay):
-                return self._store.release(**held, delay=delay or None)
+                return partial(store.release, **held, delay=delay or None)
 
 
 def _row(run: Run, completed: Completed) -> CompleteManyRow:

@@ -20,10 +20,8 @@ from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outcome import (
     Failed,
-    Outcome,
     Reply,
     end_of,
-    format_error,
     group_of,
     outcome_of,
     record_result,
@@ -103,18 +101,15 @@ class Runner:
             await self._attempt(run)
             if run.abandoned:
                 return
-            if run.task is None or run.task.done():
-                self._free_slot(run)
+            if run.task is None or run.task.done():  # else its code has not stopped
+                self._running.free_slot(run)
+                self._on_end(run)
             await self._settle(run)
-            if run.task is not None:  # a slot is free when the code has stopped, not before
+            if run.task is not None:
                 await asyncio.wait([run.task])
         finally:
             self._running.remove(run)
-            self._free_slot(run)
-
-    def _free_slot(self, run: Run) -> None:
-        self._running.free_slot(run)
-        self._on_end(run)
+            self._on_end(run)
 
     async def _attempt(self, run: Run) -> None:
         """Let the handler run until it ends or times out.
@@ -164,7 +159,8 @@ class Runner:
         An outcome that Redis rejects fails the job: else it would run forever.
         """
         reply: Reply = None
-        if outcome := self._outcome(run):
+        outcome = outcome_of(run, self._settings.retry, self._settings.release_unknown)
+        if outcome is not None:
             reply = await self._writer.store(run, outcome)
             if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
                 outcome = Failed(group_of(run, reply), str(reply))
@@ -174,12 +170,6 @@ class Runner:
             fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
             log.write(end.level, end.event, fields)
             await self._middleware.call_hooks(run.job, end.event, fields)
-
-    def _outcome(self, run: Run) -> Outcome | None:
-        try:
-            return outcome_of(run, self._settings.retry, self._settings.release_unknown)
-        except Exception as error:  # a backoff function is the application's code, too
-            return Failed(group_of(run, error), format_error(error))
 
     async def __aenter__(self) -> Self:
         return self

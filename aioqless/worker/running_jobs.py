@@ -99,11 +99,13 @@ class RunningJobs:
         return former
 
     def free_slot(self, run: Run) -> None:
-        """Free the slot of a run, if it still has one."""
+        """Free the slot of a run whose code has stopped."""
         self.slots.discard(run)
         self.slot_freed.set()
 
     def remove(self, run: Run) -> None:
-        """Remove a run, unless another run of its job has replaced it."""
+        """Remove a run; another run of its job that has replaced it stays."""
         if self.by_jid.get(run.job.jid) is run:
             del self.by_jid[run.job.jid]
+        self.slots.discard(run)
+        self.slot_freed.set()

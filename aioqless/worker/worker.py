@@ -301,8 +301,8 @@ class Worker:
                 *self._imports,
             )
             tasks = [group.create_task(part.run()) for part in parts if part is not None]
-            async with self._runner:
-                await self._poller.run(self._runner.start)
+            async with self._runner, asyncio.TaskGroup() as polling:
+                polling.create_task(self._poller.run(self._runner.start))
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending now
         if not (self._lease and self._lease.lost):
             with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
