@@ -1,5 +1,4 @@
-"""The client itself, and what is neither a queue nor a job: workers, configuration, events,
-recurring jobs, namespaces."""
+"""The client itself: workers, configuration, events, recurring jobs and namespaces."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ async def digest(job: Job[Any], day: str) -> None: ...
 # The client
 
 
-async def test_a_client_that_is_not_connected_says_how_to_connect_it(client: Client) -> None:
+async def test_unconnected_client_raises_and_says_how_to_connect(client: Client) -> None:
     for unconnected in (Client(client.url), await left(client)):
         for door in ("redis", "store", "jobs", "workers", "config", "events"):
             with pytest.raises(
@@ -45,13 +44,13 @@ async def left(client: Client) -> Client:
     return another
 
 
-async def test_a_client_can_be_entered_again(client: Client) -> None:
+async def test_client_can_be_entered_again(client: Client) -> None:
     another = await left(client)
     async with another:
         assert await another.queue("mail").length() == 0
 
 
-async def test_a_queue_of_a_client_that_was_left_says_so(client: Client) -> None:
+async def test_queue_of_a_closed_client_raises(client: Client) -> None:
     async with Client(client.url, namespace=client.namespace) as another:
         queue = another.queue("mail")
         await queue.put("Greet")
@@ -61,13 +60,13 @@ async def test_a_queue_of_a_client_that_was_left_says_so(client: Client) -> None
         await queue.put("Greet")
 
 
-def test_a_client_is_named_as_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_names_are_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AIOQLESS_URL", raising=False)
     names = {Client().name for _ in range(10)}
     assert len(names) == 10 and all(re.fullmatch(r".+-\d+-[0-9a-f]{6}", name) for name in names)
 
 
-def test_the_address_comes_from_the_argument_else_from_the_environment(
+def test_url_comes_from_the_argument_or_else_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://second")
@@ -77,7 +76,7 @@ def test_the_address_comes_from_the_argument_else_from_the_environment(
     assert Client("redis://given").url == "redis://given"
 
 
-def test_the_password_is_not_shown() -> None:
+def test_repr_hides_the_password() -> None:
     assert Client("redis://user:secret@host:1/2").where == {"url": "redis://host:1/2"}
 
 
@@ -94,7 +93,7 @@ def test_the_password_is_not_shown() -> None:
         ({"namespace": "a:b"}, ValueError),
     ],
 )
-async def test_what_a_client_cannot_work_with_is_refused(
+async def test_invalid_client_arguments_are_refused(
     client: Client, wrong: dict[str, Any], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
@@ -102,13 +101,13 @@ async def test_what_a_client_cannot_work_with_is_refused(
             pass
 
 
-async def test_a_client_shows_itself_to_redis_by_its_name(client: Client) -> None:
+async def test_connections_have_the_name_of_the_client(client: Client) -> None:
     async with Client(client.url, name="billing app") as named:
         await named.queue("mail").length()
         assert "billing_app" in [each["name"] for each in await client.redis.client_list()]
 
 
-async def test_a_namespace_is_checked_for_what_cannot_be_right(client: Client) -> None:
+async def test_invalid_namespaces_are_refused(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a")
     assert await client.check() == []
     await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
@@ -121,7 +120,7 @@ async def test_a_namespace_is_checked_for_what_cannot_be_right(client: Client) -
 # Namespaces
 
 
-async def test_two_namespaces_never_see_each_other(client: Client) -> None:
+async def test_namespaces_are_isolated(client: Client) -> None:
     async with (
         Client(client.url, namespace=f"{{{client.namespace}}}") as other,
         other.events.all() as events,
@@ -156,7 +155,7 @@ async def test_two_namespaces_never_see_each_other(client: Client) -> None:
 # Workers
 
 
-async def test_workers_are_known_by_what_they_hold(client: Client) -> None:
+async def test_worker_counts_show_held_jobs(client: Client) -> None:
     for _ in range(3):
         await client.queue("mail").put("Greet")
     (first,) = await client.queue("mail").pop(worker="w1")
@@ -172,7 +171,7 @@ async def test_workers_are_known_by_what_they_hold(client: Client) -> None:
     assert await client.workers.jobs("nobody") == WorkerJobs(jobs=[], stalled=[])
 
 
-async def test_workers_can_be_taken_off_the_list(client: Client) -> None:
+async def test_worker_can_be_deregistered(client: Client) -> None:
     for worker in ("w1", "w2", "w3"):
         await client.queue("mail").pop(worker=worker)
     await client.workers.deregister("w1", "w3", "nobody")
@@ -184,7 +183,7 @@ async def test_workers_can_be_taken_off_the_list(client: Client) -> None:
 # Configuration
 
 
-async def test_options_have_defaults_and_can_be_set_for_all(client: Client) -> None:
+async def test_config_options_have_defaults_and_can_be_set(client: Client) -> None:
     assert await client.config.get("heartbeat") == 60
     assert await client.config.get("unheard-of") is None
     await client.config.set("heartbeat", 30)
@@ -212,7 +211,7 @@ async def test_options_have_defaults_and_can_be_set_for_all(client: Client) -> N
         ("heartbeat", True, TypeError),
     ],
 )
-async def test_options_that_cannot_be_are_refused(
+async def test_invalid_config_values_are_refused(
     client: Client, option: str, value: Any, kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
@@ -226,7 +225,7 @@ async def test_options_that_cannot_be_are_refused(
         ("motto", "no command reads the option 'motto'"),
     ],
 )
-async def test_an_option_that_no_command_reads_is_refused_unless_it_is_forced(
+async def test_unknown_config_option_is_refused_unless_forced(
     client: Client, option: str, like: str
 ) -> None:
     with pytest.raises(ValueError, match=like):
@@ -248,7 +247,7 @@ async def test_an_option_that_no_command_reads_is_refused_unless_it_is_forced(
         "max-pop-retry",
     ],
 )
-async def test_options_that_other_qless_clients_read_need_no_force(
+async def test_config_options_of_other_qless_clients_need_no_force(
     client: Client, option: str
 ) -> None:
     await client.config.set(option, 3)
@@ -259,7 +258,7 @@ async def test_options_that_other_qless_clients_read_need_no_force(
     ("given", "variable", "used"),
     [(None, None, "ql"), (None, "mine", "mine"), ("given", "mine", "given"), (None, "", "ql")],
 )
-def test_the_namespace_is_the_one_given_else_that_of_the_environment(
+def test_namespace_comes_from_the_argument_or_else_the_environment(
     monkeypatch: pytest.MonkeyPatch, given: str | None, variable: str | None, used: str
 ) -> None:
     monkeypatch.delenv("AIOQLESS_NAMESPACE", raising=False)
@@ -276,7 +275,7 @@ async def gathered(events: AsyncIterator[Event], count: int) -> list[Event]:
         return [await anext(events) for _ in range(count)]
 
 
-async def test_what_happens_is_told_as_it_happens(client: Client) -> None:
+async def test_events_arrive_in_order(client: Client) -> None:
     async with client.events.all() as events:
         await client.queue("mail").put("Greet", jid="a")
         (running,) = await client.queue("mail").pop(worker="w")
@@ -305,7 +304,7 @@ async def test_what_happens_is_told_as_it_happens(client: Client) -> None:
         ]
 
 
-async def test_of_tracked_jobs_more_is_told_and_of_others_nothing(client: Client) -> None:
+async def test_tracked_events_contain_tracked_jobs_only(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="other")
     await client.queue("mail").put("Greet", jid="a", priority=-1)
     found = await client.jobs.get("a")
@@ -322,7 +321,7 @@ async def test_of_tracked_jobs_more_is_told_and_of_others_nothing(client: Client
         ]
 
 
-async def test_messages_that_say_nothing_are_passed_over(client: Client) -> None:
+async def test_malformed_event_messages_are_ignored(client: Client) -> None:
     async with client.events.all() as events:
         for payload in ("", "nonsense", "[1]", '{"jid":"a"}', b"\xff"):
             await client.redis.publish(f"{client.namespace}:log", payload)
@@ -330,7 +329,7 @@ async def test_messages_that_say_nothing_are_passed_over(client: Client) -> None
         assert await gathered(events, 1) == [Event("put", "a", {"queue": "mail"})]
 
 
-async def test_many_may_listen_and_calls_go_on(client: Client, until: Until) -> None:
+async def test_calls_work_beside_many_event_listeners(client: Client, until: Until) -> None:
     async def listen() -> Event:
         async with client.events.all() as events:
             return (await gathered(events, 1))[0]
@@ -353,7 +352,7 @@ async def test_many_may_listen_and_calls_go_on(client: Client, until: Until) -> 
 # Recurring jobs
 
 
-async def test_a_recurring_job_puts_instances_of_itself(client: Client) -> None:
+async def test_recurring_job_puts_instances(client: Client) -> None:
     every = await client.queue("mail").recur(
         digest, {"day": "Monday"}, every=3600, jid="digest", priority=-2, tags=["x"]
     )
@@ -386,7 +385,7 @@ async def test_a_recurring_job_puts_instances_of_itself(client: Client) -> None:
     assert repr(every) == "<RecurringJob digest Digest every 3600 s into 'mail'>"
 
 
-async def test_a_recurring_job_may_begin_later(client: Client) -> None:
+async def test_recurring_job_may_start_later(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", every=60, offset=600)
     assert await client.queue("mail").pop() == []
     found = await client.jobs.recurring(every.jid)
@@ -394,7 +393,7 @@ async def test_a_recurring_job_may_begin_later(client: Client) -> None:
     assert await client.jobs.recurring("nobody") is None
 
 
-async def test_a_recurring_job_can_be_changed_all_or_nothing(client: Client) -> None:
+async def test_recurring_job_update_is_atomic(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", 1, every=60, offset=600)
     await every.update(
         priority=3,
@@ -420,7 +419,7 @@ async def test_a_recurring_job_can_be_changed_all_or_nothing(client: Client) -> 
     assert (await every.refresh()).priority == 3
 
 
-async def test_a_recurring_job_has_tags_that_its_coming_instances_get(client: Client) -> None:
+async def test_tags_of_a_recurring_job_are_given_to_its_next_instances(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", every=60)
     assert await every.tag("x", "y") == ["x", "y"]
     assert await every.untag("x") == every.tags == ["y"]
@@ -428,7 +427,7 @@ async def test_a_recurring_job_has_tags_that_its_coming_instances_get(client: Cl
     assert instance.tags == ["y"]
 
 
-async def test_a_recurring_job_that_is_taken_off_makes_no_more(client: Client) -> None:
+async def test_canceled_recurring_job_puts_no_more_instances(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", every=0.001)
     assert await client.queue("mail").pop()
     await every.cancel()
@@ -443,7 +442,7 @@ async def test_a_recurring_job_that_is_taken_off_makes_no_more(client: Client) -
     await every.cancel()
 
 
-async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) -> None:
+async def test_data_of_a_recurring_job_is_kept_byte_for_byte(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", msgspec.Raw(b'{ "a" : [ ] }'), every=60)
     (instance,) = await client.queue("mail").pop()
     assert every.raw_data == instance.raw_data == '{ "a" : [ ] }'
@@ -467,7 +466,7 @@ async def test_data_of_a_recurring_job_are_kept_byte_for_byte(client: Client) ->
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
     ],
 )
-async def test_a_recurring_job_that_cannot_be_is_refused(
+async def test_invalid_recurring_job_is_refused(
     client: Client, options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     data = options.pop("data", {"day": "Monday"})
@@ -476,7 +475,7 @@ async def test_a_recurring_job_that_cannot_be_is_refused(
     assert await client.queues() == []
 
 
-async def test_a_recurring_job_that_goes_while_it_is_made_is_told(
+async def test_recurring_job_that_is_deleted_while_it_is_created_raises(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = client.queue("mail")

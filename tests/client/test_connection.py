@@ -1,5 +1,4 @@
-"""Connecting: what a URL says holds for calls and subscriptions alike, and whatever Redis doesn't
-answer is given up in time."""
+"""Connections: options of the URL, timeouts, reconnecting and credentials."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def full(own_server: OwnServer) -> Iterator[blocking.Redis]:
 # Nothing answers
 
 
-async def test_a_subscription_that_is_begun_while_nothing_answers_stands_when_redis_answers_again(
+async def test_subscription_begun_in_an_outage_works_after_it(
     proxy: Proxy, client: Client, namespace: str
 ) -> None:
     async with Client(proxy.url, namespace=namespace, timeout=1.5) as behind:
@@ -62,7 +61,7 @@ async def test_a_subscription_that_is_begun_while_nothing_answers_stands_when_re
         assert (await waiting).state == "complete"
 
 
-async def test_a_worker_whose_subscription_met_a_silent_proxy_obeys_orders_later(
+async def test_worker_receives_commands_after_its_subscription_met_a_silent_proxy(
     proxy: Proxy, client: Client, namespace: str, until: Until
 ) -> None:
     @job(klass="Greet")
@@ -93,7 +92,7 @@ async def test_a_worker_whose_subscription_met_a_silent_proxy_obeys_orders_later
 
 
 @pytest.mark.parametrize("callers", [1, 50])
-async def test_a_timeout_bounds_a_call_with_all_its_attempts_however_many_call(
+async def test_timeout_limits_a_call_with_all_its_retries(
     callers: int,
 ) -> None:
     async with mute() as url, Client(url, timeout=0.6) as client:
@@ -108,7 +107,7 @@ async def test_a_timeout_bounds_a_call_with_all_its_attempts_however_many_call(
         assert all(isinstance(error, exceptions.ConnectionError) for error in came)
 
 
-async def test_tls_to_a_server_without_it_says_why_nothing_came_of_it() -> None:
+async def test_tls_to_a_server_without_tls_raises_with_the_cause() -> None:
     async with mute() as url, Client(url.replace("redis://", "rediss://"), timeout=0.6) as client:
         began = time.monotonic()
         with pytest.raises(
@@ -119,7 +118,7 @@ async def test_tls_to_a_server_without_it_says_why_nothing_came_of_it() -> None:
         assert time.monotonic() - began < 2
 
 
-async def test_tls_to_a_redis_without_it_says_why_nothing_came_of_it(own_server: OwnServer) -> None:
+async def test_tls_to_a_redis_without_tls_raises_with_the_cause(own_server: OwnServer) -> None:
     async with Client(own_server.url.replace("redis://", "rediss://"), timeout=0.9) as client:
         with pytest.raises(
             exceptions.ConnectionError,
@@ -128,7 +127,7 @@ async def test_tls_to_a_redis_without_it_says_why_nothing_came_of_it(own_server:
             await client.queue("mail").length()
 
 
-async def test_a_loop_that_was_blocked_for_longer_than_a_reply_may_take_reads_what_came_meanwhile(
+async def test_reply_that_arrived_while_the_loop_was_blocked_past_the_timeout_is_read(
     redis_url: str,
 ) -> None:
     connection = Connection(redis_url, timeout=0.2)
@@ -142,7 +141,7 @@ async def test_a_loop_that_was_blocked_for_longer_than_a_reply_may_take_reads_wh
         await connection.aclose()
 
 
-async def test_callers_wait_while_the_other_end_takes_nothing(until: Until) -> None:
+async def test_calls_wait_while_the_send_buffer_is_full(until: Until) -> None:
     """What they send isn't gathered in memory."""
     reading, served = asyncio.Event(), asyncio.Event()
 
@@ -179,7 +178,7 @@ async def test_callers_wait_while_the_other_end_takes_nothing(until: Until) -> N
 
 
 @pytest.mark.parametrize("wanted", ["", "/3", "?client_name=me"])
-async def test_a_redis_with_too_many_clients_is_away_and_not_refusing(
+async def test_too_many_clients_counts_as_an_outage(
     own_server: OwnServer, full: blocking.Redis, wanted: str
 ) -> None:
     async with Client(f"{own_server.url}{wanted}", timeout=2) as client:
@@ -192,7 +191,7 @@ async def test_a_redis_with_too_many_clients_is_away_and_not_refusing(
 
 
 @pytest.mark.parametrize("login", ["", ":s3cret@"])
-async def test_a_worker_that_starts_while_redis_has_too_many_clients_waits_for_a_place(
+async def test_worker_that_starts_while_redis_has_too_many_clients_waits(
     own_server: OwnServer,
     full: blocking.Redis,
     until: Until,
@@ -219,7 +218,7 @@ async def test_a_worker_that_starts_while_redis_has_too_many_clients_waits_for_a
         await working
 
 
-async def test_a_redis_that_runs_a_long_script_is_away_in_the_greeting(
+async def test_busy_redis_counts_as_an_outage_when_connecting(
     own_server: OwnServer, until: Until
 ) -> None:
     async with Redis.from_url(own_server.url) as other, Redis.from_url(own_server.url) as admin:
@@ -251,7 +250,7 @@ async def names_of(client: Client) -> set[str]:
     return {each["name"] for each in await client.redis.client_list()}
 
 
-async def test_a_url_names_the_connections_of_a_client(redis_url: str, namespace: str) -> None:
+async def test_url_option_names_the_connections(redis_url: str, namespace: str) -> None:
     async with Client(f"{redis_url}?client_name=billing", namespace=namespace, name="me") as client:
         await client.queue("mail").length()
         assert {"billing", "billing.redis"} <= await names_of(client)
@@ -263,9 +262,7 @@ async def test_a_url_names_the_connections_of_a_client(redis_url: str, namespace
 @pytest.mark.parametrize(
     ("said", "kept"), [("", 1), ("?socket_keepalive=true", 1), ("?socket_keepalive=false", 0)]
 )
-async def test_a_url_says_whether_an_idle_connection_is_kept_alive(
-    own_server: OwnServer, said: str, kept: int
-) -> None:
+async def test_url_option_sets_tcp_keepalive(own_server: OwnServer, said: str, kept: int) -> None:
     connection = Connection(f"{own_server.url}{said}")
     await connection.execute("PING")
     assert connection._protocol is not None and connection._protocol._transport is not None
@@ -274,7 +271,7 @@ async def test_a_url_says_whether_an_idle_connection_is_kept_alive(
     await connection.aclose()
 
 
-async def test_a_url_says_how_long_connecting_may_take() -> None:
+async def test_url_option_sets_the_connect_timeout() -> None:
     async with (
         mute() as url,
         Client(f"{url}?socket_connect_timeout=0.1&socket_timeout=60") as client,
@@ -297,7 +294,7 @@ class Rotating(CredentialProvider):
         return (self.password,)
 
 
-async def test_a_provider_is_asked_for_the_password_of_each_connection(
+async def test_credential_provider_is_called_for_each_connection(
     own_server: OwnServer,
 ) -> None:
     provider = Rotating()
@@ -312,7 +309,7 @@ async def test_a_provider_is_asked_for_the_password_of_each_connection(
                 assert (await anext(events)).jid == provider.password
 
 
-async def test_a_provider_that_fails_is_away_and_told() -> None:
+async def test_failing_credential_provider_counts_as_an_outage() -> None:
     class Failing(CredentialProvider):
         async def get_credentials_async(self) -> tuple[str]:
             raise KeyError("no token")

@@ -1,4 +1,4 @@
-"""Jobs: what can be read of them and done to them."""
+"""Reading and changing jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def running(client: Client, jid: str = "a", data: Any = None, **options: A
 # Reading
 
 
-async def test_a_job_that_is_not_there_is_none(client: Client) -> None:
+async def test_get_returns_none_for_a_missing_job(client: Client) -> None:
     assert await client.jobs.get("nobody") is None
     with pytest.raises(NoSuchJob, match=r"there is no such job \(jid 'a'\)"):
         job = await put(client)
@@ -36,7 +36,7 @@ async def test_a_job_that_is_not_there_is_none(client: Client) -> None:
         await job.refresh()
 
 
-async def test_several_come_in_the_order_asked_and_those_that_are_not_there_are_left_out(
+async def test_multiget_keeps_the_order_and_omits_missing_jobs(
     client: Client,
 ) -> None:
     for jid in "abc":
@@ -45,7 +45,7 @@ async def test_several_come_in_the_order_asked_and_those_that_are_not_there_are_
     assert await client.jobs.multiget() == []
 
 
-async def test_a_jobs_life_is_told_by_events_and_by_stages(client: Client) -> None:
+async def test_history_is_readable_as_events_and_as_stages(client: Client) -> None:
     job = await running(client)
     await job.complete("billing")
     (job,) = await client.queue("billing").pop(worker="w2")
@@ -73,7 +73,7 @@ async def test_a_jobs_life_is_told_by_events_and_by_stages(client: Client) -> No
     assert abs(job.failure.when - time.time()) < 60
 
 
-async def test_a_job_can_be_read_again(client: Client) -> None:
+async def test_refresh_reads_the_job_again(client: Client) -> None:
     job = await put(client, data=1)
     await client.queue("mail").pop()
     assert job.state == "waiting"
@@ -81,7 +81,7 @@ async def test_a_job_can_be_read_again(client: Client) -> None:
     assert job.state == "running" and job.data == 1
 
 
-async def test_completed_jobs_are_listed_the_latest_first(client: Client) -> None:
+async def test_completed_jobs_are_listed_latest_first(client: Client) -> None:
     for jid in "abc":
         await (await running(client, jid)).complete()
     assert await client.jobs.complete() == ["c", "b", "a"]
@@ -105,7 +105,7 @@ async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
 # The holder's verbs
 
 
-async def test_completing_ends_it_and_stores_data_that_were_changed(client: Client) -> None:
+async def test_complete_stores_changed_data(client: Client) -> None:
     job = await running(client, data={"n": 1})
     job.data["n"] = 2
     assert await job.complete() == "complete"
@@ -117,7 +117,7 @@ async def test_completing_ends_it_and_stores_data_that_were_changed(client: Clie
     ("options", "state"),
     [({}, "waiting"), ({"delay": 600}, "scheduled"), ({"depends": ["b"]}, "depends")],
 )
-async def test_completing_may_send_it_on(
+async def test_complete_can_move_the_job_to_a_next_queue(
     client: Client, options: dict[str, Any], state: str
 ) -> None:
     job = await running(client)
@@ -127,21 +127,21 @@ async def test_completing_may_send_it_on(
     assert (job.state, job.queue) == (state, "billing")
 
 
-async def test_a_delay_without_a_next_queue_is_refused(client: Client) -> None:
+async def test_complete_refuses_a_delay_without_a_next_queue(client: Client) -> None:
     job = await running(client)
     with pytest.raises(InvalidArgument, match="delay '5' cannot be used without next"):
         await job.complete(delay=5)
 
 
 @pytest.mark.parametrize("next", ["", "a\nb", "x" * 600])
-async def test_it_is_not_sent_on_into_a_queue_that_cannot_be(client: Client, next: str) -> None:
+async def test_complete_refuses_an_invalid_next_queue(client: Client, next: str) -> None:
     job = await running(client)
     with pytest.raises((InvalidArgument, ValueError)):
         await job.complete(next)
     assert (await job.refresh()).state == "running"
 
 
-async def test_a_heartbeat_keeps_the_lock_and_stores_data_that_were_changed(client: Client) -> None:
+async def test_heartbeat_renews_the_lock_and_stores_changed_data(client: Client) -> None:
     job = await running(client, data={"page": 1})
     before = job.expires
     assert await job.heartbeat() == job.expires >= before
@@ -152,13 +152,13 @@ async def test_a_heartbeat_keeps_the_lock_and_stores_data_that_were_changed(clie
     assert job.changed_data() is None
 
 
-async def test_a_queues_own_heartbeat_holds_for_its_locks(client: Client) -> None:
+async def test_queue_heartbeat_option_sets_the_lock_duration(client: Client) -> None:
     await client.config.set("mail-heartbeat", 600)
     job = await running(client)
     assert abs(job.expires - time.time() - 600) < 30
 
 
-async def test_failing_sets_it_aside(client: Client) -> None:
+async def test_fail_stores_the_failure_in_its_group(client: Client) -> None:
     job = await running(client, data=1)
     job.data = 2
     await job.fail("typo", "no such word")
@@ -166,7 +166,7 @@ async def test_failing_sets_it_aside(client: Client) -> None:
     assert (job.state, job.data, job.remaining) == ("failed", 2, 5)
 
 
-async def test_an_operator_may_fail_a_job_that_nobody_runs(client: Client) -> None:
+async def test_operator_can_fail_a_job_that_does_not_run(client: Client) -> None:
     job = await put(client)
     await job.fail("never", "we don't do that any more")
     await job.refresh()
@@ -176,7 +176,7 @@ async def test_an_operator_may_fail_a_job_that_nobody_runs(client: Client) -> No
     assert wrong.value.state == "failed"
 
 
-async def test_retrying_costs_a_retry_and_says_how_many_remain(client: Client) -> None:
+async def test_retry_uses_a_retry_and_returns_how_many_remain(client: Client) -> None:
     job = await running(client, retries=1)
     assert await job.retry(group="busy", message="come back") == 0
     (job,) = await client.queue("mail").pop()
@@ -185,7 +185,7 @@ async def test_retrying_costs_a_retry_and_says_how_many_remain(client: Client) -
     assert (await job.refresh()).state == "failed"
 
 
-async def test_releasing_costs_nothing_and_gives_it_its_place_back(client: Client) -> None:
+async def test_release_uses_no_retry_and_restores_the_place_in_the_queue(client: Client) -> None:
     job = await running(client)
     await put(client, "b")
     assert await job.release() == "waiting"
@@ -196,7 +196,9 @@ async def test_releasing_costs_nothing_and_gives_it_its_place_back(client: Clien
 
 
 @pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_who_does_not_hold_it_is_refused_and_told_who_does(client: Client, verb: str) -> None:
+async def test_worker_without_the_lock_is_refused_and_told_the_holder(
+    client: Client, verb: str
+) -> None:
     job = await running(client)
     job.worker = "somebody-else"
     with pytest.raises(LockLost, match=f"{verb}: the lock is held by another run") as lost:
@@ -205,7 +207,7 @@ async def test_who_does_not_hold_it_is_refused_and_told_who_does(client: Client,
 
 
 @pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_what_does_not_run_cannot_be_ended(client: Client, verb: str) -> None:
+async def test_job_that_does_not_run_cannot_be_ended(client: Client, verb: str) -> None:
     job = await put(client)
     job.worker = client.name
     with pytest.raises(WrongState, match="the job is not running") as wrong:
@@ -215,7 +217,7 @@ async def test_what_does_not_run_cannot_be_ended(client: Client, verb: str) -> N
 
 @pytest.mark.parametrize("state", ["waiting", "complete", "failed", "scheduled"])
 @pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_holders_verbs_on_a_job_that_nobody_holds_are_refused_for_its_state(
+async def test_holder_methods_raise_wrong_state_for_an_unlocked_job(
     client: Client, verb: str, state: str
 ) -> None:
     held = (
@@ -235,7 +237,9 @@ async def test_holders_verbs_on_a_job_that_nobody_holds_are_refused_for_its_stat
 
 
 @pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_who_read_a_job_before_it_ran_is_told_who_holds_it(client: Client, verb: str) -> None:
+async def test_lock_lost_names_the_holder_to_a_reader_from_before_the_pop(
+    client: Client, verb: str
+) -> None:
     job = await put(client)
     assert len(await client.queue("mail").pop()) == 1
     with pytest.raises(LockLost) as lost:
@@ -246,14 +250,14 @@ async def test_who_read_a_job_before_it_ran_is_told_who_holds_it(client: Client,
 # Anybody's verbs
 
 
-async def test_a_cancelled_job_is_gone(client: Client) -> None:
+async def test_canceled_job_is_deleted(client: Client) -> None:
     job = await put(client, tags=["x"])
     assert await job.cancel() is True
     assert await client.jobs.get("a") is None and await client.jobs.tagged("x") == (0, [])
     assert await job.cancel() is False
 
 
-async def test_a_job_that_others_depend_on_is_cancelled_with_them_or_not_at_all(
+async def test_job_is_canceled_only_together_with_its_dependents(
     client: Client,
 ) -> None:
     first = await put(client)
@@ -267,7 +271,7 @@ async def test_a_job_that_others_depend_on_is_cancelled_with_them_or_not_at_all(
     assert sorted(await client.jobs.cancel("a", "b", "nobody")) == ["a", "b"]
 
 
-async def test_a_job_moves_with_its_data(client: Client) -> None:
+async def test_moved_job_keeps_its_data(client: Client) -> None:
     job = await put(client, data={"n": [1.0]}, priority=3, tags=["x"])
     await job.move("billing", delay=600)
     moved = await client.jobs.get("a")
@@ -276,7 +280,7 @@ async def test_a_job_moves_with_its_data(client: Client) -> None:
     )  # fmt: skip
 
 
-async def test_a_job_moves_with_data_that_were_changed_and_another_priority(client: Client) -> None:
+async def test_move_stores_changed_data_and_a_new_priority(client: Client) -> None:
     job = await put(client, data={"n": 1})
     job.data["n"] = 2
     await put(client, "first")
@@ -285,7 +289,7 @@ async def test_a_job_moves_with_data_that_were_changed_and_another_priority(clie
     assert moved and (moved.data, moved.priority, moved.state) == ({"n": 2}, -1, "depends")
 
 
-async def test_a_job_that_runs_is_moved_from_under_its_worker(client: Client) -> None:
+async def test_moving_a_running_job_takes_it_from_its_worker(client: Client) -> None:
     job = await running(client)
     found = await client.jobs.get("a")
     assert found
@@ -294,7 +298,7 @@ async def test_a_job_that_runs_is_moved_from_under_its_worker(client: Client) ->
         await job.complete()
 
 
-async def test_a_job_that_is_gone_is_not_moved(client: Client) -> None:
+async def test_moving_a_deleted_job_raises(client: Client) -> None:
     job = await put(client)
     await job.cancel()
     with pytest.raises(NoSuchJob):
@@ -302,13 +306,13 @@ async def test_a_job_that_is_gone_is_not_moved(client: Client) -> None:
 
 
 @pytest.mark.parametrize("queue", ["", "a\nb"])
-async def test_a_job_is_not_moved_into_a_queue_that_cannot_be(client: Client, queue: str) -> None:
+async def test_move_refuses_an_invalid_queue(client: Client, queue: str) -> None:
     job = await put(client)
     with pytest.raises(ValueError, match="queue "):
         await job.move(queue)
 
 
-async def test_a_timeout_takes_it_from_its_worker_and_puts_it_first(client: Client) -> None:
+async def test_timeout_takes_the_job_from_its_worker_and_puts_it_first(client: Client) -> None:
     job = await running(client)
     await put(client, "b", priority=-100)
     await job.timeout()
@@ -321,7 +325,7 @@ async def test_a_timeout_takes_it_from_its_worker_and_puts_it_first(client: Clie
     assert (await job.refresh()).state == "running"
 
 
-async def test_what_it_waits_for_can_be_changed_while_it_waits(client: Client) -> None:
+async def test_dependencies_can_be_changed_while_the_job_waits_for_them(client: Client) -> None:
     for jid in "bcd":
         await put(client, jid)
     job = await put(client, "a", depends=["b"])
@@ -338,7 +342,7 @@ async def test_what_it_waits_for_can_be_changed_while_it_waits(client: Client) -
         await job.depend("c")
 
 
-async def test_a_priority_can_be_changed_while_it_waits(client: Client) -> None:
+async def test_priority_can_be_changed_while_the_job_waits(client: Client) -> None:
     for jid in "ab":
         await put(client, jid)
     job = await put(client, "c")
@@ -349,7 +353,7 @@ async def test_a_priority_can_be_changed_while_it_waits(client: Client) -> None:
     assert job.priority == -5
 
 
-async def test_tags_find_it(client: Client) -> None:
+async def test_job_is_found_by_its_tags(client: Client) -> None:
     job = await put(client, tags=["x"])
     assert await job.tag("y", "x", "z") == job.tags == ["x", "y", "z"]
     assert await job.untag("x", "nothing") == job.tags == ["y", "z"]
@@ -363,7 +367,7 @@ async def test_tags_find_it(client: Client) -> None:
         await job.tag("a\nb")
 
 
-async def test_a_tracked_job_is_listed_even_when_it_is_gone(client: Client) -> None:
+async def test_tracked_job_is_listed_even_after_its_deletion(client: Client) -> None:
     job = await put(client)
     await job.track("seen")
     assert (await job.refresh()).tracked and job.tags == ["seen"]
@@ -375,7 +379,7 @@ async def test_a_tracked_job_is_listed_even_when_it_is_gone(client: Client) -> N
     assert (await client.jobs.tracked())[1] == []
 
 
-async def test_events_of_ones_own_are_in_its_history(client: Client) -> None:
+async def test_custom_events_are_in_the_history(client: Client) -> None:
     job = await put(client)
     await job.log("halfway", page=12, list=[])
     await job.log("done with it")
@@ -389,7 +393,7 @@ async def test_events_of_ones_own_are_in_its_history(client: Client) -> None:
         await job.log("too late")
 
 
-async def test_odd_names_of_others_can_be_asked_for_and_are_told_as_they_are(
+async def test_invalid_jids_of_other_clients_can_be_looked_up(
     client: Client,
 ) -> None:
     for jid in ("\udcff", "ä" * 150, "a\nb", "a" * 600):
@@ -398,7 +402,9 @@ async def test_odd_names_of_others_can_be_asked_for_and_are_told_as_they_are(
             await client.jobs.timeout(jid)
 
 
-async def test_false_and_nan_in_changed_data_are_refused_and_the_job_stays(client: Client) -> None:
+async def test_unserializable_changed_data_is_refused_and_the_job_is_unchanged(
+    client: Client,
+) -> None:
     job = await running(client)
     for value in (False, float("nan"), object()):
         job.data = value
@@ -407,7 +413,7 @@ async def test_false_and_nan_in_changed_data_are_refused_and_the_job_stays(clien
     assert (await job.refresh()).state == "running"
 
 
-async def test_a_thousand_jobs_may_be_cancelled_at_once_and_no_more(client: Client) -> None:
+async def test_at_most_1000_jobs_can_be_canceled_in_one_call(client: Client) -> None:
     jids = await client.queue("mail").put_many(NewJob("Greet") for _ in range(1000))
     with pytest.raises(
         InvalidArgument, match="has more than 1000 entries; call again for the others"
@@ -428,7 +434,7 @@ async def test_cancel_many_keeps_only_jobs_with_other_dependents(client: Client)
     assert await client.jobs.get(first[0]) is None and await client.jobs.get("other")
 
 
-async def test_retry_group_retries_all_that_failed_each_in_its_queue(client: Client) -> None:
+async def test_retry_group_retries_each_job_in_its_own_queue(client: Client) -> None:
     for queue in ("mail", "post"):
         await client.queue(queue).put_many(NewJob("Greet") for _ in range(150))
         for job in await client.queue(queue).pop(150):
@@ -440,7 +446,7 @@ async def test_retry_group_retries_all_that_failed_each_in_its_queue(client: Cli
     assert await client.jobs.retry_group("typo") == 0
 
 
-async def test_complete_job_knows_the_queue_it_was_last_in(client: Client) -> None:
+async def test_complete_job_has_its_last_queue(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a")
     (job,) = await client.queue("mail").pop()
     assert (job.state, job.last_queue, job.is_stalled) == (JobState.RUNNING, "mail", False)

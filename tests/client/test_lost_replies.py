@@ -1,5 +1,4 @@
-"""Whatever a client does, and whichever reply is lost: it is done once, and the caller gets the
-answer as if nothing had been."""
+"""Every operation is executed once and returns its result although a reply is lost."""
 
 from __future__ import annotations
 
@@ -274,7 +273,7 @@ async def contents(client: Client) -> dict[str, Any]:
     [(row[0], row[2]) for row in OPERATIONS],
     ids=[row[1] for row in OPERATIONS],
 )
-async def test_an_operation_each_of_whose_replies_is_lost_once_is_done_once_and_answered(
+async def test_operation_with_lost_replies_is_executed_once_and_returns_its_result(
     redis_url: str,
     namespace: str,
     proxy: Proxy,
@@ -303,14 +302,14 @@ async def test_an_operation_each_of_whose_replies_is_lost_once_is_done_once_and_
     assert proxy.dropped
 
 
-def test_every_command_that_changes_state_is_among_those_whose_reply_is_lost_here() -> None:
+def test_every_writing_command_is_covered_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
     assert commands - ONLY_PUBLISH - {command for command, _, _ in OPERATIONS} <= {
         "peek"
     }  # which makes ready what is due, if asked again too
 
 
-async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
+async def test_worker_with_lost_replies_runs_each_job_once(
     client: Client, spoiled: Client, proxy: Proxy, until: Until
 ) -> None:
     ran: Counter[str] = Counter()
@@ -356,7 +355,7 @@ async def test_a_worker_each_of_whose_replies_is_lost_once_runs_each_job_once(
 @pytest.mark.parametrize(
     ("command", "put"), [(row[0], row[2]) for row in OPERATIONS if row[1] in NEW], ids=NEW
 )
-async def test_a_put_whose_reply_is_lost_just_before_memory_is_full_is_not_taken_for_refused(
+async def test_put_whose_reply_was_lost_before_redis_was_full_is_not_reported_as_refused(
     own_server: OwnServer, monkeypatch: pytest.MonkeyPatch, command: str, put: Operation
 ) -> None:
     async with (
@@ -379,7 +378,7 @@ async def test_a_put_whose_reply_is_lost_just_before_memory_is_full_is_not_taken
         assert await contents(client) == await contents(undisturbed)
 
 
-async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_then(
+async def test_put_that_never_arrived_is_refused_once_redis_is_full(
     own_server: OwnServer,
 ) -> None:
     async with (
@@ -396,7 +395,7 @@ async def test_a_put_that_never_got_through_is_refused_when_memory_is_full_by_th
         assert await direct.queue("mail").length() == 1
 
 
-async def test_a_call_is_not_sent_again_when_its_first_answer_may_be_forgotten(
+async def test_call_is_not_repeated_after_the_retry_window(
     client: Client, spoiled: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script_store, "RETRY_WINDOW", 0.3)

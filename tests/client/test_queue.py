@@ -1,4 +1,4 @@
-"""A queue: what is put, popped, looked at and counted."""
+"""Queues: put, pop, peek and counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def resize(job: Job[Any], path: str, width: int = 100) -> None: ...
 # Put
 
 
-async def test_a_put_job_is_there_with_all_it_was_given(client: Client) -> None:
+async def test_put_stores_all_options(client: Client) -> None:
     await client.queue("elsewhere").put("Other", jid="first")
     jid = await client.queue("mail").put(
         "Greet",
@@ -58,7 +58,7 @@ async def test_a_put_job_is_there_with_all_it_was_given(client: Client) -> None:
     )
 
 
-async def test_a_new_job_is_put_with_options_on_top_of_its_own(client: Client) -> None:
+async def test_options_of_put_override_those_of_a_new_job(client: Client) -> None:
     jid = await client.queue("mail").put(
         resize.data(path="a.png").with_options(delay=600, tags=["x"]), delay=0
     )
@@ -71,7 +71,7 @@ async def test_a_new_job_is_put_with_options_on_top_of_its_own(client: Client) -
     )
 
 
-async def test_context_travels_with_a_job(client: Client) -> None:
+async def test_context_is_stored_with_the_job(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put("Greet", jid="a", context={"traceparent": "00-1-2-01"})
     await mail.put_many(
@@ -82,7 +82,7 @@ async def test_context_travels_with_a_job(client: Client) -> None:
     assert read == {"a": {"traceparent": "00-1-2-01"}, "b": {"traceparent": "00-3-4-01"}, "c": {}}
 
 
-async def test_a_client_makes_the_context_of_jobs_that_are_put_without_one(client: Client) -> None:
+async def test_client_context_factory_applies_to_puts_without_context(client: Client) -> None:
     client.set_default_context(lambda new: {"traceparent": f"00-{new.klass}-2-01"})
     mail = client.queue("mail")
     await mail.put("Greet")
@@ -96,30 +96,30 @@ async def test_a_client_makes_the_context_of_jobs_that_are_put_without_one(clien
     ("context", "error"),
     [({"a": 1}, TypeError), ("a", TypeError), ({"a": "x" * 5_000}, InvalidData)],
 )
-async def test_a_context_that_is_not_a_few_texts_is_refused(
+async def test_context_must_be_a_small_mapping_of_texts(
     client: Client, context: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         await client.queue("mail").put("Greet", context=context)
 
 
-async def test_too_large_a_context_is_refused_as_a_context(client: Client) -> None:
+async def test_too_large_context_is_refused(client: Client) -> None:
     with pytest.raises(InvalidData, match=r"^context must be at most 4,096 bytes \(got 5,008\)"):
         await client.queue("mail").put("Greet", context={"a": "x" * 5_000})
     assert await client.queues() == []
 
 
-async def test_a_new_job_takes_no_data_beside_its_own(client: Client) -> None:
+async def test_put_of_a_new_job_refuses_separate_data(client: Client) -> None:
     with pytest.raises(TypeError, match="has its data already"):
         await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})
 
 
-async def test_a_job_without_a_jid_gets_one_of_its_own(client: Client) -> None:
+async def test_put_without_a_jid_generates_one(client: Client) -> None:
     jids = {await client.queue("mail").put("Greet") for _ in range(20)}
     assert len(jids) == 20 and all(len(jid) == 32 for jid in jids)
 
 
-async def test_a_job_without_options_waits_with_null_for_data(client: Client) -> None:
+async def test_put_without_options_stores_null_data(client: Client) -> None:
     found = await client.jobs.get(await client.queue("mail").put("Greet"))
     assert found and (found.state, found.data, found.priority, found.tags, found.retries) == (
         "waiting",
@@ -130,7 +130,7 @@ async def test_a_job_without_options_waits_with_null_for_data(client: Client) ->
     )
 
 
-async def test_a_handler_gives_its_klass_and_its_retries(client: Client) -> None:
+async def test_put_of_a_handler_uses_its_klass_and_retries(client: Client) -> None:
     found = await client.jobs.get(await client.queue("mail").put(resize, {"path": "a.png"}))
     more = await client.jobs.get(
         await client.queue("mail").put(resize, {"path": "a.png"}, retries=7)
@@ -138,7 +138,7 @@ async def test_a_handler_gives_its_klass_and_its_retries(client: Client) -> None
     assert found and more and (found.klass, found.retries, more.retries) == ("Resize", 2, 7)
 
 
-async def test_data_that_the_handler_cannot_take_are_not_put(client: Client) -> None:
+async def test_put_refuses_data_that_the_handler_does_not_accept(client: Client) -> None:
     with pytest.raises(
         InvalidData, match=r"Resize can't take these data: .*missing required field `path`"
     ):
@@ -146,7 +146,7 @@ async def test_data_that_the_handler_cannot_take_are_not_put(client: Client) -> 
     assert await client.queue("mail").length() == 0
 
 
-async def test_data_are_kept_byte_for_byte(client: Client) -> None:
+async def test_data_is_kept_byte_for_byte(client: Client) -> None:
     text = '{ "a" : [ ], "n" : 12345678901234567890, "f" : 1.0, "ä" : "\\u00e4" }'
     found = await client.jobs.get(
         await client.queue("mail").put("Greet", msgspec.Raw(text.encode()))
@@ -154,9 +154,7 @@ async def test_data_are_kept_byte_for_byte(client: Client) -> None:
     assert found and found.raw_data == text
 
 
-async def test_data_at_the_clients_limit_are_put_and_larger_ones_refused(
-    redis_url: str, namespace: str
-) -> None:
+async def test_put_refuses_data_above_the_clients_limit(redis_url: str, namespace: str) -> None:
     async with Client(redis_url, namespace=namespace, max_data=1000) as small:
         await small.queue("mail").put("Greet", "x" * 998)
         with pytest.raises(InvalidData, match="more than the client's max_data of 1,000"):
@@ -167,7 +165,7 @@ async def test_data_at_the_clients_limit_are_put_and_larger_ones_refused(
             await running.complete()
 
 
-async def test_a_megabyte_of_data_travels(client: Client) -> None:
+async def test_megabyte_of_data_is_put_and_popped(client: Client) -> None:
     jid = await client.queue("mail").put("Greet", {"text": "ä" * 500_000})
     (running,) = await client.queue("mail").pop()
     running.data["text"] += "!"
@@ -176,7 +174,7 @@ async def test_a_megabyte_of_data_travels(client: Client) -> None:
     assert found and len(found.data["text"]) == 500_001
 
 
-async def test_a_jid_that_exists_moves_with_what_it_is_given_anew(client: Client) -> None:
+async def test_put_of_an_existing_jid_moves_the_job_with_its_new_options(client: Client) -> None:
     await client.queue("mail").put("Greet", 1, jid="a", priority=7, tags=["x"], retries=3)
     await client.queue("billing").put("Other", 2, jid="a", tags=["y"])
     moved = await client.jobs.get("a")
@@ -187,7 +185,7 @@ async def test_a_jid_that_exists_moves_with_what_it_is_given_anew(client: Client
     assert await client.queue("mail").length() == 0
 
 
-async def test_puts_side_by_side_each_get_their_own_answer(client: Client) -> None:
+async def test_concurrent_puts_get_their_own_results(client: Client) -> None:
     """They travel together."""
     mail, billing = client.queue("mail"), client.queue("billing")
     puts = [(mail if n % 3 else billing).put("Greet", n, jid=f"j{n}") for n in range(250)]
@@ -195,7 +193,7 @@ async def test_puts_side_by_side_each_get_their_own_answer(client: Client) -> No
     assert await mail.length() + await billing.length() == 250
 
 
-async def test_of_puts_side_by_side_only_the_refused_one_is_refused(client: Client) -> None:
+async def test_invalid_put_among_concurrent_puts_fails_alone(client: Client) -> None:
     mail = client.queue("mail")
     answers = await asyncio.gather(
         mail.put("Greet", jid="a"),
@@ -207,12 +205,14 @@ async def test_of_puts_side_by_side_only_the_refused_one_is_refused(client: Clie
     assert await mail.jobs("waiting") == ["a", "c"]
 
 
-async def test_puts_side_by_side_keep_their_order(client: Client) -> None:
+async def test_concurrent_puts_keep_their_order(client: Client) -> None:
     await asyncio.gather(*(client.queue("mail").put("Greet", jid=f"j{n:02}") for n in range(30)))
     assert await client.queue("mail").jobs("waiting", count=100) == [f"j{n:02}" for n in range(30)]
 
 
-async def test_a_put_whose_caller_is_gone_is_put_nevertheless(client: Client, until: Until) -> None:
+async def test_put_is_executed_although_its_caller_was_canceled(
+    client: Client, until: Until
+) -> None:
     caller = asyncio.ensure_future(client.queue("mail").put("Greet", jid="a"))
     await asyncio.sleep(0)
     caller.cancel()
@@ -223,7 +223,7 @@ async def test_a_put_whose_caller_is_gone_is_put_nevertheless(client: Client, un
 # Put many
 
 
-async def test_many_are_put_in_order_with_options_of_their_own(client: Client) -> None:
+async def test_put_many_keeps_the_order_and_individual_options(client: Client) -> None:
     jobs = [
         NewJob("Greet", {"n": n}, tags=["all", f"t{n % 2}"], delay=600 * (n == 3))
         for n in range(330)
@@ -234,25 +234,25 @@ async def test_many_are_put_in_order_with_options_of_their_own(client: Client) -
     assert (await client.jobs.tagged("t1"))[0] == 165
 
 
-async def test_many_come_from_any_iterable_and_none_are_fine(client: Client) -> None:
+async def test_put_many_takes_any_iterable_including_an_empty_one(client: Client) -> None:
     assert await client.queue("mail").put_many([]) == []
     assert len(await client.queue("mail").put_many(NewJob("Greet") for _ in range(3))) == 3
 
 
-async def test_large_ones_travel_in_calls_of_a_bounded_size(client: Client) -> None:
+async def test_put_many_splits_large_data_into_calls_of_limited_size(client: Client) -> None:
     jids = await client.queue("mail").put_many(
         NewJob("Greet", "x" * 200_000, jid=f"j{n}") for n in range(7)
     )
     assert jids == [f"j{n}" for n in range(7)]
 
 
-async def test_one_that_is_malformed_keeps_all_from_being_sent(client: Client) -> None:
+async def test_put_many_with_a_malformed_job_sends_nothing(client: Client) -> None:
     with pytest.raises(ValueError, match="klass must not be empty"):
         await client.queue("mail").put_many([NewJob("Greet"), NewJob(""), NewJob("Greet")])
     assert await client.queue("mail").length() == 0
 
 
-async def test_one_that_a_script_refuses_is_told_and_the_others_are_put(client: Client) -> None:
+async def test_put_many_puts_the_other_jobs_when_one_is_refused(client: Client) -> None:
     with pytest.raises(
         ExceptionGroup, match="2 of 4 jobs were refused; the others were put"
     ) as refused:
@@ -275,14 +275,14 @@ async def test_one_that_a_script_refuses_is_told_and_the_others_are_put(client: 
 # Requeue
 
 
-async def test_requeue_moves_a_job_that_exists(client: Client) -> None:
+async def test_requeue_moves_an_existing_job(client: Client) -> None:
     await client.queue("mail").put("Greet", 1, jid="a")
     assert await client.queue("billing").requeue(NewJob("Greet", 2, jid="a")) == "a"
     moved = await client.jobs.get("a")
     assert moved and (moved.queue, moved.data) == ("billing", 2)
 
 
-async def test_requeue_refuses_a_job_that_does_not(client: Client) -> None:
+async def test_requeue_refuses_a_missing_job(client: Client) -> None:
     with pytest.raises(NoSuchJob, match=r"requeue: there is no such job \(jid 'a'\)"):
         await client.queue("billing").requeue(NewJob("Greet", jid="a"))
 
@@ -291,7 +291,7 @@ async def test_requeue_refuses_a_job_that_does_not(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 600, "\ud800"])
-async def test_a_queue_that_cannot_be_is_refused(client: Client, name: str) -> None:
+async def test_invalid_queue_name_is_refused(client: Client, name: str) -> None:
     queue = client.queue(name)
     for call in (
         queue.put("Greet"), queue.put_many([NewJob("Greet")]), queue.requeue(NewJob("Greet")),
@@ -330,7 +330,7 @@ async def test_a_queue_that_cannot_be_is_refused(client: Client, name: str) -> N
         ({"colour": "red"}, TypeError, "colour"),
     ],
 )
-async def test_an_option_that_cannot_be_is_refused(
+async def test_invalid_put_option_is_refused(
     client: Client, options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=why):
@@ -338,7 +338,7 @@ async def test_an_option_that_cannot_be_is_refused(
     assert await client.queues() == []
 
 
-async def test_what_only_the_scripts_know_is_refused_with_what_and_why(client: Client) -> None:
+async def test_script_refusal_names_the_argument_and_the_reason(client: Client) -> None:
     with pytest.raises(
         InvalidArgument, match=r"put: retries '1\.5' is not a whole number"
     ) as refused:
@@ -350,7 +350,7 @@ async def test_what_only_the_scripts_know_is_refused_with_what_and_why(client: C
 # Pop, peek
 
 
-async def test_pop_hands_out_in_order_and_locks_for_this_client(client: Client) -> None:
+async def test_pop_returns_jobs_in_order_and_locks_them_for_this_client(client: Client) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
     popped = await client.queue("mail").pop(2)
@@ -362,7 +362,7 @@ async def test_pop_hands_out_in_order_and_locks_for_this_client(client: Client) 
     assert await client.queue("mail").pop() == []
 
 
-async def test_peek_shows_what_is_next_and_locks_nothing(client: Client) -> None:
+async def test_peek_returns_the_next_jobs_without_locking(client: Client) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
     assert [each.jid for each in await client.queue("mail").peek(2)] == ["a", "b"]
@@ -370,7 +370,7 @@ async def test_peek_shows_what_is_next_and_locks_nothing(client: Client) -> None
     assert (await client.queue("mail").counts()).running == 0
 
 
-async def test_pop_and_peek_come_with_the_history(client: Client) -> None:
+async def test_pop_and_peek_return_the_history(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a")
     assert [event["what"] for event in (await client.queue("mail").peek())[0].events] == ["put"]
     assert [event["what"] for event in (await client.queue("mail").pop())[0].events] == [
@@ -382,7 +382,7 @@ async def test_pop_and_peek_come_with_the_history(client: Client) -> None:
 # Counting
 
 
-async def test_a_queue_counts_its_jobs_by_state(client: Client) -> None:
+async def test_counts_are_by_state(client: Client) -> None:
     queue = client.queue("mail")
     for number in range(5):
         await queue.put("Greet", jid=f"j{number}")
@@ -426,14 +426,14 @@ async def test_a_queue_counts_its_jobs_by_state(client: Client) -> None:
         await queue.jobs("asleep")
 
 
-async def test_queues_are_listed_by_when_they_were_first_seen_page_by_page(client: Client) -> None:
+async def test_queues_are_listed_in_order_of_creation_page_by_page(client: Client) -> None:
     for name in ("c", "a", "b"):
         await client.queue(name).put("Greet")
     assert [each.name for each in await client.queues()] == ["c", "a", "b"]
     assert [each.name for each in await client.queues(offset=1, count=1)] == ["a"]
 
 
-async def test_a_forgotten_queue_keeps_its_jobs_and_is_known_again_by_its_next(
+async def test_forgotten_queue_keeps_its_jobs_and_is_listed_again_after_a_put(
     client: Client,
 ) -> None:
     await client.queue("mail").put("Greet")
@@ -443,7 +443,7 @@ async def test_a_forgotten_queue_keeps_its_jobs_and_is_known_again_by_its_next(
     assert len(await client.queues()) == 1
 
 
-async def test_a_paused_queue_gives_nothing_until_it_goes_on(client: Client) -> None:
+async def test_paused_queue_returns_no_jobs_until_unpaused(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put("Greet")
     await queue.pause()
@@ -452,7 +452,7 @@ async def test_a_paused_queue_gives_nothing_until_it_goes_on(client: Client) -> 
     assert len(await queue.pop()) == 1
 
 
-async def test_a_days_statistics_are_counted(client: Client) -> None:
+async def test_statistics_of_a_day_are_counted(client: Client) -> None:
     queue = client.queue("mail")
     for _ in range(2):
         await queue.put("Greet")
@@ -475,7 +475,7 @@ async def test_a_days_statistics_are_counted(client: Client) -> None:
     assert (await queue.stats(time.time() - 86400)).run.count == 0
 
 
-async def test_failed_jobs_run_again_the_oldest_first(client: Client) -> None:
+async def test_unfail_retries_the_oldest_jobs_first(client: Client) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
         (running,) = await client.queue("mail").pop()
@@ -485,20 +485,20 @@ async def test_failed_jobs_run_again_the_oldest_first(client: Client) -> None:
     assert await client.queue("billing").unfail("nothing") == 0
 
 
-def test_a_queue_tells_about_itself_and_a_new_job_does_not_change() -> None:
+def test_new_job_is_immutable() -> None:
     new = NewJob("Greet")
     with pytest.raises(dataclasses.FrozenInstanceError):
         new.klass = "Other"  # type: ignore[misc]
 
 
-async def test_a_queue_is_shown_by_its_name(client: Client) -> None:
+async def test_repr_of_a_queue_has_its_name(client: Client) -> None:
     assert repr(client.queue("mail")) == "<Queue 'mail'>" and client.queue("mail").name == "mail"
 
 
 # Clear
 
 
-async def test_a_queue_is_cleared_of_all_that_does_not_run(client: Client) -> None:
+async def test_clear_deletes_all_jobs_but_running_ones(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put("Greet", jid="fails")
     (fails,) = await mail.pop()
@@ -529,7 +529,7 @@ async def test_a_queue_is_cleared_of_all_that_does_not_run(client: Client) -> No
     assert await client.check() == []
 
 
-async def test_clearing_ends_although_jobs_are_put_all_the_time(client: Client) -> None:
+async def test_clear_ends_although_jobs_are_put_meanwhile(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put("Greet")
 
@@ -543,7 +543,7 @@ async def test_clearing_ends_although_jobs_are_put_all_the_time(client: Client) 
 
 
 @pytest.mark.parametrize("states", ["waiting", ["running"], ["waiting", "Failed"]])
-async def test_a_state_that_can_not_be_cleared_is_refused_before_anything_is_canceled(
+async def test_clear_refuses_an_invalid_state_before_anything_is_deleted(
     client: Client, states: Any
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")

@@ -1,5 +1,4 @@
-"""Recurring jobs with a cron expression, as callers make, change and stop them; and the list of
-all."""
+"""Recurring jobs with cron expressions: creating, changing, pausing and listing."""
 
 import re
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ def clock(moment: float | None) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S}"
 
 
-async def test_a_job_recurs_at_the_times_of_a_cron_expression(client: Client) -> None:
+async def test_recurring_job_is_due_at_the_times_of_its_cron_expression(client: Client) -> None:
     recurring = await client.queue("mail").recur(
         "Digest",
         {"day": "x"},
@@ -60,7 +59,7 @@ async def test_a_job_recurs_at_the_times_of_a_cron_expression(client: Client) ->
     assert await client.queue("mail").pop() == [], "a pop makes no instance of it"
 
 
-async def test_what_a_new_job_is_like_its_instances_are_like(client: Client) -> None:
+async def test_instances_have_the_options_of_the_new_job(client: Client) -> None:
     recurring = await client.queue("mail").recur(
         NewJob("Digest", [1], priority=2), every=60, jid="digest"
     )
@@ -73,9 +72,7 @@ async def test_what_a_new_job_is_like_its_instances_are_like(client: Client) -> 
 
 
 @pytest.mark.parametrize("astray", [{"delay": 5}, {"depends": ["a"]}, {"context": {"trace": "1"}}])
-async def test_what_only_one_job_can_have_is_refused(
-    client: Client, astray: dict[str, Any]
-) -> None:
+async def test_options_of_single_jobs_are_refused(client: Client, astray: dict[str, Any]) -> None:
     [name] = astray
     with pytest.raises(TypeError, match=f"a recurring job has no option {name}: put has"):
         await client.queue("mail").recur(NewJob("Digest", **astray), every=60)
@@ -99,7 +96,7 @@ async def test_what_only_one_job_can_have_is_refused(
         ({"every": 5, "offset": float("nan")}, ValueError, "offset nan"),
     ],
 )
-async def test_a_schedule_that_cannot_be_is_refused_before_anything_is_sent(
+async def test_invalid_schedule_is_refused_before_a_call(
     client: Client, options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=re.escape(why)):
@@ -107,7 +104,7 @@ async def test_a_schedule_that_cannot_be_is_refused_before_anything_is_sent(
     assert await client.queues() == []
 
 
-async def test_a_cron_expression_can_be_changed_and_so_its_next_time(client: Client) -> None:
+async def test_changing_the_cron_expression_changes_the_next_time(client: Client) -> None:
     recurring = await client.queue("mail").recur("Digest", cron="30 9 * * *")
     await recurring.update(cron="15 6 * * *", queue="slow")
     assert (clock(recurring.next), recurring.queue) == ("06:15:00", "slow")
@@ -122,7 +119,7 @@ async def test_a_cron_expression_can_be_changed_and_so_its_next_time(client: Cli
     assert (await recurring.refresh()).cron == "15 6 * * *"
 
 
-async def test_an_interval_is_changed_by_the_name_that_it_was_given_by(client: Client) -> None:
+async def test_interval_is_changed_by_the_option_that_set_it(client: Client) -> None:
     recurring = await client.queue("mail").recur("Digest", every=3600)
     await recurring.update(every=10, retries=2)
     assert (recurring.interval, recurring.retries) == (10, 2)
@@ -141,7 +138,7 @@ async def test_an_interval_is_changed_by_the_name_that_it_was_given_by(client: C
     assert (await recurring.refresh()).retries == 2
 
 
-async def test_data_at_the_clients_limit_can_be_those_of_a_recurring_job(
+async def test_recurring_job_accepts_data_at_the_clients_limit(
     redis_url: str, namespace: str
 ) -> None:
     async with Client(redis_url, namespace=namespace, max_data=100) as small:
@@ -155,7 +152,9 @@ async def test_data_at_the_clients_limit_can_be_those_of_a_recurring_job(
                 await recurring.update(data="x" * 99)
 
 
-async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client: Client) -> None:
+async def test_putting_a_recurring_job_again_can_change_the_kind_of_schedule(
+    client: Client,
+) -> None:
     queue = client.queue("mail")
     hourly = await queue.recur("Digest", every=3600, offset=3600, jid="digest")
     assert await hourly.run_now() == "digest-1"
@@ -170,7 +169,7 @@ async def test_one_kind_of_schedule_becomes_the_other_by_putting_it_anew(client:
 
 
 @pytest.mark.parametrize("schedule", [{"every": 3600, "offset": 5}, {"cron": "0 9 * * *"}])
-async def test_a_recurring_job_is_paused_and_resumed(
+async def test_recurring_job_can_be_paused_and_resumed(
     client: Client, schedule: dict[str, Any]
 ) -> None:
     recurring = await client.queue("mail").recur("Digest", **schedule)
@@ -192,7 +191,7 @@ async def test_a_recurring_job_is_paused_and_resumed(
         )
 
 
-async def test_an_instance_run_now_is_a_job_like_the_others(client: Client) -> None:
+async def test_run_now_puts_an_ordinary_instance(client: Client) -> None:
     recurring = await client.queue("mail").recur(
         "Digest", {"a": []}, cron="0 9 * * *", jid="digest", tags=["x"]
     )
@@ -213,7 +212,7 @@ async def test_an_instance_run_now_is_a_job_like_the_others(client: Client) -> N
             await act()
 
 
-async def test_all_recurring_jobs_of_a_namespace_are_listed_page_by_page(
+async def test_recurring_jobs_are_listed_page_by_page(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aioqless.client.recurring.listing.PAGE", 3)

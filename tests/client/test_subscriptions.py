@@ -1,4 +1,4 @@
-"""Subscriptions to what Redis publishes."""
+"""Subscriptions to published messages."""
 
 from __future__ import annotations
 

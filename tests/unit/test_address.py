@@ -1,4 +1,4 @@
-"""Where Redis is: a URL, its parts, the environment."""
+"""The address of Redis: a URL, its parts, the environment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_parts_make_a_url_that_says_the_same(parts: dict[str, Any], url: str) -> None:
+def test_parts_are_equivalent_to_their_url(parts: dict[str, Any], url: str) -> None:
     assert redis_url(**parts) == url
     said = parse_url(url)
     assert (said["host"], said["port"], said["db"]) == (
@@ -55,12 +55,12 @@ def test_parts_make_a_url_that_says_the_same(parts: dict[str, Any], url: str) ->
         ({"host": ""}, "host must not be empty"),
     ],
 )
-def test_parts_that_cannot_be_are_refused(wrong: dict[str, Any], why: str) -> None:
+def test_invalid_parts_are_refused(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         redis_url(**wrong)
 
 
-def test_the_parts_may_come_from_the_environment_where_no_url_does(
+def test_parts_come_from_the_environment_unless_a_url_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AIOQLESS_PORT", "6380")
@@ -73,7 +73,7 @@ def test_the_parts_may_come_from_the_environment_where_no_url_does(
 
 
 @pytest.mark.parametrize("variable", ["PORT", "DB"])
-def test_a_part_in_the_environment_that_is_no_number_is_refused(
+def test_non_numeric_part_in_the_environment_is_refused(
     monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(f"AIOQLESS_{variable}", "six")
@@ -91,7 +91,7 @@ def test_a_part_in_the_environment_that_is_no_number_is_refused(
         ("unix:///run/redis.sock?db=1", None, "unix://:p%40ss@/run/redis.sock?db=1"),
     ],
 )
-def test_a_url_without_a_password_gets_that_of_the_environment(
+def test_url_without_a_password_uses_that_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, url: str, username: str | None, whole: str
 ) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", "p@ss")
@@ -102,7 +102,7 @@ def test_a_url_without_a_password_gets_that_of_the_environment(
     assert "p@ss" not in str(client.where) and "p%40ss" not in str(client.where)
 
 
-def test_without_any_address_a_password_makes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_alone_makes_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", "p@ss")
     assert Client().url is None
 
@@ -115,19 +115,19 @@ def test_without_any_address_a_password_makes_none(monkeypatch: pytest.MonkeyPat
         ("redis://h", None, 30),
     ],
 )
-def test_a_call_may_take_as_long_as_is_said_or_as_the_url_says(
+def test_timeout_comes_from_the_argument_or_the_url(
     url: str, given: float | None, timeout: float
 ) -> None:
     assert Client(url, timeout=given)._timeout == timeout
 
 
 @pytest.mark.parametrize("url", ["redis://h?socket_timeout=soon", "redis://h?socket_timeout=0"])
-def test_a_url_with_a_timeout_that_cannot_be_is_refused(url: str) -> None:
+def test_url_with_an_invalid_timeout_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="timeout"):
         Client(url)
 
 
-async def test_a_timeout_in_the_url_does_not_end_what_waits_for_events(
+async def test_timeout_of_the_url_does_not_apply_to_subscriptions(
     redis_url: str, namespace: str
 ) -> None:
     async with (
@@ -143,7 +143,7 @@ async def test_a_timeout_in_the_url_does_not_end_what_waits_for_events(
 @pytest.mark.parametrize(
     "url", ["http://:s3cret@redis.internal", "s3cret@redis.internal:6379", "localhost"]
 )
-def test_what_is_no_url_of_redis_is_refused_without_its_password(url: str) -> None:
+def test_url_of_another_scheme_is_refused_without_showing_its_password(url: str) -> None:
     with pytest.raises(
         ValueError, match="the URL of Redis must begin with redis://, rediss://, unix://"
     ) as refused:

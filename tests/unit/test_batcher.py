@@ -1,4 +1,4 @@
-"""Batcher: what is sent together, and who gets which reply."""
+"""Batcher: which items are sent together, and who gets which reply."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sent:
         return [each * 10 if each >= 0 else ValueError(each) for each in batch]
 
 
-async def test_items_of_one_turn_of_the_loop_are_sent_together() -> None:
+async def test_items_of_one_loop_iteration_are_sent_together() -> None:
     sent = Sent()
     sent.may_reply.set()
     batcher = Batcher(sent, name="test")
@@ -35,7 +35,7 @@ async def test_items_of_one_turn_of_the_loop_are_sent_together() -> None:
     assert batcher.is_idle
 
 
-async def test_items_gather_while_all_batches_are_on_their_way() -> None:
+async def test_items_accumulate_while_all_batches_are_in_flight() -> None:
     sent = Sent()
     batcher = Batcher(sent, name="test", parallel=2, max_items=2)
     replies = [batcher.submit(number) for number in range(7)]
@@ -84,7 +84,7 @@ async def test_item_of_a_canceled_caller_is_sent_nevertheless() -> None:
     assert sent.batches == [[1, 2]]
 
 
-async def test_closing_fails_what_waits_and_what_comes_later() -> None:
+async def test_closing_fails_waiting_and_later_items() -> None:
     sent = Sent()
     batcher = Batcher(sent, name="test", max_items=1, parallel=2)
     replies = [batcher.submit(number) for number in range(3)]

@@ -23,7 +23,7 @@ def test_every_form_of_every_command_has_a_method() -> None:
             assert callable(getattr(OfflineStore, f"{name}_{form}".rstrip("_")))
 
 
-def test_a_method_returns_a_call_that_is_sent_when_awaited() -> None:
+def test_method_returns_a_call_that_is_sent_when_awaited() -> None:
     sent: list[Call] = []
 
     class Noting(OfflineStore):
@@ -40,7 +40,7 @@ def test_a_method_returns_a_call_that_is_sent_when_awaited() -> None:
     assert [(call.command, call.argv) for call in sent] == [("tag", [b"get", b"x", b"", b"3"])]
 
 
-def test_an_unknown_or_missing_argument_is_a_type_error() -> None:
+def test_unknown_or_missing_argument_raises_type_error() -> None:
     with pytest.raises(TypeError, match="colour"):
         OfflineStore().get(jid="a", colour=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="jid"):
@@ -48,7 +48,7 @@ def test_an_unknown_or_missing_argument_is_a_type_error() -> None:
 
 
 @pytest.mark.parametrize("act", ["get", "now", "pipeline", "request"])
-def test_without_a_connection_everything_is_refused(act: str) -> None:
+def test_every_method_raises_without_a_connection(act: str) -> None:
     store = OfflineStore()
 
     async def attempt() -> None:

@@ -1,4 +1,4 @@
-"""A script is composed of a command's header and body and what they reach in the libraries."""
+"""Composing scripts from a command's header and body and the library functions they use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_command_composes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
+def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
     script = compose(name, "ql")
     for line, origin in zip(script.text.splitlines(), script.origins, strict=True):
         if origin:
@@ -55,7 +55,7 @@ def test_every_line_of_a_script_knows_where_it_was_written(name: str) -> None:
             assert line in (in_script(written), in_script(inline_keys(written)))
 
 
-def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
+def test_every_library_function_is_used_by_a_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
     text = "\n".join(file.read_text("utf-8") for file in LUA)
     for library, file in library_linker.known_libraries().items():
@@ -67,7 +67,7 @@ def test_every_function_of_the_libraries_is_used_by_some_command() -> None:
             assert (file, block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
 
 
-def test_only_check_and_find_reach_the_libraries_of_the_consistency_checks() -> None:
+def test_only_check_and_find_use_the_consistency_libraries() -> None:
     reach = {
         name
         for name in command_names()
@@ -77,7 +77,7 @@ def test_only_check_and_find_reach_the_libraries_of_the_consistency_checks() -> 
     assert reach == {"check", "find"}
 
 
-def test_what_is_seldom_is_one_definition_until_it_is_needed() -> None:
+def test_seldom_functions_are_one_definition_until_called() -> None:
     text = compose("put", "ql").text
     late, usual = text.index("local function late()"), text.index("function lib.archive_is_on(")
     assert late < text.index("function lib.archive_append(job, what") < usual
@@ -87,7 +87,7 @@ def test_what_is_seldom_is_one_definition_until_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_header_says_what_the_command_does_and_returns(name: str) -> None:
+def test_every_header_has_a_summary_and_a_return_type(name: str) -> None:
     command = read_command(name)
     assert command.summary and not command.summary.startswith("--")
     for form in command.forms.values() or [command.lead]:
@@ -108,12 +108,12 @@ def test_every_header_says_what_the_command_does_and_returns(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_no_body_reads_arguments_or_spells_keys(name: str) -> None:
+def test_no_body_reads_argv_or_spells_keys(name: str) -> None:
     code = "\n".join(text.partition("--")[0] for _, text in read_command(name).body)
     assert "ARGV" not in code and "KEYS" not in code and "ns .." not in code
 
 
-def test_only_what_brings_something_into_being_is_refused_when_memory_is_full() -> None:
+def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> None:
     denied = {
         name
         for name in command_names()
@@ -154,25 +154,25 @@ def clear() -> None:
         cache.cache_clear()
 
 
-def test_the_first_line_is_the_summary(write: Write) -> None:
+def test_first_line_of_a_header_is_the_summary(write: Write) -> None:
     write("do", "-- do: something or other.", "--", "return 1")
     assert read_command("do").summary == "something or other."
     assert read_command("do").body == [(3, "return 1")]
 
 
-def test_a_key_is_the_name_of_a_queue(write: Write) -> None:
+def test_key_argument_is_a_queue_name(write: Write) -> None:
     write("do", "-- do: it.", "-- @key queue", "", "return queue")
     assert "local queue = lib.args_queue('queue', KEYS[1])" in compose("do", "ql").text
     write("do", "-- do: it.", "-- @key queue new_queue", "", "return queue")
     assert "local queue = lib.args_new_queue('queue', KEYS[1])" in compose("do", "ql").text
 
 
-def test_keys_are_names_of_queues(write: Write) -> None:
+def test_keys_argument_is_a_list_of_queue_names(write: Write) -> None:
     write("do", "-- do: it.", "-- @keys queues", "", "return queues")
     assert "local queues = lib.args_queues(KEYS)" in compose("do", "ql").text
 
 
-def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> None:
+def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -191,7 +191,7 @@ def test_an_argument_is_read_by_its_type_and_may_be_left_out(write: Write) -> No
     assert "lib.layout_no_more(3)" in text
 
 
-def test_a_literal_must_be_that_word(write: Write) -> None:
+def test_literal_argument_must_have_its_value(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -208,7 +208,7 @@ def test_a_literal_must_be_that_word(write: Write) -> None:
     )
 
 
-def test_a_tail_ends_before_the_options(write: Write) -> None:
+def test_list_argument_ends_before_the_options(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -225,7 +225,7 @@ def test_a_tail_ends_before_the_options(write: Write) -> None:
     assert "local now = option.now and lib.args_time('now', option.now)" in text
 
 
-def test_a_batch_is_walked_by_each(write: Write) -> None:
+def test_batch_is_iterated_by_each(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -243,7 +243,7 @@ def test_a_batch_is_walked_by_each(write: Write) -> None:
     )
 
 
-def test_a_word_chooses_what_follows(write: Write) -> None:
+def test_subcommand_selects_the_following_arguments(write: Write) -> None:
     write(
         "do", "-- do: it.", "-- @when list default", "-- @returns json", "-- @when add",
         "-- @arg jid string", "-- @returns number", "",
@@ -257,7 +257,7 @@ def test_a_word_chooses_what_follows(write: Write) -> None:
     assert "elseif word == 'add' then\njid = lib.args_string('jid', ARGV[2])" in text
 
 
-def test_what_writes_answers_a_repeated_request_with_its_first_answer(write: Write) -> None:
+def test_writing_command_returns_the_first_reply_to_a_repeated_request(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -273,23 +273,23 @@ def test_what_writes_answers_a_repeated_request_with_its_first_answer(write: Wri
     )
 
 
-def test_what_only_reads_knows_of_no_requests(write: Write) -> None:
+def test_reading_command_has_no_request_id(write: Write) -> None:
     write("do", "-- do: it.", "-- @flags no-writes", "", "return 1")
     assert "request" not in compose("do", "ql").text
 
 
-def test_roles_and_durability_are_known(write: Write) -> None:
+def test_roles_and_durability_are_parsed(write: Write) -> None:
     write("do", "-- do: it.", "-- @role producer people", "-- @durable", "", "return 1")
     command = read_command("do")
     assert (command.roles, command.durable) == (("producer", "people"), True)
 
 
-def test_keys_that_a_command_uses_without_naming_them_are_known(write: Write) -> None:
+def test_keys_used_without_being_declared_are_parsed(write: Write) -> None:
     write("do", "-- do: it.", "-- @reads *", "-- @writes job history", "", "return 1")
     assert read_command("do").key_uses == {"*": False, "job": True, "history": True}
 
 
-def test_text_behind_the_arguments_of_a_batch_is_a_comment(write: Write) -> None:
+def test_text_after_the_arguments_of_a_batch_is_a_comment(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -300,7 +300,7 @@ def test_text_behind_the_arguments_of_a_batch_is_a_comment(write: Write) -> None
     assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "delay"]
 
 
-def test_constants_are_written_out(write: Write) -> None:
+def test_constants_are_inlined(write: Write) -> None:
     write("do", "-- do: it.", "-- @flags no-writes", "", "return constants.MAX_NAME_LENGTH")
     assert f"return {constant('MAX_NAME_LENGTH')}" in compose("do", "ql").text
     write("do", "-- do: it.", "-- @flags no-writes", "", "return constants.MAX_HOPE")
@@ -310,7 +310,7 @@ def test_constants_are_written_out(write: Write) -> None:
         compose("do", "ql")
 
 
-def test_what_it_raises_and_returns_is_known(write: Write) -> None:
+def test_raises_and_returns_are_parsed(write: Write) -> None:
     write(
         "do",
         "-- do: it.",
@@ -332,13 +332,13 @@ def test_what_it_raises_and_returns_is_known(write: Write) -> None:
         ("-- @option now", r"do\.lua:2: @option lacks a word"),
     ],
 )
-def test_a_header_that_says_something_unknown_is_refused(write: Write, line: str, why: str) -> None:
+def test_header_with_an_unknown_directive_is_refused(write: Write, line: str, why: str) -> None:
     write("do", "-- do: it.", line, "", "return 1")
     with pytest.raises(HeaderError, match=why):
         read_command("do")
 
 
-def test_an_unknown_type_is_refused(write: Write) -> None:
+def test_unknown_type_is_refused(write: Write) -> None:
     write("do", "-- do: it.", "-- @arg jid colour", "", "return 1")
     with pytest.raises(
         HeaderError, match=r"args\.colour is used but lib/args\.lua doesn't define it"
@@ -356,7 +356,7 @@ def test_an_unknown_type_is_refused(write: Write) -> None:
         "-- @batch stats:name",
     ],
 )
-def test_an_argument_must_not_hide_a_library(write: Write, line: str) -> None:
+def test_argument_named_like_a_library_is_refused(write: Write, line: str) -> None:
     write("do", "-- do: it.", line, "", "return 1")
     with pytest.raises(
         HeaderError, match=r"do\.lua: its argument stats hides lib/stats\.lua; give it another name"
@@ -367,7 +367,7 @@ def test_an_argument_must_not_hide_a_library(write: Write, line: str) -> None:
 # Libraries
 
 
-def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> None:
+def test_script_contains_only_reachable_functions(write: Write) -> None:
     write("lib/greet", "local HELLO = 'hello'", "",
         "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
           "function greet.shout(name)", "  return string.upper(name)", "end", "",
@@ -389,7 +389,7 @@ def test_a_script_has_the_functions_it_reaches_and_no_others(write: Write) -> No
     assert "never" not in text
 
 
-def test_a_seldom_function_brings_what_only_it_needs_when_it_is_called(write: Write) -> None:
+def test_seldom_function_loads_its_dependencies_when_called(write: Write) -> None:
     write("lib/greet", "local HELLO = 'hello'", "local greeted = {}", "",
         "function greet.hello(name) return HELLO .. name end", "",
           "-- @seldom", "function greet.shout(name) return greet.twice(string.upper(HELLO .. "
@@ -409,7 +409,7 @@ def test_a_seldom_function_brings_what_only_it_needs_when_it_is_called(write: Wr
     assert "function lib.greet_shout(...) late() return lib.greet_shout(...) end" in usual
 
 
-def test_what_a_seldom_function_and_another_would_both_change_is_refused(write: Write) -> None:
+def test_state_shared_by_a_seldom_function_and_another_is_refused(write: Write) -> None:
     write("lib/greet", "local greeted = {}", "",
         "function greet.hello(name) greeted[name] = true end", "",
           "-- @seldom", "function greet.again(name) return greeted[name] end")  # fmt: skip
@@ -421,7 +421,7 @@ def test_what_a_seldom_function_and_another_would_both_change_is_refused(write: 
         compose("do", "ql")
 
 
-def test_a_function_that_no_library_has_is_refused(write: Write) -> None:
+def test_unknown_library_function_is_refused(write: Write) -> None:
     write("do", "-- do: it.", "", "return json.poem()")
     with pytest.raises(
         HeaderError, match=r"json\.poem is used but lib/json\.lua doesn't define it"
@@ -437,7 +437,7 @@ def test_a_function_that_no_library_has_is_refused(write: Write) -> None:
         (["function even.one() return 1 end"], "starts neither a function nor a local"),
     ],
 )
-def test_a_library_that_is_no_list_of_functions_is_refused(
+def test_library_with_statements_beside_functions_is_refused(
     write: Write, lines: list[str], why: str
 ) -> None:
     write("lib/odd", *lines)
@@ -446,7 +446,7 @@ def test_a_library_that_is_no_list_of_functions_is_refused(
         compose("do", "ql")
 
 
-def test_a_line_of_the_script_is_told_as_the_line_of_its_file(write: Write) -> None:
+def test_script_line_is_translated_to_file_and_line(write: Write) -> None:
     write("lib/greet", "-- greet", "", "function greet.hello()", "  return 1 + nil", "end")
     write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello()")
     script = compose("do", "ql")
@@ -460,5 +460,5 @@ def test_a_line_of_the_script_is_told_as_the_line_of_its_file(write: Write) -> N
     ("namespace", "text"),
     [("ql", "'ql'"), ("{bill}", "'{bill}'"), ("it's", "'it\\'s'"), ("a\\", "'a\\\\'")],
 )
-def test_the_namespace_is_written_into_the_script(namespace: str, text: str) -> None:
+def test_namespace_is_inlined_into_the_script(namespace: str, text: str) -> None:
     assert compose("get", namespace).text.splitlines()[1] == f"local ns = {text}"

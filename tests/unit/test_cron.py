@@ -1,4 +1,4 @@
-"""Which times a cron expression means, and which expressions are refused."""
+"""Times of cron expressions, and invalid expressions."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -30,7 +30,7 @@ def coming(cron: Cron, after: str, count: int) -> list[str]:
     return times
 
 
-def test_a_time_of_day_is_that_of_its_time_zone() -> None:
+def test_time_of_day_is_in_its_time_zone() -> None:
     assert coming(Cron("0 9 * * mon-fri", "Asia/Tokyo"), "2026-01-02 00:00", 2) == [
         "01-05 00:00",
         "01-06 00:00",
@@ -39,7 +39,7 @@ def test_a_time_of_day_is_that_of_its_time_zone() -> None:
     assert coming(Cron("0 9 * * *"), "2026-01-02 08:59:59.999", 1) == ["01-02 09:00"]
 
 
-def test_six_fields_begin_with_the_second() -> None:
+def test_first_of_six_fields_is_the_second() -> None:
     assert coming(Cron("*/20 * * * * *"), "2026-01-01 00:00:01", 3) == [
         "01-01 00:00:20",
         "01-01 00:00:40",
@@ -47,7 +47,7 @@ def test_six_fields_begin_with_the_second() -> None:
     ]
 
 
-def test_a_time_that_is_skipped_when_clocks_go_forward_comes_when_they_have() -> None:
+def test_time_skipped_by_daylight_saving_is_due_after_the_change() -> None:
     assert coming(HALF_PAST_TWO, BEFORE_SPRING, 3) == ["03-28 01:30", "03-29 01:00", "03-30 00:30"]
     assert coming(Cron("0,30 2 * * *", "Europe/Paris"), "2026-03-29 00:00", 2) == [
         "03-29 01:00",
@@ -55,14 +55,14 @@ def test_a_time_that_is_skipped_when_clocks_go_forward_comes_when_they_have() ->
     ], "both at once: one"
 
 
-def test_a_time_that_comes_twice_when_clocks_go_back_counts_the_first_time() -> None:
+def test_time_repeated_by_daylight_saving_is_due_once() -> None:
     assert coming(HALF_PAST_TWO, BEFORE_AUTUMN, 3) == ["10-24 00:30", "10-25 00:30", "10-26 01:30"]
     assert coming(HALF_PAST_TWO, "2026-10-25 01:10", 1) == ["10-26 01:30"], (
         "reckoned in the hour that comes again"
     )
 
 
-def test_what_comes_each_hour_goes_by_the_time_that_really_passes() -> None:
+def test_hourly_schedule_follows_elapsed_time_across_daylight_saving() -> None:
     assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-10-24 23:45", 3) == [
         "10-25 00:30",
         "10-25 01:30",
@@ -74,7 +74,7 @@ def test_what_comes_each_hour_goes_by_the_time_that_really_passes() -> None:
     ]
 
 
-def test_the_latest_times_and_all_of_them() -> None:
+def test_latest_missed_times_and_all_are_listed() -> None:
     hourly = Cron("0 * * * *")
     first, until = at("2026-01-01 00:00"), at("2026-01-01 05:30")
     hours = [first + 3600 * hour for hour in range(6)]
@@ -87,7 +87,7 @@ def test_the_latest_times_and_all_of_them() -> None:
     assert hourly.all(first, first + 0.5, 9) == [first]
 
 
-def test_what_was_missed_is_reckoned_right_in_the_hour_that_comes_again() -> None:
+def test_missed_times_are_right_within_the_repeated_hour() -> None:
     saturday, sunday, now = at("2026-10-24 00:30"), at("2026-10-25 00:30"), at("2026-10-25 01:10")
     assert HALF_PAST_TWO.latest(saturday, now, 5) == [saturday, sunday]
     assert HALF_PAST_TWO.latest(sunday, now, 1) == [sunday]
@@ -100,9 +100,7 @@ def test_what_was_missed_is_reckoned_right_in_the_hour_that_comes_again() -> Non
     "*/40 30 1-3 * * *",
 ]), some.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Pacific/Apia",
     "Australia/Lord_Howe"]))  # fmt: skip
-def test_the_next_time_is_later_and_none_is_passed_over(
-    now: int, expression: str, timezone: str
-) -> None:
+def test_next_time_is_later_and_skips_none(now: int, expression: str, timezone: str) -> None:
     cron = Cron(expression, timezone)
     first = cron.next(now)
     second = cron.next(first)
@@ -134,7 +132,9 @@ def test_the_next_time_is_later_and_none_is_passed_over(
         ("*" * 600, "longer than 512"),
     ],
 )
-def test_an_expression_that_cannot_be_or_never_comes_is_refused(expression: str, why: str) -> None:
+def test_invalid_expression_and_one_that_is_never_due_are_refused(
+    expression: str, why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         Cron(expression)
 
@@ -142,14 +142,14 @@ def test_an_expression_that_cannot_be_or_never_comes_is_refused(expression: str,
 @pytest.mark.parametrize(
     "timezone", ["Europe/Pari", "Europe", "/etc/passwd", "../etc/passwd", "paris time", ""]
 )
-def test_a_time_zone_that_nobody_knows_is_refused(timezone: str) -> None:
+def test_unknown_time_zone_is_refused(timezone: str) -> None:
     with pytest.raises(ValueError, match=r"^timezone "):
         Cron("* * * * *", timezone)
 
 
 @settings(deadline=None)
 @given(some.text(alphabet="0123456789*/,-#LWmonfeb? ", max_size=20))
-def test_no_text_is_refused_in_any_other_way(expression: str) -> None:
+def test_any_text_is_accepted_or_raises_value_error(expression: str) -> None:
     try:
         assert Cron(expression).next(1e9) > 1e9
     except ValueError as refused:
@@ -169,14 +169,14 @@ def test_no_text_is_refused_in_any_other_way(expression: str) -> None:
         ({"cron": "* * * * *", "timezone": 2}, TypeError, "timezone must be a text, not 2"),
     ],
 )
-def test_a_schedule_that_cannot_be_is_refused(
+def test_invalid_schedule_is_refused(
     options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=why):
         schedule_of(options)
 
 
-def test_a_schedule_is_an_interval_or_a_cron_expression() -> None:
+def test_schedule_is_an_interval_or_a_cron_expression() -> None:
     assert schedule_of({"every": 5}) == Every(5)
     assert schedule_of({"cron": "0 9 * * *"}) == Cron("0 9 * * *", "UTC")
     assert schedule_of({"cron": "0 9 * * *", "timezone": "Asia/Tokyo"}) == Cron(
@@ -184,7 +184,7 @@ def test_a_schedule_is_an_interval_or_a_cron_expression() -> None:
     )
 
 
-def test_a_backlog_has_a_limit_where_times_must_be_reckoned() -> None:
+def test_backlog_is_limited_for_cron_expressions() -> None:
     assert [checked_backlog(Every(5), backlog) for backlog in (None, 0, 5000)] == [None, 0, 5000]
     with pytest.raises(
         ValueError,

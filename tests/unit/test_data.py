@@ -1,4 +1,4 @@
-"""A job's data: any JSON value but false, kept as the bytes that were put."""
+"""Data of a job: any JSON value but false, kept byte for byte."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nested(levels: int) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(values.filter(lambda value: value is not False))
-def test_any_json_but_false_comes_back_as_it_was(value: Any) -> None:
+def test_any_json_but_false_round_trips(value: Any) -> None:
     text = encoded(value).decode()
     assert decoded(text) == value
     assert json.loads(text) == value
@@ -62,15 +62,15 @@ def test_any_json_but_false_comes_back_as_it_was(value: Any) -> None:
         -0.0,
     ],
 )
-def test_what_looks_odd_is_data_too(value: Any) -> None:
+def test_unusual_values_are_valid_data(value: Any) -> None:
     assert decoded(encoded(value).decode()) == value
 
 
-def test_objects_that_say_what_they_hold_become_objects_of_json() -> None:
+def test_dataclasses_and_structs_become_json_objects() -> None:
     assert encoded(Box([Point(1), Point(2, 3)])) == b'{"points":[{"x":1,"y":0},{"x":2,"y":3}]}'
 
 
-def test_times_become_texts() -> None:
+def test_times_become_strings() -> None:
     assert encoded(datetime.date(2013, 1, 2)) == b'"2013-01-02"'
 
 
@@ -78,38 +78,38 @@ def test_times_become_texts() -> None:
     "value",
     [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)],  # type: ignore[arg-type]
 )
-def test_numbers_that_json_does_not_have_are_refused_wherever_they_are(value: Any) -> None:
+def test_nan_and_infinity_are_refused_at_any_depth(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
         encoded(value)
 
 
-def test_null_beside_other_values_is_no_nan() -> None:
+def test_null_is_not_taken_for_nan() -> None:
     assert encoded({"a": None, "b": [None, "null"]}) == b'{"a":null,"b":[null,"null"]}'
 
 
 @pytest.mark.parametrize("value", [object(), [object()], {1, object()}, {"f": len}, 1j])
-def test_objects_that_json_cannot_say_are_refused(value: Any) -> None:
+def test_unserializable_objects_are_refused(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
         encoded(value)
 
 
-def test_a_set_of_objects_is_refused_and_a_set_of_texts_becomes_a_list() -> None:
+def test_set_of_strings_becomes_a_list_and_a_set_of_objects_is_refused() -> None:
     with pytest.raises(InvalidData):
         encoded({object(), object()})
     assert encoded({"x"}) == b'["x"]'
 
 
-def test_bytes_are_refused_or_come_back_as_text() -> None:
+def test_bytes_are_refused_or_become_text() -> None:
     assert decoded(encoded(b"\x00\xff").decode()) == "AP8="
 
 
 @pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\udce4": 1}])
-def test_halves_of_surrogate_pairs_are_refused(value: Any) -> None:
+def test_lone_surrogates_are_refused(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
         encoded(value)
 
 
-def test_a_value_that_holds_itself_is_refused() -> None:
+def test_circular_value_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(InvalidData, match="can't be written as JSON"):
@@ -117,34 +117,34 @@ def test_a_value_that_holds_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [False, msgspec.Raw(b"false"), msgspec.Raw(b" false\n")])
-def test_false_is_refused_since_others_take_it_for_missing(value: Any) -> None:
+def test_false_is_refused_because_other_clients_read_it_as_missing(value: Any) -> None:
     with pytest.raises(InvalidData, match="data is false"):
         encoded(value)
 
 
-def test_nesting_is_refused_before_the_scripts_parser_gives_up() -> None:
+def test_nesting_beyond_the_parser_of_the_scripts_is_refused() -> None:
     assert encoded(nested(DEEPEST))
     with pytest.raises(InvalidData, match="nested deeper than 900 levels"):
         encoded(nested(DEEPEST + 1))
 
 
-def test_many_lists_beside_one_another_are_not_deep() -> None:
+def test_sibling_lists_do_not_count_as_nesting() -> None:
     assert encoded([[] for _ in range(2 * DEEPEST)])
 
 
-def test_brackets_in_texts_are_not_deep() -> None:
+def test_brackets_in_strings_do_not_count_as_nesting() -> None:
     assert encoded("[" * 2 * DEEPEST)
 
 
 @pytest.mark.parametrize("levels", [10_000, 200_000])
-def test_absurd_nesting_is_refused_and_harms_nobody(levels: int) -> None:
+def test_extreme_nesting_is_refused_without_a_crash(levels: int) -> None:
     with pytest.raises(InvalidData):
         encoded(msgspec.Raw(b"[" * levels + b"]" * levels))
     with pytest.raises(InvalidData):
         decoded("[" * levels + "]" * levels)
 
 
-def test_data_at_the_limit_are_put_and_one_byte_more_is_refused() -> None:
+def test_data_at_the_size_limit_is_accepted_and_one_byte_more_refused() -> None:
     assert len(encoded("x" * 98, limit=100)) == 100
     with pytest.raises(
         InvalidData,
@@ -155,7 +155,7 @@ def test_data_at_the_limit_are_put_and_one_byte_more_is_refused() -> None:
         encoded("x" * LIMIT)
 
 
-def test_a_refusal_shows_the_beginning_of_the_data_only() -> None:
+def test_error_shows_only_the_beginning_of_the_data() -> None:
     with pytest.raises(InvalidData) as refused:
         encoded(["x" * 5000, math.nan])
     assert len(str(refused.value)) < 400
@@ -167,7 +167,7 @@ def test_a_refusal_shows_the_beginning_of_the_data_only() -> None:
 @pytest.mark.parametrize(
     "text", [b'{ "a" : [ ] }', b"12345678901234567890123", b"1.0", b'"\\ud800"', b"1e999", b"[]"]
 )
-def test_a_text_that_is_json_already_is_put_byte_for_byte(text: bytes) -> None:
+def test_raw_json_is_put_byte_for_byte(text: bytes) -> None:
     assert encoded(msgspec.Raw(text)) == text
 
 
@@ -186,7 +186,7 @@ def test_a_text_that_is_json_already_is_put_byte_for_byte(text: bytes) -> None:
         b"\xef\xbb\xbf1",
     ],
 )
-def test_a_text_that_is_not_json_is_refused(text: bytes) -> None:
+def test_raw_text_that_is_not_json_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidData):
         encoded(msgspec.Raw(text))
 
@@ -204,15 +204,15 @@ def test_a_text_that_is_not_json_is_refused(text: bytes) -> None:
         ("1.0", 1.0),
     ],
 )
-def test_what_others_put_is_read(text: str, value: Any) -> None:
+def test_data_of_other_clients_is_read(text: str, value: Any) -> None:
     assert decoded(text) == value
 
 
-def test_what_a_careless_client_put_is_read_where_it_can_be() -> None:
+def test_malformed_data_of_other_clients_is_read_where_possible() -> None:
     assert math.isnan(decoded("NaN"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "0x10", "\udcff", '"\udcff"'])
-def test_what_is_not_json_is_told(text: str) -> None:
+def test_invalid_json_raises(text: str) -> None:
     with pytest.raises(InvalidData, match="is not JSON"):
         decoded(text)

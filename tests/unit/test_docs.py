@@ -1,4 +1,4 @@
-"""What README and docs/ promise is there: links, commands, options, names."""
+"""Links, commands, options and names in README and docs/ exist."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def names(page: Path, pattern: str) -> set[tuple[str, str]]:
 
 
 @pages
-def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> None:
+def test_every_link_leads_to_an_existing_file_and_heading(page: Path) -> None:
     for path, anchor in links(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), path
@@ -129,13 +129,13 @@ def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> 
 
 
 @pages
-def test_every_command_line_can_be_read(page: Path) -> None:
+def test_every_command_line_is_valid(page: Path) -> None:
     for line in command_lines(page):
         read(COMMANDS, shlex.split(line, comments=True))
 
 
 @pages
-def test_every_command_in_a_sentence_is_one(page: Path) -> None:
+def test_every_command_in_prose_exists(page: Path) -> None:
     for line in commands_named(page):
         name, *rest = line.split()
         assert name in COMMANDS.commands, line
@@ -145,7 +145,7 @@ def test_every_command_in_a_sentence_is_one(page: Path) -> None:
 
 
 @our_pages
-def test_every_option_that_a_page_names_is_one_of_the_command_line(page: Path) -> None:
+def test_every_command_line_option_in_prose_exists(page: Path) -> None:
     named = {
         word
         for span in spans(page)
@@ -156,13 +156,13 @@ def test_every_option_that_a_page_names_is_one_of_the_command_line(page: Path) -
 
 
 @pages
-def test_every_snippet_is_python(page: Path) -> None:
+def test_every_snippet_is_valid_python(page: Path) -> None:
     for block in blocks(page, "python"):
         compile(block, name_of(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 @pages
-def test_a_page_imports_what_its_snippets_take_from_the_package(page: Path) -> None:
+def test_pages_import_the_names_that_their_snippets_use(page: Path) -> None:
     tree = ast.parse("\n".join(blocks(page, "python")))
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in OFFERED}
     assert used <= {
@@ -174,7 +174,7 @@ def test_a_page_imports_what_its_snippets_take_from_the_package(page: Path) -> N
 
 
 @pages
-def test_every_file_of_the_package_that_a_page_names_is_there(page: Path) -> None:
+def test_every_file_of_the_package_in_prose_exists(page: Path) -> None:
     root = ROOT / "aioqless" if page.name == "how-it-works.md" else ROOT
     named = [
         span
@@ -190,7 +190,7 @@ def test_every_file_of_the_package_that_a_page_names_is_there(page: Path) -> Non
 
 
 @our_pages
-def test_every_verb_of_a_job_a_queue_a_worker_and_a_client_is_one(page: Path) -> None:
+def test_every_method_in_prose_exists(page: Path) -> None:
     for thing, name in names(page, r"(?<![\w.\"/])(job|queue|worker|client)\.([a-z]\w*)"):
         assert has(THINGS[thing], name) or f"{thing}.{name}" in EVENTS or name in ("py", "lua"), (
             f"{thing}.{name}"
@@ -200,7 +200,7 @@ def test_every_verb_of_a_job_a_queue_a_worker_and_a_client_is_one(page: Path) ->
 
 
 @pages
-def test_every_name_of_the_package_is_there(page: Path) -> None:
+def test_every_name_of_the_package_in_prose_exists(page: Path) -> None:
     for first, second in names(page, r"(?<![\w./\-])aioqless\.([A-Za-z]\w*)(?:\.([A-Za-z]\w*))?"):
         if hasattr(aioqless, first):
             assert (
@@ -219,7 +219,7 @@ def test_every_name_of_the_package_is_there(page: Path) -> None:
 @pytest.mark.parametrize(
     "option", sorted({*JobOptions.__annotations__, *PutOptions.__annotations__})
 )
-def test_every_option_of_a_handler_and_of_a_put_is_on_the_page_of_jobs(option: str) -> None:
+def test_page_on_jobs_lists_every_option_of_handlers_and_put(option: str) -> None:
     assert f"`{option}`" in JOBS
 
 
@@ -231,28 +231,28 @@ def test_every_option_of_a_handler_and_of_a_put_is_on_the_page_of_jobs(option: s
         for field in dataclasses.fields(group)
     ],
 )
-def test_every_setting_is_on_a_page_of_workers(setting: str) -> None:
+def test_pages_on_workers_list_every_setting(setting: str) -> None:
     assert re.search(rf"`{setting}`|\b{setting}=|--{setting.replace('_', '-')}\b", WORKERS)
 
 
 @pytest.mark.parametrize(("option", "default"), SHARED)
-def test_every_option_that_all_workers_share_is_on_their_page_with_its_default(
+def test_page_on_workers_lists_every_config_option_with_its_default(
     option: str, default: str
 ) -> None:
     assert re.search(rf"^\|.*`{option}`.*\|.*\b{default}\b.*\|", WORKERS, re.MULTILINE)
 
 
 @pytest.mark.parametrize("option", sorted(options_of(COMMANDS)))
-def test_every_option_of_the_command_line_is_on_some_page(option: str) -> None:
+def test_every_option_of_the_command_line_is_documented(option: str) -> None:
     assert re.search(rf"(?<![\w-]){option}(?![\w-])", EVERYTHING)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.commands))
-def test_every_command_is_on_some_page(command: str) -> None:
+def test_every_command_is_documented(command: str) -> None:
     assert re.search(rf"\baioqless {command}\b", EVERYTHING)
 
 
-def test_page_on_qless_lists_all_our_keys_with_their_types() -> None:
+def test_page_on_qless_lists_every_key_with_its_type() -> None:
     ours = re.findall(
         r"^-- (\S+).*\nfunction keys\..*return ns \.\. ':(x:[\w:]+)'( \.\. \w+)? end$",
         KEYS,
@@ -264,13 +264,13 @@ def test_page_on_qless_lists_all_our_keys_with_their_types() -> None:
     assert listed == {(name + ("*" if more else ""), TYPES[kind]) for kind, name, more in ours}
 
 
-def test_page_on_qless_lists_all_our_fields() -> None:
+def test_page_on_qless_lists_every_field() -> None:
     used = {field for text in LUA.values() for field in re.findall(r"'(x-[a-z-]+)'", text)}
     assert set(re.findall(r"^--   (x-[a-z-]+)", KEYS, re.MULTILINE)) == used
     assert set(re.findall(r"^\| `(x-[a-z-]+)` \|", QLESS, re.MULTILINE)) == used
 
 
-def test_the_first_page_can_be_read_at_once() -> None:
+def test_readme_is_short() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert len(readme.split()) <= 900
     assert "**At least once.**" in readme

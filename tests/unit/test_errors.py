@@ -1,4 +1,4 @@
-"""Refusals become exceptions that say what happened."""
+"""Refusals of scripts become exceptions."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ def test_each_code_has_its_class(code: str, kind: type[ScriptError]) -> None:
         ("STRANGE", {}, "complete: STRANGE"),
     ],
 )
-def test_an_error_says_what_happened(code: str, detail: dict[str, Any], text: str) -> None:
+def test_error_message_says_what_happened(code: str, detail: dict[str, Any], text: str) -> None:
     assert str(script_error("complete", code, detail)) == text
 
 
-def test_what_a_refusal_is_about_can_be_asked_for() -> None:
+def test_details_of_a_refusal_are_attributes() -> None:
     lost = script_error("complete", "LOCKLOST", {"holder": "w"})
     wrong = script_error("complete", "BADSTATE", {"state": "failed"})
     assert isinstance(lost, LockLost) and lost.holder == "w" and lost.jid is None
     assert isinstance(wrong, WrongState) and wrong.state == "failed"
 
 
-def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
+def test_class_tree_in_the_docstring_is_correct() -> None:
     drawn: dict[str, str] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():

@@ -1,4 +1,4 @@
-"""What the package offers."""
+"""Exported names of the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioqless import worker
 
 
 @pytest.mark.parametrize("package", [aioqless, worker])
-def test_what_a_package_offers_is_exactly_what_it_names(package: types.ModuleType) -> None:
+def test_all_lists_exactly_the_public_names(package: types.ModuleType) -> None:
     for name in package.__all__:
         getattr(package, name)  # the names of `aioqless` are there when they are asked for
     offered = {
@@ -25,21 +25,21 @@ def test_what_a_package_offers_is_exactly_what_it_names(package: types.ModuleTyp
     assert offered == set(package.__all__)
 
 
-def test_the_names_are_sorted_and_there_once() -> None:
+def test_all_is_sorted_without_duplicates() -> None:
     assert len(set(aioqless.__all__)) == len(aioqless.__all__)
 
 
 @pytest.mark.parametrize("name", aioqless.__all__)
-def test_everything_that_is_offered_says_what_it_is(name: str) -> None:
+def test_every_exported_name_has_a_docstring(name: str) -> None:
     assert getattr(aioqless, name).__doc__
 
 
-def test_a_name_that_is_not_offered_is_missed_by_name() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'aioqless' has no attribute 'Sidekiq'"):
         _ = aioqless.Sidekiq  # type: ignore[attr-defined]
 
 
-def test_the_bare_import_waits_for_no_library() -> None:
+def test_import_of_the_package_loads_no_library() -> None:
     heavy = "redis", "structlog", "asyncio", "anyio", "msgspec"
     code = f"import sys, aioqless; print([name for name in {heavy} if name in sys.modules])"
     assert (
@@ -50,5 +50,5 @@ def test_the_bare_import_waits_for_no_library() -> None:
     )
 
 
-def test_the_version_is_three_numbers() -> None:
+def test_version_has_three_numbers() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", aioqless.__version__)

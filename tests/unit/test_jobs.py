@@ -38,11 +38,11 @@ def row(**fields: bytes | None) -> dict[str, Any]:
     return record_of_row([given[name] for name in ROW])
 
 
-def test_rows_have_the_fields_that_the_script_returns_in_its_order() -> None:
+def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
     assert tuple(ROW) == row_fields()
 
 
-def test_a_row_of_plain_fields_is_a_record() -> None:
+def test_row_becomes_a_record() -> None:
     assert row() == {
         "jid": "a", "state": "running", "worker": "ann", "klass": "Greet", "queue": "mail",
         "data": '{"n": 1}', "priority": -3,
@@ -78,13 +78,13 @@ def test_a_row_of_plain_fields_is_a_record() -> None:
         ("spawned_from_jid", None, None),
     ],
 )
-def test_what_others_leave_out_or_write_oddly_has_a_reading(
+def test_missing_and_malformed_fields_have_fallbacks(
     field: str, text: bytes | None, value: Any
 ) -> None:
     assert row(**{field: text})[field] == value
 
 
-def test_a_jobs_state_is_one_of_a_few_words() -> None:
+def test_state_is_one_of_the_known_values() -> None:
     assert job_of().state == JobState.RUNNING
     assert {str(state) for state in JobState} == {
         "waiting",
@@ -97,7 +97,7 @@ def test_a_jobs_state_is_one_of_a_few_words() -> None:
     }
 
 
-def test_a_job_that_came_without_its_history_says_how_to_get_it() -> None:
+def test_job_without_history_raises_and_says_how_to_read_it() -> None:
     for name in ("events", "history", "dependencies", "dependents", "whole"):
         with pytest.raises(
             AioqlessError,
@@ -107,14 +107,14 @@ def test_a_job_that_came_without_its_history_says_how_to_get_it() -> None:
             getattr(job_of(), name)
 
 
-def test_a_job_tells_about_itself() -> None:
+def test_repr_describes_the_job() -> None:
     assert repr(job_of()) == "<Job a Greet running in 'mail'>"
 
 
 # Stages
 
 
-def test_events_are_gathered_into_stages() -> None:
+def test_events_are_grouped_into_stages() -> None:
     assert stages([
         {"what": "put", "when": 1, "q": "mail"},
         {"what": "popped", "when": 2, "worker": "ann"},
@@ -130,14 +130,14 @@ def test_events_are_gathered_into_stages() -> None:
     ]  # fmt: skip
 
 
-def test_a_history_whose_beginning_was_cut_off_still_has_stages() -> None:
+def test_truncated_history_still_has_stages() -> None:
     assert stages([{"what": "popped", "when": 2, "worker": "ann"}]) == [
         {"popped": 2, "worker": "ann"}
     ]
     assert stages([]) == []
 
 
-def test_a_stage_is_of_whoever_it_was_handed_over_to() -> None:
+def test_stage_belongs_to_the_person_it_was_handed_over_to() -> None:
     (stage,) = stages(
         [
             {"what": "popped", "when": 2, "worker": "ann"},
@@ -150,11 +150,11 @@ def test_a_stage_is_of_whoever_it_was_handed_over_to() -> None:
 # Data
 
 
-def test_data_that_nobody_read_are_unchanged() -> None:
+def test_unread_data_is_unchanged() -> None:
     assert job_of(data="{nonsense").changed_data() is None
 
 
-def test_data_that_were_read_are_unchanged() -> None:
+def test_read_data_is_unchanged() -> None:
     job = job_of(data='{ "a": [1.0, {}] }')
     assert job.data == {"a": [1.0, {}]} and job.changed_data() is None
 
@@ -162,40 +162,40 @@ def test_data_that_were_read_are_unchanged() -> None:
 @pytest.mark.parametrize(
     "change", [{"a": 2}, {"a": True}, {"a": 1.0}, {"a": 1, "b": None}, [], None]
 )
-def test_any_change_is_seen(change: Any) -> None:
+def test_any_change_of_the_data_is_detected(change: Any) -> None:
     job = job_of(data='{"a": 1}')
     assert job.data == {"a": 1}
     job.data = change
     assert job.changed_data() == msgspec.json.encode(change)
 
 
-def test_a_change_deep_within_is_seen() -> None:
+def test_nested_change_is_detected() -> None:
     job = job_of(data='{"a": [{"b": []}]}')
     job.data["a"][0]["b"].append(1)
     assert job.changed_data() == b'{"a":[{"b":[1]}]}'
 
 
-def test_a_text_that_is_json_already_is_stored_as_it_stands() -> None:
+def test_raw_json_is_stored_unchanged() -> None:
     job = job_of(data='{"a": 1}')
     job.data = msgspec.Raw(b'{ "a" : 1 }')
     assert job.changed_data() == b'{ "a" : 1 }'
 
 
-def test_data_of_another_may_be_replaced_although_they_are_no_json() -> None:
+def test_invalid_json_data_can_be_replaced() -> None:
     job = job_of(data="{nonsense")
     job.data = {"a": 1}
     assert job.changed_data() == b'{"a":1}'
 
 
 @pytest.mark.parametrize("change", [object(), float("nan"), False])
-def test_a_change_to_what_cannot_be_stored_is_refused(change: Any) -> None:
+def test_change_to_unserializable_data_is_refused(change: Any) -> None:
     job = job_of(data='{"a": 1}')
     job.data = change
     with pytest.raises(InvalidData):
         job.changed_data()
 
 
-def test_data_that_were_read_by_a_type_and_then_replaced_are_replaced_as_a_whole() -> None:
+def test_replaced_typed_data_is_replaced_as_a_whole() -> None:
     job = job_of(data='{"a": 1, "b": 2}')
     job.read_as({"a": 1})
     assert job.changed_data() is None

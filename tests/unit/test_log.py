@@ -1,4 +1,4 @@
-"""The table of events says what is logged."""
+"""Log output and the table of log events."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
                     yield event, level, {"seconds", *fields}, False
 
 
-def test_the_table_of_events_is_what_the_code_logs() -> None:
+def test_table_of_events_matches_the_code() -> None:
     assert set(table()) == {event for event, *_ in logged()}
 
 
 @pytest.mark.parametrize(("event", "level", "fields", "more"), sorted(logged(), key=str))
-def test_an_event_has_the_level_and_the_fields_of_the_table(
+def test_events_have_the_level_and_fields_of_the_table(
     event: str, level: str, fields: set[str], more: bool
 ) -> None:
     told_level, told_fields = table()[event]
@@ -82,7 +82,7 @@ def written(**options: object) -> str:
     return stream.getvalue()
 
 
-def test_what_is_no_terminal_gets_json_with_what_is_bound() -> None:
+def test_output_other_than_a_terminal_is_json_with_bound_fields() -> None:
     (line,) = written().splitlines()
     told = json.loads(line)
     assert (told["event"], told["level"], told["jid"], told["seconds"]) == (
@@ -94,14 +94,14 @@ def test_what_is_no_terminal_gets_json_with_what_is_bound() -> None:
     assert told["timestamp"]
 
 
-def test_people_get_lines_to_read() -> None:
+def test_terminal_output_is_readable_lines() -> None:
     assert "job.started" in written(as_json=False) and not written(as_json=False).startswith("{")
 
 
-def test_a_file_gets_no_colours() -> None:
+def test_file_output_has_no_colors() -> None:
     assert "\x1b" not in written(as_json=False)
 
 
-def test_a_level_lets_through_what_is_at_least_as_grave() -> None:
+def test_level_filters_less_severe_events() -> None:
     assert len(written(level="debug").splitlines()) == 2
     assert written(level="error") == ""

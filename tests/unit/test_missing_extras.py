@@ -1,4 +1,4 @@
-"""Without its extras, aioqless names the extra to install."""
+"""A missing extra is named with the command that installs it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run() -> Run:
     return run
 
 
-def test_every_module_is_imported_without_extras_or_names_the_extra_that_it_needs(run: Run) -> None:
+def test_every_module_imports_without_extras_or_names_the_missing_extra(run: Run) -> None:
     done = run("modules")
     assert done.returncode == 0, done.stderr
     extras = set()
@@ -68,7 +68,7 @@ def test_every_module_is_imported_without_extras_or_names_the_extra_that_it_need
         ("queues", "cryptography", "encryption"),
     ],
 )
-def test_a_command_says_in_one_line_which_extra_it_needs(
+def test_command_names_its_missing_extra_in_one_line(
     run: Run, words: str, package: str, extra: str
 ) -> None:
     keys = {"AIOQLESS_SEAL_KEYS": "A" * 43 + "="} if extra == "encryption" else {}
@@ -80,7 +80,7 @@ def test_a_command_says_in_one_line_which_extra_it_needs(
     )
 
 
-def test_a_package_that_is_there_and_cannot_be_imported_says_why() -> None:
+def test_installed_package_that_fails_to_import_raises_its_own_error() -> None:
     with (
         pytest.raises(
             MissingExtra,
@@ -93,7 +93,7 @@ def test_a_package_that_is_there_and_cannot_be_imported_says_why() -> None:
     assert (raised.value.extra, raised.value.name) == ("web", "nowhere.inside")
 
 
-def test_a_module_of_aioqless_that_is_not_there_is_no_missing_extra() -> None:
+def test_missing_module_of_aioqless_is_not_reported_as_a_missing_extra() -> None:
     with pytest.raises(ModuleNotFoundError) as raised, require_extra("web"):
         import aioqless.nowhere  # type: ignore[import-not-found]  # noqa: F401
     assert not isinstance(raised.value, MissingExtra)

@@ -1,4 +1,4 @@
-"""What a run came to is decided from the run alone."""
+"""The outcome of a run is computed from the run alone."""
 
 from __future__ import annotations
 
@@ -60,42 +60,40 @@ def raised(function: Callable[[], object]) -> BaseException:
 # outcome_of
 
 
-def test_a_handler_that_returned_completes_the_job() -> None:
+def test_returned_handler_completes_the_job() -> None:
     assert outcome_of(ended()) == Completed()
 
 
-def test_whatever_else_a_handler_returns_is_of_no_interest() -> None:
+def test_other_return_values_are_ignored() -> None:
     assert outcome_of(ended(result={"billing": 1})) == Completed()
 
 
-def test_data_that_changed_are_stored_with_the_completion() -> None:
+def test_changed_data_is_stored_with_the_completion() -> None:
     assert outcome_of(ended(data=b"[1]")) == Completed(data=b"[1]")
 
 
-def test_next_sends_the_job_on_with_the_data_that_changed() -> None:
+def test_next_moves_the_job_with_its_changed_data() -> None:
     on = Next("billing", delay=10)
     assert outcome_of(ended(result=on, data=b"[1]")) == Completed(on, b"[1]")
 
 
-def test_retry_runs_it_again_and_says_why() -> None:
+def test_retry_has_a_delay_and_a_message() -> None:
     assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Retried(
         30, "busy", "come back"
     )
 
 
-def test_a_bare_retry_runs_it_again_at_once() -> None:
+def test_bare_retry_has_no_delay() -> None:
     assert outcome_of(ended(error=Retry())) == Retried(0)
 
 
-def test_fail_fails_it_in_the_group_that_was_named() -> None:
+def test_fail_uses_the_given_group() -> None:
     assert outcome_of(ended(error=Fail("bad-address", "no postcode"))) == Failed(
         "bad-address", "no postcode"
     )
 
 
-def test_any_other_exception_fails_it_in_a_group_of_queue_and_exception_with_the_traceback() -> (
-    None
-):
+def test_other_exceptions_fail_in_a_group_of_queue_and_exception_with_the_traceback() -> None:
     outcome = outcome_of(ended(error=raised([].pop)))
     assert isinstance(outcome, Failed)
     assert outcome.group == "mail-IndexError"
@@ -104,23 +102,23 @@ def test_any_other_exception_fails_it_in_a_group_of_queue_and_exception_with_the
     )
 
 
-def test_an_unknown_klass_has_its_own_group_and_says_who_is_known() -> None:
+def test_unknown_klass_has_its_own_group_and_lists_known_ones() -> None:
     assert outcome_of(ended(error=UnknownKlass("no handler"))) == Failed(
         "mail-UnknownKlass", "no handler"
     )
 
 
-def test_data_that_the_handler_cannot_take_have_their_own_group() -> None:
+def test_invalid_data_has_its_own_group() -> None:
     assert outcome_of(ended(error=InvalidData("no path"))) == Failed("mail-InvalidData", "no path")
 
 
-def test_a_lost_lock_stores_nothing() -> None:
+def test_lost_lock_stores_nothing() -> None:
     assert outcome_of(ended(stopped_by="lost")) is None
     assert outcome_of(ended(stopped_by="lost", error=asyncio.CancelledError())) is None
     assert outcome_of(ended(stopped_by="lost", error=ValueError())) is None
 
 
-def test_a_job_that_its_handler_completed_failed_or_released_itself_is_left_as_it_is() -> None:
+def test_job_ended_by_its_handler_is_left_unchanged() -> None:
     assert outcome_of(ended(settled=True)) is None
     assert outcome_of(ended(settled=True, error=ValueError())) is None
     assert (
@@ -129,21 +127,21 @@ def test_a_job_that_its_handler_completed_failed_or_released_itself_is_left_as_i
     )
 
 
-def test_a_handler_that_was_stopped_by_the_end_of_the_worker_is_handed_back() -> None:
+def test_job_of_a_handler_stopped_by_shutdown_is_released() -> None:
     assert outcome_of(ended(stopped_by="shutdown", error=asyncio.CancelledError())) == Released()
 
 
-def test_what_breaks_in_a_handler_because_the_worker_ends_is_not_held_against_the_job() -> None:
+def test_error_during_shutdown_releases_the_job() -> None:
     assert outcome_of(ended(stopped_by="shutdown", error=ConnectionResetError())) == Released()
 
 
-def test_a_handler_that_ends_properly_although_the_worker_stops_is_taken_at_its_word() -> None:
+def test_outcome_of_a_handler_that_returns_during_shutdown_counts() -> None:
     assert outcome_of(ended(stopped_by="shutdown")) == Completed()
     assert outcome_of(ended(stopped_by="shutdown", error=Retry(5))) == Retried(5)
     assert outcome_of(ended(stopped_by="shutdown", error=Fail("typo", "x"))) == Failed("typo", "x")
 
 
-def test_a_handler_that_is_cancelled_by_nobody_of_the_worker_fails() -> None:
+def test_cancellation_from_outside_the_worker_fails_the_job() -> None:
     outcome = outcome_of(ended(error=asyncio.CancelledError()))
     assert isinstance(outcome, Failed) and outcome.group == "mail-CancelledError"
 
@@ -152,12 +150,12 @@ def test_a_handler_that_is_cancelled_by_nobody_of_the_worker_fails() -> None:
     "error",
     [SystemExit(3), BaseExceptionGroup("both", [asyncio.CancelledError()]), GeneratorExit()],
 )
-def test_what_is_no_exception_fails_it_all_the_same(error: BaseException) -> None:
+def test_base_exception_fails_the_job(error: BaseException) -> None:
     outcome = outcome_of(ended(error=error))
     assert isinstance(outcome, Failed) and outcome.group == f"mail-{type(error).__name__}"
 
 
-def test_a_run_that_took_too_long_fails_whatever_its_code_still_does() -> None:
+def test_timed_out_run_fails_whatever_its_code_returns() -> None:
     for end in (
         {},
         {"error": asyncio.CancelledError()},
@@ -168,7 +166,7 @@ def test_a_run_that_took_too_long_fails_whatever_its_code_still_does() -> None:
         assert isinstance(outcome, Failed) and outcome.group == "mail-timeout"
 
 
-def test_an_exception_that_the_policy_names_runs_it_again_and_others_fail_it() -> None:
+def test_retry_policy_retries_listed_exceptions_only() -> None:
     policy = RetryPolicy((LookupError,), fixed(7))
     again = outcome_of(ended(error=KeyError("postcode")), policy)
     assert (
@@ -183,14 +181,14 @@ def test_an_exception_that_the_policy_names_runs_it_again_and_others_fail_it() -
 # format_error
 
 
-def test_a_traceback_names_the_line_that_raised() -> None:
+def test_traceback_names_the_line_that_raised() -> None:
     def typo() -> None:
         raise ValueError("no such word")
 
     assert 'raise ValueError("no such word")' in format_error(raised(typo))
 
 
-def test_a_traceback_that_is_too_long_keeps_its_end() -> None:
+def test_too_long_traceback_keeps_its_end() -> None:
     def tell() -> None:
         raise ValueError("x" * 2 * LONGEST_MESSAGE + "the end")
 
@@ -199,7 +197,7 @@ def test_a_traceback_that_is_too_long_keeps_its_end() -> None:
     assert text.startswith("…") and text.endswith("the end\n")
 
 
-def test_the_cause_of_an_exception_is_told_too() -> None:
+def test_traceback_includes_the_cause() -> None:
     def wrap() -> None:
         try:
             dict[str, str]()["postcode"]
@@ -210,11 +208,11 @@ def test_the_cause_of_an_exception_is_told_too() -> None:
     assert "KeyError: 'postcode'" in text and "ValueError: no address" in text
 
 
-def test_an_exception_that_was_never_raised_is_told_without_a_traceback() -> None:
+def test_exception_that_was_never_raised_has_no_traceback() -> None:
     assert format_error(ValueError("no such word")) == "ValueError: no such word\n"
 
 
-def test_an_exception_that_cannot_be_shown_is_told_nevertheless() -> None:
+def test_exception_with_a_failing_str_is_reported() -> None:
     class Shy(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no")
@@ -239,14 +237,14 @@ def test_an_exception_that_cannot_be_shown_is_told_nevertheless() -> None:
         lambda: Fail("a\x00b"),
     ],
 )
-def test_an_end_that_redis_would_refuse_is_refused_in_the_handler(
+def test_invalid_outcome_is_refused_in_the_handler(
     make: Callable[[], object],
 ) -> None:
     with pytest.raises(ValueError):
         make()
 
 
-def test_retry_and_fail_tell_about_themselves() -> None:
+def test_repr_describes_retry_and_fail() -> None:
     assert str(Retry(30)) == "retry after 30 s"
     assert str(Retry(message="busy")) == "busy"
     assert str(Fail("typo")) == "typo"

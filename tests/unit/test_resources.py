@@ -1,4 +1,4 @@
-"""Resources: what may be one, what it needs, and the order in which they are opened."""
+"""Resources: providers, dependencies, and the order in which they are opened."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def store(
 ) -> None: ...
 
 
-async def test_a_resource_is_opened_after_those_it_needs_and_closed_before_them() -> None:
+async def test_resource_is_opened_after_its_dependencies_and_closed_before_them() -> None:
     happened.clear()
     resources = Resources([repository, pool])
     async with resources.opened():
@@ -64,27 +64,27 @@ async def test_a_resource_is_opened_after_those_it_needs_and_closed_before_them(
     ]
 
 
-async def test_what_is_there_needs_no_opening() -> None:
+async def test_ready_instance_needs_no_provider() -> None:
     there = Pool()
     resources = Resources([repository], {Pool: there})
     async with resources.opened():
         assert resources.values({"one": Repository})["one"].pool is there
 
 
-async def test_two_of_one_kind_are_told_apart_by_a_type_of_their_own() -> None:
+async def test_new_types_distinguish_two_resources_of_one_class() -> None:
     resources = Resources([pool, replica])
     async with resources.opened():
         filled = resources.values(store.takes.injected)
         assert set(filled) == {"pool", "replica"} and filled["pool"] is not filled["replica"]
 
 
-def test_a_parameter_that_is_given_is_not_part_of_the_data() -> None:
+def test_injected_parameter_is_not_part_of_the_data() -> None:
     assert store.data(path="a").data == {"path": "a"}
     with pytest.raises(TypeError, match="unexpected keyword argument 'pool'"):
         store.data(path="a", pool=Pool())
 
 
-def test_two_resources_of_one_type_are_refused() -> None:
+def test_two_providers_of_one_type_are_refused() -> None:
     @resource
     async def other() -> AsyncIterator[Pool]:
         yield Pool()
@@ -95,7 +95,7 @@ def test_two_resources_of_one_type_are_refused() -> None:
         Resources([pool], {Pool: Pool()})
 
 
-def test_a_need_that_nobody_fills_is_refused_by_name() -> None:
+def test_missing_resource_is_refused_by_name() -> None:
     with pytest.raises(
         AioqlessError,
         match="repository takes a Pool as pool, and no @resource of this worker opens one",
@@ -119,12 +119,12 @@ async def hen(egg: Egg = Inject) -> AsyncIterator[Hen]:
     yield Hen()
 
 
-def test_resources_that_need_each_other_are_refused() -> None:
+def test_circular_resources_are_refused() -> None:
     with pytest.raises(AioqlessError, match=r"these resources need each other: .*Hen"):
         Resources([egg, hen])
 
 
-def test_a_function_that_does_not_yield_or_say_what_is_refused() -> None:
+def test_provider_without_a_yield_or_type_is_refused() -> None:
     async def opened() -> Pool:
         return Pool()
 
@@ -137,7 +137,7 @@ def test_a_function_that_does_not_yield_or_say_what_is_refused() -> None:
         resource(silent)
 
 
-def test_a_given_parameter_without_a_type_is_refused() -> None:
+def test_injected_parameter_without_a_type_is_refused() -> None:
     with pytest.raises(TypeError, match="untyped must annotate pool"):
 
         @job

@@ -1,4 +1,4 @@
-"""Settings, and what may be a name or a number."""
+"""Settings of workers, and validation of names and numbers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aioqless import Settings, validation
 from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits
 
 
-def test_settings_that_are_not_given_have_defaults() -> None:
+def test_settings_have_defaults() -> None:
     assert Settings() == Settings(
         queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0
     )
 
 
-def test_settings_do_not_change() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().concurrency = 5  # type: ignore[misc]
 
@@ -40,9 +40,7 @@ def test_settings_do_not_change() -> None:
         ({"grace": -1}, "grace -1 must be finite and no less than 0"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_with_a_reason(
-    wrong: dict[str, Any], why: str
-) -> None:
+def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Settings(**wrong)
 
@@ -89,7 +87,7 @@ def test_settings_of_another_type_are_refused(wrong: dict[str, Any]) -> None:
         Settings(**wrong)
 
 
-def test_no_grace_at_all_is_allowed() -> None:
+def test_zero_grace_is_allowed() -> None:
     assert Settings(grace=0).grace == 0
 
 
@@ -97,7 +95,7 @@ def test_no_grace_at_all_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("name", ["mail", "a b", "a:b", "ä€𝄞", "x" * 512, "\udce4", "a-work"])
-def test_most_texts_can_be_names(name: str) -> None:
+def test_most_texts_are_valid_names(name: str) -> None:
     assert validation.check_name("queue", name) == name
 
 
@@ -112,24 +110,24 @@ def test_most_texts_can_be_names(name: str) -> None:
         ("\ud800", "is not Unicode"),
     ],
 )
-def test_what_cannot_be_a_name_is_refused_with_a_reason(name: str, why: str) -> None:
+def test_invalid_name_is_refused_with_a_reason(name: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         validation.check_name("queue", name)
 
 
 @pytest.mark.parametrize("name", [None, 7, b"mail", ["mail"]])
-def test_what_is_no_text_cannot_be_a_name(name: Any) -> None:
+def test_name_must_be_a_string(name: Any) -> None:
     with pytest.raises(TypeError, match="queue must be a text, not"):
         validation.check_name("queue", name)
 
 
 @pytest.mark.parametrize("jid", ["a-history", "a-dependencies", "a-dependents", "-history"])
-def test_a_jid_that_would_spell_the_keys_of_another_job_is_refused(jid: str) -> None:
+def test_jid_that_collides_with_keys_of_another_job_is_refused(jid: str) -> None:
     with pytest.raises(ValueError, match="ends in one of"):
         validation.check_jid(jid)
 
 
-def test_a_jid_may_have_those_words_elsewhere() -> None:
+def test_jid_may_contain_key_suffixes_elsewhere() -> None:
     assert validation.check_jid("history-a") == "history-a"
 
 
@@ -137,22 +135,22 @@ def test_a_jid_may_have_those_words_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1.5, 10**9, 1e-9])
-def test_finite_numbers_are_numbers(number: float) -> None:
+def test_finite_numbers_are_accepted(number: float) -> None:
     assert validation.check_number("delay", number, least=0) == number
 
 
-def test_without_a_least_there_is_no_end_below() -> None:
+def test_number_without_a_minimum_may_be_negative() -> None:
     assert validation.check_number("priority", -1e9) == -1e9
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -0.1])
-def test_a_number_that_cannot_be_is_refused(number: float) -> None:
+def test_number_out_of_range_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match=r"delay .* must be finite and no less than 0"):
         validation.check_number("delay", number, least=0)
 
 
 @pytest.mark.parametrize("number", [True, "1", None])
-def test_what_is_no_number_is_refused(number: Any) -> None:
+def test_number_of_another_type_is_refused(number: Any) -> None:
     with pytest.raises(TypeError, match="delay must be a number"):
         validation.check_number("delay", number)
 
@@ -170,11 +168,11 @@ def test_what_is_no_number_is_refused(number: Any) -> None:
         ("xä" + "y" * 511, "y" * 511),
     ],
 )
-def test_a_text_that_cannot_be_a_name_has_a_nearest_one(text: str, fitting: str) -> None:
+def test_invalid_name_is_adapted_to_a_valid_one(text: str, fitting: str) -> None:
     assert validation.fit_name(text) == fitting == validation.check_name("group", fitting)
 
 
-def test_halves_of_surrogate_pairs_are_written_out() -> None:
+def test_lone_surrogates_are_escaped() -> None:
     assert (
         validation.to_text("a\ud800b") == "a\\ud800b"
         and validation.fit_name("a\ud800b") == "a\\ud800b"
@@ -182,7 +180,7 @@ def test_halves_of_surrogate_pairs_are_written_out() -> None:
     assert validation.to_text(ValueError("x")) == "x"
 
 
-def test_a_list_of_names_is_no_text() -> None:
+def test_string_is_refused_as_a_list_of_names() -> None:
     assert validation.check_names("tags", ("x", "y")) == ["x", "y"]
     with pytest.raises(TypeError, match="tags must be a list of texts, not the text 'xy'"):
         validation.check_names("tags", "xy")

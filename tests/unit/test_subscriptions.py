@@ -1,4 +1,4 @@
-"""Which queues a worker serves: what can be asked for, and the batch of a pop."""
+"""Subscriptions of a worker: validation, and the batch of a pop."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def served(*queues: str, order: str = "ordered") -> Subscriptions:
         ("mail-*", Subscription("mail-*")),
     ],
 )
-def test_a_subscription_reads_as_it_is_written(text: str, subscription: Subscription) -> None:
+def test_subscription_round_trips_as_text(text: str, subscription: Subscription) -> None:
     assert Subscription.read(text) == subscription and str(subscription) == text
 
 
 @pytest.mark.parametrize("text", ["a=", "a=x", "a,", "a,x", "a=4,5", "a=-1", "a=1=2", "a=1.5"])
-def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str) -> None:
+def test_malformed_subscription_is_refused_with_the_expected_form(text: str) -> None:
     with pytest.raises(
         ValueError, match="optionally followed by `,weight` and `=limit` as whole numbers"
     ):
@@ -56,12 +56,12 @@ def test_what_cannot_be_read_is_refused_with_what_is_expected(text: str) -> None
         ({"weight": 0}, "the weight of queue 'mail' must be a whole number of 1 or more, not 0"),
     ],
 )
-def test_limits_and_weights_that_cannot_be_are_refused(wrong: dict[str, Any], why: str) -> None:
+def test_invalid_limits_and_weights_are_refused(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Subscription("mail", **wrong)
 
 
-def test_queues_may_be_names_or_names_with_limits_or_subscriptions() -> None:
+def test_queues_may_be_names_limits_or_subscriptions() -> None:
     assert Settings(queues=("mail", "reports")).subscriptions == (
         Subscription("mail"),
         Subscription("reports"),
@@ -93,7 +93,7 @@ def test_queues_may_be_names_or_names_with_limits_or_subscriptions() -> None:
         ),
     ],
 )
-def test_queues_that_cannot_be_served_so_are_refused(settings: dict[str, Any], why: str) -> None:
+def test_invalid_queues_are_refused(settings: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Settings(**settings)
 
@@ -101,14 +101,14 @@ def test_queues_that_cannot_be_served_so_are_refused(settings: dict[str, Any], w
 # Limits
 
 
-def test_a_queue_is_asked_for_what_its_limit_leaves() -> None:
+def test_queue_is_polled_for_the_rest_of_its_limit() -> None:
     assert served("mail", "reports=4").next_batch({"reports": 1, "mail": 9}) == [
         {"queue": "mail", "limit": None},
         {"queue": "reports", "limit": 3},
     ]
 
 
-def test_a_queue_at_its_limit_is_not_asked_and_not_heard() -> None:
+def test_queue_at_its_limit_is_not_polled_and_its_notifications_are_ignored() -> None:
     subscriptions = served("mail", "reports=4")
     assert names(subscriptions.next_batch({"reports": 4})) == ["mail"]
     assert not subscriptions.note_ready("reports") and subscriptions.note_ready("mail")
@@ -116,7 +116,7 @@ def test_a_queue_at_its_limit_is_not_asked_and_not_heard() -> None:
     assert subscriptions.note_ready("reports")
 
 
-def test_a_limit_that_was_lowered_below_what_runs_asks_for_nothing() -> None:
+def test_limit_lowered_below_the_running_jobs_polls_nothing() -> None:
     subscriptions = served("reports=4")
     subscriptions.add(Subscription("reports", limit=1))
     assert subscriptions.next_batch({"reports": 3}) == []
@@ -125,7 +125,7 @@ def test_a_limit_that_was_lowered_below_what_runs_asks_for_nothing() -> None:
 # Order
 
 
-def test_in_turn_the_queue_behind_the_last_is_first() -> None:
+def test_rotation_starts_behind_the_queue_served_last() -> None:
     subscriptions = served("a", "b", "c", order="round-robin")
     assert (names(subscriptions.next_batch({})), subscriptions.script_order) == (
         ["a", "b", "c"],
@@ -137,7 +137,7 @@ def test_in_turn_the_queue_behind_the_last_is_first() -> None:
     assert names(subscriptions.next_batch({})) == ["b", "c"]
 
 
-def test_in_order_the_first_queue_stays_first() -> None:
+def test_ordered_polling_keeps_the_first_queue_first() -> None:
     subscriptions = served("a", "b")
     subscriptions.end_turn("a")
     assert (names(subscriptions.next_batch({})), subscriptions.script_order) == (
@@ -154,7 +154,7 @@ def test_in_order_the_first_queue_stays_first() -> None:
         ("weighted", ("a", "b"), (0.5, 0.5)),
     ],
 )
-def test_by_chance_each_queue_is_first_as_often_as_its_weight_says(
+def test_weighted_polling_puts_queues_first_in_proportion_to_their_weights(
     order: str, queues: tuple[str, ...], shares: tuple[float, ...]
 ) -> None:
     random.seed(7)
@@ -169,7 +169,7 @@ def test_by_chance_each_queue_is_first_as_often_as_its_weight_says(
 # Patterns
 
 
-def test_a_pattern_stands_for_the_queues_that_were_met() -> None:
+def test_pattern_stands_for_the_known_matching_queues() -> None:
     subscriptions = served("urgent", "mail-*")
     assert names(subscriptions.next_batch({})) == ["urgent"]
     subscriptions.set_known(["mail-b", "post", "mail-a", "urgent"])
@@ -179,14 +179,14 @@ def test_a_pattern_stands_for_the_queues_that_were_met() -> None:
     )
 
 
-def test_a_queue_that_is_gone_is_asked_no_more() -> None:
+def test_forgotten_queue_is_not_polled() -> None:
     subscriptions = served("mail-*")
     subscriptions.set_known(["mail-a", "mail-b"])
     subscriptions.set_known(["mail-b"])
     assert names(subscriptions.next_batch({})) == ["mail-b"]
 
 
-def test_a_new_queue_that_matches_is_served_from_when_it_is_heard_of() -> None:
+def test_new_matching_queue_is_served_once_it_is_known() -> None:
     subscriptions = served("mail-?", "x[12]")
     assert subscriptions.note_ready("mail-a") and subscriptions.note_ready("x2")
     assert not (
@@ -197,7 +197,7 @@ def test_a_new_queue_that_matches_is_served_from_when_it_is_heard_of() -> None:
     assert names(subscriptions.next_batch({})) == ["mail-a", "x2"]
 
 
-def test_of_several_that_match_the_first_counts() -> None:
+def test_first_matching_pattern_applies() -> None:
     subscriptions = served("mail-slow=1", "mail-*=5")
     subscriptions.set_known(["mail-slow", "mail-a"])
     assert subscriptions.next_batch({"mail-a": 2}) == [
@@ -206,7 +206,7 @@ def test_of_several_that_match_the_first_counts() -> None:
     ]
 
 
-def test_a_queue_that_is_served_by_a_pattern_is_not_subscribed_by_its_name() -> None:
+def test_queue_matched_by_a_pattern_is_not_subscribed_by_name() -> None:
     subscriptions = served("mail-*")
     subscriptions.set_known(["mail-a"])
     with pytest.raises(

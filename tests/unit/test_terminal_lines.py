@@ -1,4 +1,4 @@
-"""What the terminal's lines and tables say of failures."""
+"""Failures in tables and lines of the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aioqless.cli.presentation.printing import print_table
 from aioqless.client.events import Failed
 
 
-def test_a_failure_is_told_by_the_last_line_of_its_traceback() -> None:
+def test_failure_is_shown_by_the_last_line_of_its_traceback() -> None:
     message = (
         f'Traceback (most recent call last):\n  File "{"long/" * 30}jobs.py", line 31, '
         f"in charge\nKeyError: 'amount'\n"
@@ -20,7 +20,7 @@ def test_a_failure_is_told_by_the_last_line_of_its_traceback() -> None:
     assert told.endswith("message=KeyError: 'amount'")
 
 
-def test_a_group_is_whole_in_a_narrow_terminal(
+def test_group_is_not_truncated_in_a_narrow_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     group = "billing-" + "X" * 30 + "Error"

@@ -1,5 +1,4 @@
-"""What a wheel brings is what the checkout has: the code, the Lua, the mark that it is typed; no
-tests."""
+"""Contents of the wheel: the code, the Lua files, py.typed; no tests."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(built)
 
 
-def test_a_wheel_has_every_file_of_the_package_and_no_other(wheel: zipfile.ZipFile) -> None:
+def test_wheel_has_exactly_the_files_of_the_package(wheel: zipfile.ZipFile) -> None:
     here = {
         str(file.relative_to(PACKAGE.parent))
         for file in PACKAGE.rglob("*")
@@ -46,7 +45,7 @@ def test_a_wheel_has_every_file_of_the_package_and_no_other(wheel: zipfile.ZipFi
     } <= brought
 
 
-def test_a_wheel_brings_the_command_the_fixtures_and_the_licence(wheel: zipfile.ZipFile) -> None:
+def test_wheel_has_the_command_the_fixtures_and_the_license(wheel: zipfile.ZipFile) -> None:
     (described,) = [
         Path(name).parent for name in wheel.namelist() if name.endswith(".dist-info/METADATA")
     ]

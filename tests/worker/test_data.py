@@ -1,4 +1,4 @@
-"""A job's data, as a handler finds and leaves them."""
+"""Data of a job as handlers read and change it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.worker.conftest import Work
 from tests.worker.states import after
 
 
-async def test_changed_data_are_stored_when_the_job_completes(
+async def test_changed_data_is_stored_when_the_job_completes(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Count")
@@ -37,7 +37,7 @@ async def test_changed_data_are_stored_when_the_job_completes(
         '{"a":{},"a":1}',
     ],
 )
-async def test_data_that_were_read_and_not_changed_stay_byte_for_byte(
+async def test_unchanged_data_is_kept_byte_for_byte(
     client: Client, work: Work, until: Until, text: str
 ) -> None:
     read = []
@@ -53,7 +53,7 @@ async def test_data_that_were_read_and_not_changed_stay_byte_for_byte(
 
 
 @pytest.mark.parametrize("text", ["NaN", '{"a": "\\ud800"}', "[1e999]"])
-async def test_odd_data_of_another_client_do_no_harm_when_read(
+async def test_unusual_data_of_other_clients_is_readable(
     client: Client, work: Work, until: Until, text: str
 ) -> None:
     @job(klass="Look")
@@ -73,9 +73,7 @@ class Point:
     y: int = 0
 
 
-async def test_typed_data_keep_what_their_type_does_not_know(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_typed_data_keeps_unknown_fields(client: Client, work: Work, until: Until) -> None:
     @job(klass="Move")
     async def move(job: Job[Point]) -> None:
         if job.jid == "moves":
@@ -93,9 +91,7 @@ async def test_typed_data_keep_what_their_type_does_not_know(
         }
 
 
-async def test_data_that_cannot_be_stored_fail_the_job(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_unserializable_data_fails_the_job(client: Client, work: Work, until: Until) -> None:
     @job(klass="Spoil")
     async def spoil(job: Job[Any]) -> None:
         job.data["object"] = object()

@@ -1,5 +1,4 @@
-"""Where code runs: what handlers in threads and processes see, how they are stopped, and what is
-left when a process dies."""
+"""Executors: handlers in threads and processes, how they are stopped, and crashed processes."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def began(tmp_path: Path, until: Until) -> Began:
 # What a handler gives and gets in a process
 
 
-async def test_a_handler_takes_its_data_changes_them_and_goes_on(
+async def test_handler_in_a_process_reads_and_changes_its_data(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put(in_processes.resize.data(path="a.png"), tags=["x"])
@@ -89,7 +88,7 @@ async def test_a_handler_takes_its_data_changes_them_and_goes_on(
     assert pid != os.getpid()
 
 
-async def test_one_process_does_many_jobs_in_its_main_thread(
+async def test_process_runs_many_jobs_in_its_main_thread(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(20))
@@ -99,7 +98,7 @@ async def test_one_process_does_many_jobs_in_its_main_thread(
     assert len({each["pid"] for each in data}) == 1 and all(each["thread"] for each in data)
 
 
-async def test_jobs_run_at_once_in_as_many_processes_as_there_may_be(
+async def test_jobs_run_in_at_most_the_configured_number_of_processes(
     client: Client, work: Work, until: Until, began: Began, tmp_path: Path
 ) -> None:
     for jid in "abc":
@@ -113,7 +112,7 @@ async def test_jobs_run_at_once_in_as_many_processes_as_there_may_be(
     ).remaining == 5
 
 
-async def test_a_class_of_an_older_library_runs_in_a_process_too(
+async def test_class_handler_runs_in_a_process(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put("Elder", {})
@@ -131,7 +130,7 @@ async def test_a_class_of_an_older_library_runs_in_a_process_too(
         ("returned", "mail-TypeError", "what it returned can't be sent"),
     ],
 )
-async def test_what_is_raised_in_a_process_fails_the_job_with_its_traceback(
+async def test_exception_in_a_process_fails_the_job_with_its_traceback(
     client: Client, work: Work, until: Until, lines: Lines, what: str, group: str, told: str
 ) -> None:
     jid = await client.queue("mail").put(in_processes.raises.data(what))
@@ -142,7 +141,7 @@ async def test_what_is_raised_in_a_process_fails_the_job_with_its_traceback(
     assert ("raises" in message) == (what != "returned") and "inside.py" not in message
 
 
-async def test_data_that_a_handler_cannot_take_fail_as_they_do_elsewhere(
+async def test_invalid_data_fails_the_job_of_a_process(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put("Resize", {"width": 5})
@@ -155,7 +154,7 @@ async def test_data_that_a_handler_cannot_take_fail_as_they_do_elsewhere(
 @pytest.mark.parametrize(
     ("what", "group", "delay"), [("retry", "later", 30), ("transient", "mail-ConnectionError", 60)]
 )
-async def test_a_job_that_is_to_run_again_says_so_from_its_process(
+async def test_handler_in_a_process_can_raise_retry(
     client: Client, work: Work, until: Until, lines: Lines, what: str, group: str, delay: int
 ) -> None:
     jid = await client.queue("mail").put(in_processes.raises.data(what))
@@ -165,7 +164,7 @@ async def test_a_job_that_is_to_run_again_says_so_from_its_process(
     assert job.state == "scheduled" and job.failure and job.failure.group == group
 
 
-async def test_context_variables_travel_where_they_can(
+async def test_context_variables_reach_processes_if_they_can_be_pickled(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @middleware
@@ -182,7 +181,7 @@ async def test_context_variables_travel_where_they_can(
     assert (data["tenant"], data["unsent"]) == ("ann", "nothing")
 
 
-async def test_context_variables_travel_into_threads(
+async def test_context_variables_reach_threads(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     seen = []
@@ -202,7 +201,7 @@ async def test_context_variables_travel_into_threads(
     assert seen == ["ann"]
 
 
-async def test_what_needs_redis_is_refused_in_a_process_with_what_to_do(
+async def test_calls_that_need_redis_are_refused_in_a_process_with_a_hint(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put("Call", {})
@@ -219,7 +218,7 @@ async def test_what_needs_redis_is_refused_in_a_process_with_what_to_do(
 
 
 @pytest.mark.parametrize("klass", ["Ignore", "Look", "Await"])
-async def test_a_process_whose_job_was_taken_away_is_told_then_killed_and_replaced(
+async def test_process_that_lost_its_lock_is_notified_then_killed_and_replaced(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path, klass: str
 ) -> None:
     handlers = (in_processes.ignore, in_processes.look, in_processes.awaits, in_processes.pid)
@@ -241,7 +240,7 @@ async def test_a_process_whose_job_was_taken_away_is_told_then_killed_and_replac
     assert not is_alive(pid)
 
 
-async def test_an_operators_timeout_ends_the_process_before_the_job_runs_again(
+async def test_operator_timeout_ends_the_process_before_the_job_runs_again(
     client: Client, work: Work, until: Until, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
@@ -254,7 +253,7 @@ async def test_an_operators_timeout_ends_the_process_before_the_job_runs_again(
         assert first != second and not is_alive(first)
 
 
-async def test_a_process_that_takes_too_long_is_killed_and_its_job_fails(
+async def test_process_over_its_timeout_is_killed_and_its_job_fails(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid="a")
@@ -269,7 +268,7 @@ async def test_a_process_that_takes_too_long_is_killed_and_its_job_fails(
     assert (await failure_of(client, "a"))[1] == "it ran for longer than 0.2 s"
 
 
-async def test_waiting_for_a_process_does_not_count_as_taking_long(
+async def test_waiting_for_a_process_does_not_count_towards_the_timeout(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
 ) -> None:
     for jid in "ab":
@@ -287,7 +286,7 @@ async def test_waiting_for_a_process_does_not_count_as_taking_long(
     [in_processes.look_hastily, in_processes.look_hastily_in_thread],
     ids=lambda handler: handler.klass,
 )
-async def test_a_handler_sees_that_its_time_is_over(
+async def test_handler_in_a_process_sees_its_timeout(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
@@ -300,7 +299,7 @@ async def test_a_handler_sees_that_its_time_is_over(
 @pytest.mark.parametrize(
     "handler", [in_processes.look, in_processes.look_in_thread], ids=lambda handler: handler.klass
 )
-async def test_a_handler_that_sees_the_shutdown_is_handed_back(
+async def test_job_whose_handler_stops_at_shutdown_is_released(
     client: Client, work: Work, began: Began, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
@@ -311,7 +310,7 @@ async def test_a_handler_that_sees_the_shutdown_is_handed_back(
     assert (tmp_path / "a-ended").read_text() == "shutdown"
 
 
-async def test_a_handler_in_a_thread_sees_that_its_lock_is_lost(
+async def test_handler_in_a_thread_sees_a_lost_lock(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.look_in_thread, {"folder": str(tmp_path)}, jid="a")
@@ -322,7 +321,7 @@ async def test_a_handler_in_a_thread_sees_that_its_lock_is_lost(
     assert (tmp_path / "a-ended").read_text() == "lost" and lines.of("job.lock_lost", jid="a")
 
 
-async def test_a_coroutine_sees_why_it_is_cancelled(
+async def test_coroutine_sees_why_it_is_canceled(
     client: Client, work: Work, until: Until, lines: Lines, began: Began
 ) -> None:
     seen: list[Any] = []
@@ -344,7 +343,7 @@ async def test_a_coroutine_sees_why_it_is_cancelled(
     assert seen == [None, "lost"]
 
 
-async def test_a_process_that_ignores_the_shutdown_is_killed_and_its_job_handed_back(
+async def test_process_that_ignores_shutdown_is_killed_and_its_job_released(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
@@ -355,7 +354,7 @@ async def test_a_process_that_ignores_the_shutdown_is_killed_and_its_job_handed_
 
 
 @pytest.mark.parametrize("dies", [True, False])
-async def test_what_a_job_has_started_ends_with_its_process(
+async def test_child_processes_of_a_job_end_with_its_process(
     client: Client, work: Work, until: Until, began: Began, tmp_path: Path, dies: bool
 ) -> None:
     await client.queue("mail").put(
@@ -367,7 +366,7 @@ async def test_what_a_job_has_started_ends_with_its_process(
     await until(lambda: is_gone(program))
 
 
-async def test_a_process_that_makes_the_best_of_being_stopped_completes(
+async def test_process_that_finishes_when_stopped_completes_its_job(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.best, {"folder": str(tmp_path)}, jid="a")
@@ -377,7 +376,7 @@ async def test_a_process_that_makes_the_best_of_being_stopped_completes(
     assert job.state == "complete" and job.data["page"] == 7
 
 
-async def test_a_worker_that_is_stopped_while_a_process_starts_hands_the_job_back(
+async def test_worker_stopped_while_a_process_starts_releases_the_job(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").put(in_processes.pid, {}, jid="a")
@@ -398,7 +397,7 @@ async def test_a_worker_that_is_stopped_while_a_process_starts_hands_the_job_bac
         ({"code": 3}, "exit code 3"),
     ],
 )
-async def test_a_process_that_dies_fails_its_own_job_alone(
+async def test_crashed_process_fails_its_own_job_only(
     client: Client,
     work: Work,
     until: Until,
@@ -441,7 +440,7 @@ async def test_a_process_that_dies_fails_its_own_job_alone(
         ("memory of the result", "MemoryError"),
     ],
 )
-async def test_a_handler_whose_end_is_hard_to_report_fails_and_frees_its_slot(
+async def test_handler_with_an_unserializable_result_fails_and_frees_its_slot(
     client: Client, work: Work, until: Until, lines: Lines, what: str, group: str
 ) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": what}, jid="a")
@@ -462,7 +461,7 @@ async def test_a_handler_whose_end_is_hard_to_report_fails_and_frees_its_slot(
     )
 
 
-async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(
+async def test_fork_of_a_handler_does_not_report_the_outcome(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": "forked"}, jid="a")
@@ -475,7 +474,7 @@ async def test_a_copy_that_a_handler_forked_does_not_answer_for_it(
     assert jobs[0].data["pid"] == jobs[1].data["pid"]
 
 
-async def test_a_death_may_be_transient(
+async def test_crash_can_be_retried_as_transient(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:
     jid = await client.queue("mail").put(
@@ -487,7 +486,7 @@ async def test_a_death_may_be_transient(
     assert job.state == "scheduled" and job.failure and job.failure.group == "mail-ProcessDied"
 
 
-async def test_a_process_that_dies_while_it_has_no_job_costs_none(
+async def test_crash_of_an_idle_process_affects_no_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     pids = []
@@ -502,7 +501,7 @@ async def test_a_process_that_dies_while_it_has_no_job_costs_none(
     assert len(set(pids)) == 2
 
 
-async def test_a_process_that_had_its_share_of_jobs_is_replaced(
+async def test_process_is_replaced_after_max_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(5))

@@ -1,4 +1,4 @@
-"""What can't run in a process is refused when the worker is made."""
+"""Handlers that can't run in a process are refused when the worker is created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from aioqless import Client, Job, Worker, job
 
 
-def test_a_handler_that_a_process_would_not_find_is_refused_when_the_worker_is_made(
+def test_handler_that_cannot_be_imported_in_a_process_is_refused(
     client: Client,
 ) -> None:
     @job(executor="process")
@@ -22,7 +22,7 @@ def test_a_handler_that_a_process_would_not_find_is_refused_when_the_worker_is_m
         Worker(client, local)
 
 
-def test_a_handler_of_the_main_script_is_refused(
+def test_handler_of_the_main_script_is_refused(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @job(executor="process")
@@ -35,6 +35,6 @@ def test_a_handler_of_the_main_script_is_refused(
         Worker(client, local)
 
 
-def test_an_executor_that_there_is_not_is_refused() -> None:
+def test_unknown_executor_is_refused() -> None:
     with pytest.raises(ValueError, match="executor is 'process' or left out, not 'thread'"):
         job(executor="thread")  # type: ignore[call-overload]

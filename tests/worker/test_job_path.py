@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.job_path import trace
 
 
-async def test_both_legs_of_a_job_are_traced(redis_url: str) -> None:
+async def test_put_and_run_of_a_job_are_traced(redis_url: str) -> None:
     put, stored = await trace(redis_url)
     assert put.commands == {"put"}
     assert stored.commands == {"pop_many", "complete_many"}

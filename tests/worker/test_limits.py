@@ -1,4 +1,4 @@
-"""Two workers keep to limits and rates together, and a job held back starts as soon as it may."""
+"""Concurrency limits and rate limits across workers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def visit(job: Job[Any]) -> None:
     runs.append((job.jid, began, time.monotonic()))
 
 
-async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pause(
+async def test_two_workers_run_jobs_of_a_key_one_at_a_time_in_order_without_delay(
     client: Client, work: Work, until: Until
 ) -> None:
     jids = [f"a{n:02}" for n in range(20)]
@@ -55,7 +55,7 @@ async def test_two_workers_run_one_of_a_key_at_a_time_in_order_and_without_a_pau
     assert runs.index(next(run for run in runs if run[0] == "free")) < 5
 
 
-async def test_two_workers_run_so_many_of_a_key_at_once(
+async def test_two_workers_keep_the_concurrency_limit_of_a_key(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").put_many(
@@ -71,7 +71,7 @@ async def test_two_workers_run_so_many_of_a_key_at_once(
 
 
 @pytest.mark.parametrize("of", ["key", "queue"])
-async def test_what_a_rate_holds_back_starts_when_it_may(
+async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
     client: Client, work: Work, until: Until, idle: Idle, of: str
 ) -> None:
     if of == "queue":

@@ -1,4 +1,4 @@
-"""Locks: kept while a handler works, and obeyed when they are lost."""
+"""Locks: renewed while a handler runs; a lost lock stops the handler."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def lapse(client: Client, jid: str) -> None:
 
 
 @pytest.mark.parametrize("taken", [True, False], ids=["taken", "held"])
-async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
+async def test_job_of_a_late_reply_runs_only_if_its_lock_is_still_held(
     client: Client,
     redis_url: str,
     work: Work,
@@ -96,7 +96,7 @@ async def test_a_job_that_comes_late_is_begun_only_if_its_lock_is_still_held(
 # Kept
 
 
-async def test_a_job_outlives_its_lock_many_times_over(
+async def test_job_may_run_much_longer_than_its_lock(
     client: Client, work: Work, until: Until, stay: Stay, lines: Lines
 ) -> None:
     await client.config.set("heartbeat", 1)
@@ -115,7 +115,7 @@ async def test_a_job_outlives_its_lock_many_times_over(
     assert len(stay.began) == 1 and not lines.of("worker.loop_blocked")
 
 
-async def test_a_short_lock_is_kept_by_a_worker_that_was_idle(
+async def test_worker_that_was_idle_renews_a_short_lock(
     client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
 ) -> None:
     await client.config.set("heartbeat", 0.3)
@@ -135,7 +135,7 @@ async def test_a_short_lock_is_kept_by_a_worker_that_was_idle(
     assert [job.fence for job in stay.began] == [1, 2]
 
 
-async def test_all_locks_travel_in_one_call(
+async def test_all_locks_are_renewed_in_one_call(
     client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
     await client.config.set("heartbeat", 0.3)
@@ -155,7 +155,7 @@ async def test_all_locks_travel_in_one_call(
         stay.end.set()
 
 
-async def test_a_lock_of_another_length_is_renewed_accordingly(
+async def test_locks_of_different_durations_are_renewed_accordingly(
     client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
     """The length of locks was changed while the job ran: from then on it is renewed neither too
@@ -175,7 +175,7 @@ async def test_a_lock_of_another_length_is_renewed_accordingly(
         stay.end.set()
 
 
-async def test_a_handler_may_renew_its_lock_itself_and_store_its_data(
+async def test_handler_can_renew_its_lock_and_store_its_data(
     client: Client, work: Work, until: Until
 ) -> None:
     stored: list[Any] = []
@@ -194,7 +194,7 @@ async def test_a_handler_may_renew_its_lock_itself_and_store_its_data(
     assert stored == [True, {"page": 2}]
 
 
-async def test_a_lapse_within_grace_is_had_back_and_the_job_runs_once(
+async def test_lock_that_expired_is_renewed_within_the_grace_period(
     client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put(stay.handler, retries=0)
@@ -225,7 +225,7 @@ async def test_a_lapse_within_grace_is_had_back_and_the_job_runs_once(
 # Lost
 
 
-async def test_a_lock_that_was_taken_over_stops_the_handler_and_stores_nothing(
+async def test_handler_whose_lock_was_taken_over_is_stopped_and_stores_nothing(
     client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put(stay.handler, {"mine": False})
@@ -249,7 +249,7 @@ async def test_a_lock_that_was_taken_over_stops_the_handler_and_stores_nothing(
     assert not lines.of("job.completed") and not lines.of("job.released")
 
 
-async def test_a_handler_that_ends_just_after_its_lock_was_lost_stores_nothing(
+async def test_handler_that_returns_after_its_lock_was_lost_stores_nothing(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     """Nobody tells it: only the fence is between its outcome and the job of another."""
@@ -266,7 +266,7 @@ async def test_a_handler_that_ends_just_after_its_lock_was_lost_stores_nothing(
         assert held and held.worker == "rival" and held.state == "running"
 
 
-async def test_a_cancelled_job_stops_its_handler(
+async def test_canceled_job_stops_its_handler(
     client: Client, work: Work, until: Until, stay: Stay, lines: Lines
 ) -> None:
     jid = await client.queue("mail").put(stay.handler)
@@ -279,7 +279,7 @@ async def test_a_cancelled_job_stops_its_handler(
     assert lines.of("job.lock_lost", jid=jid)
 
 
-async def test_a_job_that_was_moved_elsewhere_stops_its_handler(
+async def test_moved_job_stops_its_handler(
     client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
     jid = await client.queue("mail").put(stay.handler)
@@ -293,7 +293,7 @@ async def test_a_job_that_was_moved_elsewhere_stops_its_handler(
     assert moved and (moved.state, moved.queue) == ("waiting", "billing")
 
 
-async def test_an_operators_timeout_stops_the_handler_and_the_job_is_next_in_line(
+async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
     client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
     jid = await client.queue("mail").put(stay.handler)
@@ -307,7 +307,7 @@ async def test_an_operators_timeout_stops_the_handler_and_the_job_is_next_in_lin
         stay.end.set()
 
 
-async def test_a_job_that_comes_back_to_the_worker_that_lost_it_waits_for_its_former_run(
+async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_run(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     """A thread can't be stopped: until its code has ended, the job isn't run anew, and its slot is
@@ -339,7 +339,7 @@ async def test_a_job_that_comes_back_to_the_worker_that_lost_it_waits_for_its_fo
     assert runs == ["began", "ended", "began", "ended"]
 
 
-async def test_two_workers_share_a_queue_without_running_a_job_twice(
+async def test_two_workers_of_a_queue_run_each_job_once(
     client: Client, work: Work, until: Until
 ) -> None:
     ran: list[str] = []
@@ -359,7 +359,7 @@ async def test_two_workers_share_a_queue_without_running_a_job_twice(
     assert sorted(ran) == sorted(jids)
 
 
-async def test_a_job_whose_worker_died_runs_again_at_the_cost_of_a_retry(
+async def test_job_of_a_dead_worker_runs_again_and_uses_a_retry(
     client: Client, work: Work, until: Until
 ) -> None:
     remaining = []
@@ -377,7 +377,7 @@ async def test_a_job_whose_worker_died_runs_again_at_the_cost_of_a_retry(
     assert remaining == [2]
 
 
-async def test_a_job_that_kills_every_worker_fails_in_the_end(
+async def test_job_that_kills_every_worker_fails_finally(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.config.set("grace-period", 0)
@@ -394,7 +394,7 @@ async def test_a_job_that_kills_every_worker_fails_in_the_end(
         await until(has_failed)
 
 
-async def test_a_job_that_was_cancelled_while_nobody_listened_is_stopped_when_somebody_does(
+async def test_job_canceled_while_the_subscription_was_down_is_stopped_after_it_reconnects(
     client: Client,
     work: Work,
     until: Until,

@@ -1,4 +1,4 @@
-"""Which job a worker takes next, and how many at once."""
+"""The order in which a worker runs jobs, and how many at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def put_the_example(client: Client) -> None:
         ("round-robin", "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"),
     ],
 )
-async def test_the_specifications_example_runs_in_the_order_it_names_whatever_the_concurrency(
+async def test_weighted_example_runs_in_the_specified_order_at_any_concurrency(
     client: Client, work: Work, until: Until, concurrency: int, order: str, sequence: str
 ) -> None:
     ran: list[str] = []
@@ -45,7 +45,7 @@ async def test_the_specifications_example_runs_in_the_order_it_names_whatever_th
     assert " ".join(ran) == sequence
 
 
-async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(
+async def test_rotation_continues_while_slots_become_free_one_by_one(
     client: Client, work: Work, until: Until
 ) -> None:
     ran: list[str] = []
@@ -67,7 +67,7 @@ async def test_the_turn_goes_on_where_it_was_while_slots_become_free_one_by_one(
     assert " ".join(ran) == "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"
 
 
-async def test_within_a_queue_the_lower_priority_runs_sooner_then_who_came_first(
+async def test_jobs_of_a_queue_run_by_priority_then_by_age(
     client: Client, work: Work, until: Until
 ) -> None:
     ran: list[str] = []
@@ -84,7 +84,7 @@ async def test_within_a_queue_the_lower_priority_runs_sooner_then_who_came_first
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-async def test_no_more_run_at_once_than_was_said(
+async def test_concurrency_is_not_exceeded(
     client: Client, work: Work, until: Until, concurrency: int
 ) -> None:
     inside, most, ran = 0, 0, 0
@@ -104,7 +104,7 @@ async def test_no_more_run_at_once_than_was_said(
     assert most == concurrency
 
 
-async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(
+async def test_worker_locks_no_jobs_beyond_its_free_slots(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Stay")
@@ -118,7 +118,7 @@ async def test_jobs_that_nobody_can_start_yet_stay_waiting_for_others(
         assert (counts.running, counts.waiting) == (2, 3)
 
 
-async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(
+async def test_queues_without_subscription_are_not_popped(
     client: Client, work: Work, until: Until
 ) -> None:
     ran: list[str] = []
@@ -134,7 +134,7 @@ async def test_a_queue_that_the_worker_does_not_serve_is_left_alone(
     assert ran == ["mail"] and await client.queue("billing").length() == 1
 
 
-async def test_a_queues_max_concurrency_binds_all_workers_together(
+async def test_max_concurrency_of_a_queue_applies_to_all_workers_together(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     inside, most, ran = 0, 0, 0
@@ -156,7 +156,7 @@ async def test_a_queues_max_concurrency_binds_all_workers_together(
 
 
 @pytest.mark.parametrize("order", ORDERS)
-async def test_a_job_that_says_it_is_in_another_queue_does_not_stop_the_worker(
+async def test_job_with_the_wrong_queue_field_does_not_stop_the_worker(
     client: Client, work: Work, until: Until, order: str
 ) -> None:
     ran: list[str] = []
@@ -186,7 +186,7 @@ async def test_a_job_that_says_it_is_in_another_queue_does_not_stop_the_worker(
         {"klass": b"\xff"},
     ],
 )
-async def test_a_job_with_odd_fields_does_not_stop_the_worker(
+async def test_job_with_malformed_fields_does_not_stop_the_worker(
     client: Client, work: Work, until: Until, odd: dict[str, Any]
 ) -> None:
     ran: list[str] = []

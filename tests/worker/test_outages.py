@@ -1,4 +1,4 @@
-"""Redis goes away and comes back: the worker goes on, and nothing is lost."""
+"""Outages of Redis: the worker continues afterwards, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def state_of(client: Client, jid: str) -> str | None:
     return found.state if found else None
 
 
-async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_once(
+async def test_jobs_that_run_during_a_restart_of_redis_complete_once(
     away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     began: list[str] = []
@@ -82,7 +82,7 @@ async def test_jobs_that_run_while_redis_is_killed_and_started_again_complete_on
     assert told[1]["seconds"] > 0
 
 
-async def test_a_worker_that_starts_before_redis_waits_for_it(
+async def test_worker_that_starts_before_redis_waits_for_it(
     own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     ran = []
@@ -100,7 +100,7 @@ async def test_a_worker_that_starts_before_redis_waits_for_it(
         await until(lambda: ran == ["a"])
 
 
-async def test_a_worker_can_be_stopped_while_redis_is_away(
+async def test_worker_can_be_stopped_during_an_outage(
     away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(using=away, poll=0.01):
@@ -136,7 +136,7 @@ async def stay(away: Client) -> tuple[Handler, asyncio.Event]:
     return stay, end
 
 
-async def test_an_outcome_is_kept_for_as_long_as_redis_is_away_though_its_lock_expires(
+async def test_outcome_is_kept_during_an_outage_although_its_lock_expires(
     away: Client,
     own_server: OwnServer,
     work: Work,
@@ -153,7 +153,7 @@ async def test_an_outcome_is_kept_for_as_long_as_redis_is_away_though_its_lock_e
     assert len(lines.of("job.started")) == 1
 
 
-async def test_a_worker_that_stops_while_redis_is_away_gives_up_outcomes_when_their_locks_expire(
+async def test_worker_stopped_in_an_outage_drops_outcomes_when_their_locks_expire(
     away: Client,
     own_server: OwnServer,
     work: Work,
@@ -168,7 +168,7 @@ async def test_a_worker_that_stops_while_redis_is_away_gives_up_outcomes_when_th
     assert not lines.of("job.completed") and lines.of("worker.stopped")
 
 
-async def test_a_refusal_that_may_come_of_an_earlier_try_is_not_taken_for_a_lost_lock(
+async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_lock(
     away: Client,
     own_server: OwnServer,
     work: Work,
@@ -201,7 +201,7 @@ async def read_only(client: Client) -> AsyncIterator[None]:
     await client.redis.replicaof("NO", "ONE")
 
 
-async def test_a_redis_that_may_not_be_written_to_is_waited_for(
+async def test_worker_waits_for_a_read_only_redis(
     away: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     end = asyncio.Event()
@@ -222,7 +222,7 @@ async def test_a_redis_that_may_not_be_written_to_is_waited_for(
     assert await state_of(away, "a") == "complete"
 
 
-async def test_a_redis_that_is_busy_with_a_script_is_waited_for(
+async def test_worker_waits_for_a_redis_that_is_busy_with_a_script(
     away: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     ran = []
@@ -244,7 +244,7 @@ async def test_a_redis_that_is_busy_with_a_script_is_waited_for(
         assert worker.healthy
 
 
-async def test_a_flushed_script_cache_goes_unnoticed(
+async def test_flushed_script_cache_is_transparent(
     away: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     ran = []
@@ -263,7 +263,7 @@ async def test_a_flushed_script_cache_goes_unnoticed(
     assert not [line for line in lines.all if is_problem(line)]
 
 
-async def test_a_thread_that_ends_while_redis_is_away_has_its_outcome_stored(
+async def test_outcome_of_a_thread_that_returned_in_an_outage_is_stored(
     away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     end = threading.Event()
@@ -285,7 +285,7 @@ async def test_a_thread_that_ends_while_redis_is_away_has_its_outcome_stored(
     assert done and done.data == {"done": True}
 
 
-async def test_a_tick_that_came_while_redis_was_away_is_made_when_it_is_back(
+async def test_tick_missed_in_an_outage_is_made_up_after_it(
     own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Tick", cron="* * * * * *", queue="mail")
@@ -322,7 +322,7 @@ async def user(server: OwnServer) -> AsyncIterator[tuple[Client, Client]]:
 
 
 @pytest.mark.parametrize("withdrawn", ["-@all", "-@scripting", "-@write", "resetkeys"])
-async def test_a_worker_rides_out_withdrawn_permissions_and_stores_what_ended_meanwhile(
+async def test_worker_survives_revoked_permissions_and_stores_outcomes_afterwards(
     own_server: OwnServer, work: Work, until: Until, lines: Lines, withdrawn: str
 ) -> None:
     began: list[str] = []
@@ -357,7 +357,7 @@ async def test_a_worker_rides_out_withdrawn_permissions_and_stores_what_ended_me
 
 
 @pytest.mark.parametrize("missing", ["-evalsha", "-@write"])
-async def test_permissions_that_are_missing_from_the_start_are_refused(
+async def test_worker_without_permissions_does_not_start(
     own_server: OwnServer, work: Work, lines: Lines, missing: str
 ) -> None:
     @job(klass="Note")

@@ -1,4 +1,4 @@
-"""Recurring jobs with a cron expression, made by workers."""
+"""Recurring jobs with cron expressions, put by workers."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from tests.worker.conftest import Idle, Lines, Work
 A_SECOND = "* * * * * *"
 
 
-async def test_an_idle_worker_runs_a_cron_job_at_its_time(
+async def test_idle_worker_runs_a_cron_job_on_time(
     client: Client, work: Work, idle: Idle, until: Until
 ) -> None:
     ran: list[float] = []
@@ -37,7 +37,7 @@ async def test_an_idle_worker_runs_a_cron_job_at_its_time(
     assert len({int(moment) for moment in ran}) == len(ran), "one a second"
 
 
-async def test_of_many_workers_one_makes_the_instance_of_a_tick(
+async def test_one_of_many_workers_puts_the_instance_of_a_tick(
     client: Client, redis_url: str, work: Work, until: Until, lines: Lines
 ) -> None:
     ran: Counter[str] = Counter()
@@ -61,7 +61,7 @@ async def test_of_many_workers_one_makes_the_instance_of_a_tick(
 
 
 @pytest.mark.parametrize(("backlog", "made"), [(None, 1), (3, 3), (0, 60)])
-async def test_what_was_missed_while_nobody_was_there_counts_once_or_as_the_backlog_says(
+async def test_missed_ticks_are_coalesced_or_replayed_up_to_the_backlog(
     client: Client, work: Work, until: Until, lines: Lines, backlog: int | None, made: int
 ) -> None:
     @job
@@ -78,7 +78,7 @@ async def test_what_was_missed_while_nobody_was_there_counts_once_or_as_the_back
     assert recurring.next is not None and recurring.next > since + 59 * 60
 
 
-async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_stops_no_other(
+async def test_recurring_job_with_an_unreadable_schedule_is_logged_once_and_stops_no_other(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job
@@ -98,7 +98,7 @@ async def test_a_template_that_this_worker_cannot_reckon_is_told_of_once_and_sto
     assert "can't be read" in told["old"]
 
 
-async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
+async def test_worker_without_scheduler_puts_no_instances(
     client: Client, work: Work, idle: Idle, until: Until, lines: Lines
 ) -> None:
     @job
@@ -121,7 +121,7 @@ async def test_a_worker_without_a_scheduler_leaves_ticks_to_others(
     assert len(lines.of("recurring.triggered")) >= 1
 
 
-async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(
+async def test_instances_in_a_paused_queue_wait_until_it_is_unpaused(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job
@@ -137,7 +137,7 @@ async def test_a_paused_queue_keeps_what_ticks_make_until_it_goes_on(
         await until(lambda: len(lines.of("job.completed")) >= 2)
 
 
-async def test_an_instance_that_is_retried_does_not_keep_the_next_from_coming(
+async def test_retried_instance_does_not_delay_the_next(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(retry_on=(OSError,), backoff=lambda used: 60)
@@ -151,7 +151,7 @@ async def test_an_instance_that_is_retried_does_not_keep_the_next_from_coming(
     assert await client.queue("mail").jobs("scheduled") == ["r-1"]
 
 
-async def test_instances_overlap_when_one_takes_longer_than_to_the_next_tick(
+async def test_instances_overlap_if_a_run_is_longer_than_the_interval(
     client: Client, work: Work, until: Until
 ) -> None:
     running: set[str] = set()
@@ -166,7 +166,7 @@ async def test_instances_overlap_when_one_takes_longer_than_to_the_next_tick(
         await until(lambda: len(running) >= 2)
 
 
-async def test_in_a_queue_with_room_for_one_the_next_instance_waits_for_the_former(
+async def test_instance_waits_for_the_former_in_a_queue_with_max_concurrency_1(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     running = most = 0
@@ -186,7 +186,7 @@ async def test_in_a_queue_with_room_for_one_the_next_instance_waits_for_the_form
     assert most == 1
 
 
-async def test_without_cron_templates_an_idle_scheduler_asks_only_now_and_then_or_when_told(
+async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
     client: Client, redis: Redis, work: Work, idle: Idle
 ) -> None:
     @job
@@ -202,7 +202,7 @@ async def test_without_cron_templates_an_idle_scheduler_asks_only_now_and_then_o
     assert after == before
 
 
-async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
+async def test_tick_waits_while_redis_is_full(
     client: Client,
     redis: Redis,
     work: Work,
@@ -235,7 +235,7 @@ async def test_at_maxmemory_nothing_is_made_and_the_tick_waits(
         await redis.config_set("maxmemory", 0)
 
 
-def test_a_long_backlog_is_worked_off_in_portions() -> None:
+def test_long_backlog_is_put_in_batches() -> None:
     minute = {"jid": "r", "cron": "* * * * *", "timezone": "UTC", "tick": 0.0}
     every = due_instances(minute | {"backlog": 0}, 1_000_000)
     assert len(every) == 100

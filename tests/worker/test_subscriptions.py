@@ -1,4 +1,4 @@
-"""Which queues a worker serves, how many jobs of each, and what changes while it runs."""
+"""Subscriptions of a worker: queues, limits and changes while it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioqless import Client, Handler, Job, NewJob, Subscription, job
 from aioqless.worker.poller import Poller
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
-from tests.worker.test_waking import pops
+from tests.worker.test_notifications import pops
 
 
 class Stage:
@@ -59,7 +59,7 @@ async def fill(client: Client, queue: str, count: int, first: int = 0) -> None:
 # Limits
 
 
-async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the_other_slots(
+async def test_queue_limit_leaves_the_other_slots_to_other_queues(
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     await fill(client, "reports", 5)
@@ -75,7 +75,7 @@ async def test_no_more_of_a_queue_run_at_once_than_its_limit_and_others_take_the
     assert stage.most["reports"] == 2
 
 
-async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(
+async def test_ended_run_starts_the_next_job_of_a_queue_at_its_limit(
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     await fill(client, "mail", 3)
@@ -85,7 +85,7 @@ async def test_a_run_that_ends_lets_the_next_of_a_full_queue_begin_at_once(
             stage.end()
 
 
-async def test_while_all_its_queues_are_full_it_asks_for_nothing(
+async def test_worker_does_not_poll_while_all_queues_are_at_their_limits(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage
 ) -> None:
     await fill(client, "mail", 3)
@@ -97,7 +97,7 @@ async def test_while_all_its_queues_are_full_it_asks_for_nothing(
         )
 
 
-async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(
+async def test_limited_queue_still_runs_by_priority(
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     for jid, priority in (("b", 0), ("c", 5), ("a", -5)):
@@ -109,7 +109,7 @@ async def test_within_a_limited_queue_the_lower_priority_still_runs_sooner(
     assert "".join(stage.ran) == "abc"
 
 
-async def test_the_limit_of_a_pattern_is_that_of_each_queue(
+async def test_limit_of_a_pattern_applies_to_each_matching_queue(
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     for queue in ("mail-a", "mail-b"):
@@ -123,7 +123,7 @@ async def test_the_limit_of_a_pattern_is_that_of_each_queue(
 # While it runs
 
 
-async def test_a_queue_that_is_subscribed_is_served_at_once(
+async def test_newly_subscribed_queue_is_served_immediately(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
 ) -> None:
     await fill(client, "reports", 2)
@@ -137,7 +137,7 @@ async def test_a_queue_that_is_subscribed_is_served_at_once(
         await until(lambda: list(stage.running) == ["reports0", "reports1"])
 
 
-async def test_a_queue_that_is_unsubscribed_gives_no_more_and_what_runs_of_it_goes_on(
+async def test_unsubscribing_a_queue_does_not_stop_its_running_jobs(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
@@ -156,7 +156,7 @@ async def test_a_queue_that_is_unsubscribed_gives_no_more_and_what_runs_of_it_go
     assert await client.queue("mail").length() == 1
 
 
-async def test_without_any_queue_left_it_waits_for_one(
+async def test_worker_without_queues_waits_for_a_subscription(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage
 ) -> None:
     async with work(stage.handler, poll=0.01, grace=0) as worker:
@@ -169,9 +169,7 @@ async def test_without_any_queue_left_it_waits_for_one(
         await until(lambda: list(stage.running) == ["mail0"])
 
 
-async def test_what_cannot_be_subscribed_or_unsubscribed_is_refused(
-    work: Work, stage: Stage
-) -> None:
+async def test_invalid_subscriptions_are_refused(work: Work, stage: Stage) -> None:
     async with work(stage.handler) as worker:
         with pytest.raises(ValueError, match="queue 'post' is not subscribed"):
             worker.unsubscribe("post")
@@ -187,7 +185,7 @@ async def test_what_cannot_be_subscribed_or_unsubscribed_is_refused(
 # Pausing
 
 
-async def test_a_paused_worker_pops_nothing_and_what_runs_goes_on(
+async def test_paused_worker_pops_nothing_and_finishes_running_jobs(
     client: Client, work: Work, until: Until, stage: Stage, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
@@ -205,13 +203,13 @@ async def test_a_paused_worker_pops_nothing_and_what_runs_goes_on(
     assert len(lines.of("worker.paused")) == len(lines.of("worker.resumed")) == 1
 
 
-async def test_a_paused_worker_stops_when_told(work: Work, stage: Stage) -> None:
+async def test_paused_worker_can_be_stopped(work: Work, stage: Stage) -> None:
     async with work(stage.handler) as worker:
         worker.pause()
     assert not worker.healthy
 
 
-async def test_a_queue_that_a_pattern_matches_while_its_worker_is_paused_is_served_after_it(
+async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_resume(
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
@@ -226,7 +224,7 @@ async def test_a_queue_that_a_pattern_matches_while_its_worker_is_paused_is_serv
 # Patterns
 
 
-async def test_a_pattern_serves_the_queues_that_are_there_and_no_others(
+async def test_pattern_serves_existing_matching_queues_only(
     client: Client, work: Work, until: Until, stage: Stage
 ) -> None:
     for queue in ("mail-a", "post", "mail-b"):
@@ -236,7 +234,7 @@ async def test_a_pattern_serves_the_queues_that_are_there_and_no_others(
         assert set(worker.running) == {"mail-a0", "mail-b0"}
 
 
-async def test_a_queue_that_comes_into_being_is_served_at_once_when_a_pattern_matches_it(
+async def test_new_queue_that_matches_a_pattern_is_served_immediately(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage
 ) -> None:
     async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
@@ -245,7 +243,7 @@ async def test_a_queue_that_comes_into_being_is_served_at_once_when_a_pattern_ma
         await until(lambda: list(stage.running) == ["mail-new0"])
 
 
-async def test_what_no_message_told_of_a_look_finds(
+async def test_missed_notification_is_made_up_by_a_poll(
     client: Client, work: Work, until: Until, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aioqless.worker.poller.PATTERN_INTERVAL", 0.01)
@@ -256,7 +254,7 @@ async def test_what_no_message_told_of_a_look_finds(
         await until(lambda: list(stage.running) == ["mail-new0"])
 
 
-async def test_an_idle_worker_with_a_pattern_asks_for_nothing(
+async def test_idle_worker_with_a_pattern_makes_no_calls(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage
 ) -> None:
     await fill(client, "post", 1)

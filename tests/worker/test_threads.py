@@ -14,7 +14,7 @@ from tests.worker.conftest import Lines, Work
 from tests.worker.states import after
 
 
-async def test_plain_functions_run_in_threads_beside_each_other(
+async def test_plain_functions_run_concurrently_in_threads(
     client: Client, work: Work, until: Until
 ) -> None:
     meeting = threading.Barrier(3, timeout=5)
@@ -29,9 +29,7 @@ async def test_plain_functions_run_in_threads_beside_each_other(
             await after(client, until, jid, "complete")
 
 
-async def test_there_are_no_more_threads_than_was_said(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_number_of_threads_is_limited(client: Client, work: Work, until: Until) -> None:
     inside, most, ran = 0, 0, 0
     lock = threading.Lock()
 
@@ -53,7 +51,7 @@ async def test_there_are_no_more_threads_than_was_said(
     assert most == 2
 
 
-async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(
+async def test_exception_in_a_thread_fails_the_job_with_its_traceback(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Break")
@@ -68,7 +66,7 @@ async def test_an_exception_in_a_thread_fails_the_job_with_its_traceback(
     assert "anyio" not in failed.failure.message
 
 
-async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(
+async def test_thread_can_call_methods_of_its_job_through_the_loop(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Page")
@@ -83,7 +81,7 @@ async def test_a_thread_may_use_its_jobs_verbs_through_the_loop(
     assert done.data == {"page": 2} and "halfway" in [event["what"] for event in done.events]
 
 
-async def test_lines_that_a_thread_logs_name_the_job(
+async def test_log_lines_of_a_thread_name_the_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     from aioqless.runtime.log import log

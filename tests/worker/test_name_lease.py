@@ -1,4 +1,4 @@
-"""A worker's claim to its stable name: who may have it, and what happens to one that lost it."""
+"""The lease of a stable worker name: claims, conflicts and loss."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from aioqless.errors import NameTaken
 from aioqless.worker import stable_name
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.test_notifications import note
 from tests.worker.test_subscriptions import Stage, fill, stage
-from tests.worker.test_waking import note
 
 __all__ = ["stage"]
 
@@ -49,7 +49,7 @@ async def refusal(client: Client) -> NameTaken:
     return refused.value
 
 
-async def test_two_workers_of_one_process_do_not_share_a_name(
+async def test_second_worker_of_a_process_cannot_claim_the_name(
     client: Client, work: Work, idle: Idle
 ) -> None:
     async with work(note, name="ann") as worker:
@@ -60,7 +60,7 @@ async def test_two_workers_of_one_process_do_not_share_a_name(
         await idle(worker)
 
 
-async def test_two_that_begin_together_do_not_either(
+async def test_one_of_several_workers_that_start_together_gets_the_name(
     client: Client, lines: Lines, until: Until
 ) -> None:
     workers = [
@@ -74,14 +74,14 @@ async def test_two_that_begin_together_do_not_either(
     await asyncio.gather(*runs, return_exceptions=True)
 
 
-async def test_one_elsewhere_that_is_heard_of_has_its_name(client: Client) -> None:
+async def test_name_of_a_live_process_elsewhere_is_refused(client: Client) -> None:
     await claim(client)
     assert str(await refusal(client)).startswith(
         "incarnation: the name 'ann' belongs to process 1 on elsewhere, last seen 0 s ago"
     )
 
 
-async def test_one_elsewhere_that_was_silent_for_longer_than_it_promised_is_replaced(
+async def test_process_elsewhere_with_an_expired_lease_is_replaced(
     client: Client, work: Work, until: Until, stage: Stage, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
@@ -94,7 +94,7 @@ async def test_one_elsewhere_that_was_silent_for_longer_than_it_promised_is_repl
 
 
 @pytest.mark.parametrize("pid_of", ["nobody", "somebody who began at another time"])
-async def test_one_that_was_here_and_is_gone_is_replaced_at_once(
+async def test_ended_process_of_this_host_is_replaced_without_waiting(
     client: Client, work: Work, lines: Lines, until: Until, pid_of: str
 ) -> None:
     here = stable_name._this_process()
@@ -108,7 +108,7 @@ async def test_one_that_was_here_and_is_gone_is_replaced_at_once(
         await until(lambda: lines.of("worker.recovered", jobs=0))
 
 
-async def test_where_processes_cannot_be_seen_only_silence_tells(
+async def test_lease_must_expire_where_processes_cannot_be_inspected(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -118,7 +118,7 @@ async def test_where_processes_cannot_be_seen_only_silence_tells(
     assert (await refusal(client)).detail["id"] == "another"
 
 
-async def test_a_process_that_is_hidden_counts_as_alive(
+async def test_process_of_another_user_counts_as_alive(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hidden(pid: int) -> tuple[str, str]:
@@ -131,7 +131,7 @@ async def test_a_process_that_is_hidden_counts_as_alive(
     assert (await refusal(client)).detail["pid"] == os.getppid()
 
 
-async def test_one_that_loses_its_name_stops_at_once_and_says_so(
+async def test_worker_that_loses_its_name_stops_and_logs_it(
     client: Client,
     work: Work,
     until: Until,
@@ -157,7 +157,7 @@ async def test_one_that_loses_its_name_stops_at_once_and_says_so(
     assert await client.redis.exists(f"{client.namespace}:x:incarnation:ann"), "it is the other's"
 
 
-async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it_has_asked(
+async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_lease(
     client: Client,
     work: Work,
     until: Until,
@@ -185,7 +185,7 @@ async def test_after_a_silence_longer_than_its_promise_it_pops_nothing_before_it
     assert stage.ran == [] and await client.queue("mail").length() == 1
 
 
-async def test_its_claim_is_renewed_while_the_loop_is_blocked(
+async def test_lease_is_renewed_while_the_loop_is_blocked(
     client: Client, work: Work, idle: Idle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stable_name, "RENEW", 0.01)
@@ -201,7 +201,7 @@ async def test_its_claim_is_renewed_while_the_loop_is_blocked(
         assert after - before > 0.9
 
 
-async def test_one_that_is_told_to_stop_while_redis_is_away_does(
+async def test_worker_with_a_stable_name_can_be_stopped_during_an_outage(
     own_server: Any, lines: Lines, until: Until
 ) -> None:
     async with Client(own_server.url) as client:

@@ -1,5 +1,4 @@
-"""What surrounds a run: resources that are given, middleware around it, hooks that hear how it
-ended."""
+"""Resources, middleware and hooks of a worker."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ async def store(job: Job[Any], path: str, pool: Pool = Inject, client: Client = 
     seen.append((path, pool, pool.open, client))
 
 
-async def test_a_handler_is_given_what_the_worker_opened_and_its_client(
+async def test_handler_receives_resources_and_the_client(
     client: Client, work: Work, until: Until
 ) -> None:
     async with work(store, pool):
@@ -52,14 +51,12 @@ async def test_a_handler_is_given_what_the_worker_opened_and_its_client(
     assert not first.open
 
 
-async def test_a_worker_whose_handlers_lack_a_resource_does_not_start(client: Client) -> None:
+async def test_worker_with_a_missing_resource_does_not_start(client: Client) -> None:
     with pytest.raises(AioqlessError, match="store takes a Pool as pool"):
         Worker(client, store)
 
 
-async def test_a_resource_that_cannot_be_opened_keeps_the_worker_from_popping(
-    client: Client, lines: Lines
-) -> None:
+async def test_worker_with_a_failing_resource_pops_nothing(client: Client, lines: Lines) -> None:
     @resource
     async def broken() -> AsyncIterator[Pool]:
         raise ConnectionError("no database")
@@ -94,7 +91,7 @@ def blocking(job: Job[Any]) -> None:
     seen.append(traced.get())
 
 
-async def test_middleware_wraps_a_run_the_first_outermost_and_context_reaches_a_thread(
+async def test_middleware_wraps_a_run_first_outermost_and_its_context_reaches_threads(
     client: Client, work: Work, until: Until
 ) -> None:
     async with work(blocking, pool, outer, inner):
@@ -103,7 +100,7 @@ async def test_middleware_wraps_a_run_the_first_outermost_and_context_reaches_a_
     assert seen == ["outer begins", True, "a", "outer ends"]
 
 
-async def test_what_middleware_raises_is_the_outcome(
+async def test_exception_of_middleware_is_the_outcome(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @aioqless.middleware
@@ -116,7 +113,7 @@ async def test_what_middleware_raises_is_the_outcome(
     assert seen == []
 
 
-async def test_middleware_sees_a_job_that_no_handler_claims(
+async def test_middleware_sees_jobs_of_unknown_klasses(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(blocking, outer):
@@ -125,7 +122,7 @@ async def test_middleware_sees_a_job_that_no_handler_claims(
     assert seen == ["outer begins", "outer ends"]
 
 
-def test_middleware_that_is_no_coroutine_is_refused() -> None:
+def test_middleware_must_be_a_coroutine_function() -> None:
     with pytest.raises(TypeError, match="must be an `async def`"):
         aioqless.middleware(lambda job, call: call())
 
@@ -142,7 +139,7 @@ async def told(job: Job[Any], end: str, pool: Pool = Inject, **fields: Any) -> N
     seen.append((job.jid, end, pool.open, fields))
 
 
-async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(
+async def test_finish_hook_gets_the_fields_of_the_log_event(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(bad, pool, told):
@@ -163,7 +160,7 @@ async def test_a_hook_hears_how_runs_ended_with_the_fields_of_the_log(
     assert lines.of("job.failed", jid="last", exhausted=True)
 
 
-async def test_a_hook_that_raises_is_logged_and_hurts_nobody(
+async def test_failing_hook_is_logged_without_effect_on_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @aioqless.on_finish("job.completed")
@@ -178,12 +175,12 @@ async def test_a_hook_that_raises_is_logged_and_hurts_nobody(
 
 
 @pytest.mark.parametrize("ends", [(), ("job.exploded",)])
-def test_a_hook_for_nothing_or_for_what_never_happens_is_refused(ends: tuple[str, ...]) -> None:
+def test_hook_for_an_unknown_event_is_refused(ends: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="on_finish takes events of"):
         aioqless.on_finish(*ends)
 
 
-async def test_a_hook_hears_once_that_a_queue_is_late_and_again_after_it_had_caught_up(
+async def test_latency_hook_is_called_once_per_delay_of_a_queue(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @aioqless.on_lag(0.05, "slow", "tick", every=0.02)
@@ -205,7 +202,7 @@ async def test_a_hook_hears_once_that_a_queue_is_late_and_again_after_it_had_cau
     assert len(lines.of("queue.lag_exceeded", queue="slow")) == 2
 
 
-async def test_every_line_of_a_worker_says_its_name(
+async def test_every_log_line_of_a_worker_has_its_name(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(blocking, name="ada"):

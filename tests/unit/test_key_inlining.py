@@ -1,4 +1,4 @@
-"""Keys are written out where scripts use them."""
+"""Keys are inlined where scripts use them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from aioqless.store.script_composer import compose
         ("keys.waiting(work)", "(ns .. ':q:' .. work .. '-work')"),
     ],
 )
-def test_a_key_of_simple_arguments_is_written_out(line: str, written: str) -> None:
+def test_key_with_simple_arguments_is_inlined(line: str, written: str) -> None:
     assert inline_keys(line) == written
 
 
@@ -38,16 +38,16 @@ def test_a_key_of_simple_arguments_is_written_out(line: str, written: str) -> No
         "mykeys.job(jid)",
     ],
 )
-def test_what_is_not_simple_stays_a_call(line: str) -> None:
+def test_key_with_complex_arguments_stays_a_call(line: str) -> None:
     assert inline_keys(line) == line
 
 
-def test_the_namespace_becomes_part_of_the_key() -> None:
+def test_namespace_becomes_part_of_the_key() -> None:
     assert insert_namespace("it's", inline_keys("keys.job(jid)")) == "('it\\'s:j:' .. jid)"
 
 
 @pytest.mark.parametrize("command", command_names())
-def test_scripts_define_functions_only_for_keys_that_are_not_written_out(command: str) -> None:
+def test_scripts_define_functions_only_for_keys_that_are_not_inlined(command: str) -> None:
     text = compose(command, "ql").text
     for name in re.findall(r"^function keys\.(\w+)", text, re.MULTILINE):
         assert len(re.findall(rf"\bkeys\.{name}\b", text)) > 1

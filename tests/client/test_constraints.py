@@ -1,4 +1,4 @@
-"""Unique and limited jobs, as callers put them and as handlers say them."""
+"""Unique jobs, concurrency limits and rate limits, as options of put and of handlers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def call(job: Job[Any], path: str) -> None: ...
 async def digest(job: Job[Any]) -> None: ...
 
 
-async def test_a_put_whose_key_is_had_returns_the_jid_of_the_job_that_has_it(
+async def test_put_of_a_duplicate_returns_the_jid_of_the_existing_job(
     client: Client,
 ) -> None:
     mail = client.queue("mail")
@@ -35,7 +35,7 @@ async def test_a_put_whose_key_is_had_returns_the_jid_of_the_job_that_has_it(
     assert await client.jobs.get("second") is None
 
 
-async def test_a_put_can_be_told_to_raise(client: Client) -> None:
+async def test_put_of_a_duplicate_can_raise(client: Client) -> None:
     mail = client.queue("mail")
     first = await mail.put("Greet", unique="a")
     with pytest.raises(AlreadyThere) as caught:
@@ -48,7 +48,7 @@ async def test_a_put_can_be_told_to_raise(client: Client) -> None:
     assert found and found.klass == "Greet"
 
 
-async def test_a_key_is_drawn_from_the_data_for_each_klass_apart(client: Client) -> None:
+async def test_unique_key_comes_from_the_data_and_the_klass(client: Client) -> None:
     mail = client.queue("mail")
     jids = await mail.put_many(
         [NewJob(sync, {"customer": 7}), sync.data(7, full=True), sync.data(customer=8)]
@@ -58,7 +58,7 @@ async def test_a_key_is_drawn_from_the_data_for_each_klass_apart(client: Client)
     assert await mail.put("Sync", {"customer": 7, "x": 1}, unique=("customer",)) == jids[0]
 
 
-async def test_what_put_says_goes_before_what_the_handler_says(client: Client) -> None:
+async def test_options_of_put_override_those_of_the_handler(client: Client) -> None:
     mail = client.queue("mail")
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique="else") != first
@@ -68,12 +68,12 @@ async def test_what_put_says_goes_before_what_the_handler_says(client: Client) -
     }  # fmt: skip
 
 
-async def test_no_field_at_all_stands_for_the_klass(client: Client) -> None:
+async def test_unique_key_without_fields_is_the_klass(client: Client) -> None:
     assert await client.queue("mail").put(digest) == await client.queue("post").put(digest)
     assert json.loads(NewJob(digest).prepare(1000)["terms"] or b"")["key"] == "Digest"
 
 
-async def test_a_default_of_the_function_counts_as_given() -> None:
+async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
     constraints = ConstraintOptions(unique=("customer", "full"))
     said, silent = ({"customer": 1, "full": False}, {"customer": 1})
     keys = [
@@ -83,21 +83,21 @@ async def test_a_default_of_the_function_counts_as_given() -> None:
     assert keys[0] == keys[1]
 
 
-async def test_a_key_too_long_for_a_name_is_put_in_short() -> None:
+async def test_too_long_unique_key_is_shortened() -> None:
     told = json.loads(
         NewJob("K", {"text": "x" * 600}, unique=("text",)).prepare(10_000)["terms"] or b""
     )
     assert told["unique"].startswith("sha256:")
 
 
-async def test_a_rate_holds_for_all_that_share_its_key(client: Client) -> None:
+async def test_rate_limit_applies_to_all_jobs_with_its_key(client: Client) -> None:
     mail, post = client.queue("mail"), client.queue("post")
     for queue in (mail, post):
         await queue.put_many(call.data(path=str(n)) for n in range(3))
     assert (len(await mail.pop(9)), len(await post.pop(9))) == (2, 0)
 
 
-async def test_a_recurring_job_leaves_out_instances_whose_key_is_had(client: Client) -> None:
+async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
     recurring = await client.queue("mail").recur(digest, every=3600, jid="digest", offset=3600)
     first = await recurring.run_now()
     assert await recurring.run_now() == first
@@ -134,7 +134,7 @@ async def test_a_recurring_job_leaves_out_instances_whose_key_is_had(client: Cli
         ({"unique_for": 5}, ValueError, "need unique, which is the key"),
     ],
 )
-async def test_what_cannot_be_is_refused_at_once_by_put_and_by_job(
+async def test_invalid_constraints_are_refused_by_put_and_by_the_decorator(
     client: Client, options: dict[str, Any], error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
@@ -143,7 +143,7 @@ async def test_what_cannot_be_is_refused_at_once_by_put_and_by_job(
         job(**options)(lambda job: None)
 
 
-async def test_a_key_drawn_from_what_is_not_there_is_refused(client: Client) -> None:
+async def test_unique_key_from_a_missing_field_is_refused(client: Client) -> None:
     with pytest.raises(
         InvalidData,
         match="unique of Greet is made of the field 'customer', which the data doesn't have",
@@ -157,6 +157,6 @@ async def test_a_key_drawn_from_what_is_not_there_is_refused(client: Client) -> 
         async def wrong(job: Job[Any], customer: int) -> None: ...
 
 
-async def test_if_exists_has_two_words(client: Client) -> None:
+async def test_if_exists_has_two_values(client: Client) -> None:
     with pytest.raises(ValueError, match="if_exists must be 'keep' or 'raise'"):
         await client.queue("mail").put("Greet", if_exists="move")  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
-"""How a worker ends: what finishes in time completes, the rest is handed back; and what happens
-when a part of it breaks."""
+"""The lease of a stable worker name: claims, conflicts and loss."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ async def state_of(client: Client, jid: str) -> str | None:
     return found.state if found else None
 
 
-async def test_what_ends_in_time_completes_and_nothing_more_is_begun(
+async def test_jobs_that_finish_in_time_complete_and_no_more_are_started(
     client: Client, work: Work, until: Until, lines: Lines, began: list[str]
 ) -> None:
     end = asyncio.Event()
@@ -49,7 +48,7 @@ async def test_what_ends_in_time_completes_and_nothing_more_is_begun(
     assert not worker.healthy and worker.running == []
 
 
-async def test_what_does_not_end_in_time_is_handed_back_to_its_place_at_no_cost(
+async def test_unfinished_jobs_are_released_to_their_place_without_using_a_retry(
     client: Client, work: Work, until: Until, lines: Lines, began: list[str]
 ) -> None:
     @job(klass="Stay")
@@ -68,7 +67,7 @@ async def test_what_does_not_end_in_time_is_handed_back_to_its_place_at_no_cost(
     assert len(lines.of("job.released")) == 2
 
 
-async def test_a_handler_may_tidy_up_when_it_is_stopped(
+async def test_handler_can_clean_up_when_it_is_stopped(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     tidied = []
@@ -88,7 +87,7 @@ async def test_a_handler_may_tidy_up_when_it_is_stopped(
     assert tidied == ["a"] and await state_of(client, "a") == "waiting"
 
 
-async def test_a_handler_that_makes_the_best_of_being_stopped_completes(
+async def test_handler_that_returns_when_stopped_completes_its_job(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     @job(klass="Stay")
@@ -106,7 +105,7 @@ async def test_a_handler_that_makes_the_best_of_being_stopped_completes(
     assert done and (done.state, done.data) == ("complete", {"page": 7})
 
 
-async def test_a_job_is_not_handed_back_while_its_code_runs_in_a_thread(
+async def test_job_is_not_released_while_its_thread_runs(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     end, states = threading.Event(), []
@@ -127,7 +126,7 @@ async def test_a_job_is_not_handed_back_while_its_code_runs_in_a_thread(
     assert states == ["running", "complete"]
 
 
-async def test_a_worker_ends_without_code_that_does_not_stop_and_says_where_it_is(
+async def test_worker_exits_despite_a_hanging_thread_and_logs_its_stack(
     client: Client, work: Work, until: Until, lines: Lines, began: list[str]
 ) -> None:
     end = threading.Event()
@@ -155,7 +154,7 @@ async def test_a_worker_ends_without_code_that_does_not_stop_and_says_where_it_i
         end.set()
 
 
-async def test_a_plain_function_that_still_waits_for_a_thread_is_handed_back_unbegun(
+async def test_job_that_waits_for_a_thread_is_released_unstarted(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     end = threading.Event()
@@ -175,7 +174,7 @@ async def test_a_plain_function_that_still_waits_for_a_thread_is_handed_back_unb
     assert began == ["a"] and await state_of(client, "b") == "waiting"
 
 
-async def test_stopping_at_once_hands_back_without_waiting(
+async def test_stop_without_grace_releases_immediately(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     @job(klass="Stay")
@@ -191,7 +190,7 @@ async def test_stopping_at_once_hands_back_without_waiting(
     assert time.monotonic() - before < 5 and await state_of(client, "a") == "waiting"
 
 
-async def test_whenever_it_is_stopped_no_job_is_lost_or_counted_as_done(
+async def test_stopping_at_any_moment_loses_no_job(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     """Stopped at each of many moments: between the pop and a handler's first step too."""
@@ -212,16 +211,14 @@ async def test_whenever_it_is_stopped_no_job_is_lost_or_counted_as_done(
         await client.jobs.cancel(jid)
 
 
-async def test_a_worker_that_is_told_twice_to_stop_says_so_once(
-    client: Client, work: Work, lines: Lines
-) -> None:
+async def test_second_stop_is_not_logged_again(client: Client, work: Work, lines: Lines) -> None:
     async with work() as worker:
         worker.stop()
         worker.stop()
     assert len(lines.of("worker.shutdown_started")) == 1
 
 
-async def test_a_worker_tells_that_it_works_and_for_whom(
+async def test_start_is_logged_with_queues_and_the_worker_is_listed(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(name="w-1", concurrency=3) as worker:
@@ -237,7 +234,7 @@ async def test_a_worker_tells_that_it_works_and_for_whom(
 # Embedded in a host
 
 
-async def test_the_host_goes_on_when_a_part_crashes_and_is_told_when_it_leaves(
+async def test_host_continues_after_a_part_crashed_and_gets_the_error_on_exit(
     client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = []
@@ -257,7 +254,11 @@ async def test_the_host_goes_on_when_a_part_crashes_and_is_told_when_it_leaves(
     assert "the part broke" in lines.of("worker.crashed")[0]["error"]
 
 
+<<<<<<< HEAD:tests/worker/test_stopping.py
 async def test_a_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task_behind(
+=======
+async def test_crash_of_the_finisher_ends_the_worker_and_leaves_no_task(
+>>>>>>> f755db9 (Tests of client and worker are named by behavior and condition):tests/worker/test_shutdown.py
     client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(asyncio.all_tasks())
@@ -279,7 +280,7 @@ async def test_a_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task_
     await until(lambda: len(asyncio.all_tasks()) == before)
 
 
-async def test_a_host_that_is_cancelled_hands_back_what_runs_and_ends(
+async def test_cancellation_of_the_host_releases_running_jobs(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     @job(klass="Stay")
@@ -302,7 +303,7 @@ async def test_a_host_that_is_cancelled_hands_back_what_runs_and_ends(
     assert await state_of(client, "a") == "waiting"
 
 
-async def test_a_worker_that_runs_by_itself_can_be_cancelled(
+async def test_worker_run_can_be_canceled(
     client: Client, until: Until, lines: Lines, began: list[str]
 ) -> None:
     @job(klass="Stay")
@@ -319,7 +320,7 @@ async def test_a_worker_that_runs_by_itself_can_be_cancelled(
     assert await state_of(client, "a") == "waiting"
 
 
-async def test_being_cancelled_just_when_it_is_woken_ends_it_too(
+async def test_cancellation_at_the_moment_of_a_wakeup_ends_the_worker(
     client: Client, until: Until, began: list[Any]
 ) -> None:
     for _ in range(3):
@@ -336,7 +337,7 @@ async def test_being_cancelled_just_when_it_is_woken_ends_it_too(
         assert task.cancelled()
 
 
-async def test_two_workers_of_one_client_stop_each_by_itself(
+async def test_two_workers_of_one_client_stop_independently(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     @job(klass="Greet")
@@ -351,7 +352,7 @@ async def test_two_workers_of_one_client_stop_each_by_itself(
         await until(lambda: began == ["a"])
 
 
-async def test_an_exception_of_the_host_goes_its_way(client: Client, work: Work) -> None:
+async def test_exception_of_the_host_propagates(client: Client, work: Work) -> None:
     with pytest.raises(LookupError):
         async with work():
             raise LookupError

@@ -1,4 +1,4 @@
-"""Jobs that run again by themselves, and jobs that take too long."""
+"""Automatic retries and timeouts."""
 
 import asyncio
 import threading
@@ -29,9 +29,7 @@ def failing(times: int, error: type[Exception], **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("retry_on", [Flaky, (Flaky,), (LookupError, Flaky)])
-async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(
-    client: Client, until: Any, retry_on: Any
-) -> None:
+async def test_transient_error_uses_a_retry(client: Client, until: Any, retry_on: Any) -> None:
     handler = failing(2, Flaky, retry_on=retry_on, backoff=fixed(0))
     jid = await client.queue("default").put(handler, {}, retries=3)
     async with Worker(client, handler):
@@ -39,7 +37,7 @@ async def test_a_transient_error_is_retried_at_the_cost_of_a_retry(
     assert [event["what"] for event in done.events] == ["put", "popped", "popped", "popped", "done"]
 
 
-async def test_without_retries_left_it_fails_in_its_group_with_the_last_traceback(
+async def test_job_without_remaining_retries_fails_with_the_last_traceback(
     client: Client, until: Any
 ) -> None:
     handler = failing(9, Flaky, retry_on=(Flaky,), backoff=fixed(0))
@@ -49,21 +47,23 @@ async def test_without_retries_left_it_fails_in_its_group_with_the_last_tracebac
     assert (failed.group, "Flaky: not now" in failed.message) == ("default-Flaky", True)
 
 
-async def test_a_delayed_retry_is_a_scheduled_job(client: Client, until: Any) -> None:
+async def test_delayed_retry_is_a_scheduled_job(client: Client, until: Any) -> None:
     handler = failing(1, Flaky, retry_on=(Flaky,), backoff=fixed(60))
     jid = await client.queue("default").put(handler, {})
     async with Worker(client, handler):
         assert await until(lambda: client.queue("default").jobs("scheduled")) == [jid]
 
 
-async def test_an_error_that_is_not_named_fails_at_once(client: Client, until: Any) -> None:
+async def test_unlisted_error_fails_without_a_retry(client: Client, until: Any) -> None:
     handler = failing(1, ValueError, retry_on=(Flaky,))
     jid = await client.queue("default").put(handler, {})
     async with Worker(client, handler):
         assert (await until(lambda: failure(client, jid))).group == "default-ValueError"
 
 
-async def test_a_workers_policy_holds_for_handlers_without_one(client: Client, until: Any) -> None:
+async def test_retry_policy_of_the_worker_applies_to_handlers_without_one(
+    client: Client, until: Any
+) -> None:
     handler = failing(1, Flaky)
     jid = await client.queue("default").put(handler, {})
     async with Worker(
@@ -72,7 +72,7 @@ async def test_a_workers_policy_holds_for_handlers_without_one(client: Client, u
         await until(lambda: completed(client, jid))
 
 
-async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_its_own(
+async def test_run_over_its_timeout_is_canceled_and_fails_in_its_own_group(
     client: Client, until: Any
 ) -> None:
     cancelled = asyncio.Event()
@@ -91,7 +91,7 @@ async def test_a_run_that_takes_too_long_is_cancelled_and_fails_in_a_group_of_it
         await cancelled.wait()
 
 
-async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot_until_it_stops(
+async def test_thread_over_its_timeout_fails_on_time_and_keeps_its_slot_until_it_returns(
     client: Client, until: Any
 ) -> None:
     go_on = threading.Event()
@@ -109,7 +109,7 @@ async def test_a_thread_that_takes_too_long_fails_at_its_time_and_keeps_its_slot
     assert (await client.jobs.failed()) == {"default-timeout": 1}
 
 
-def test_backoffs_grow_as_they_say() -> None:
+def test_backoffs_grow_as_documented() -> None:
     growing = exponential(5, 60, jitter=0)
     assert [growing(used) for used in (0, 1, 2, 3, 4, 5000)] == [5, 10, 20, 40, 60, 60]
     assert all(5 <= exponential(5, 60, jitter=0.5)(0) <= 7.5 for _ in range(100))
@@ -127,7 +127,7 @@ def test_backoffs_grow_as_they_say() -> None:
         ({"retry_on": (Flaky,), "backoff": 3}, "backoff"),
     ],
 )
-def test_wrong_options_are_refused_where_the_handler_is_made(
+def test_invalid_handler_options_are_refused_by_the_decorator(
     options: dict[str, Any], told: str
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=told):

@@ -1,4 +1,4 @@
-"""What a worker doesn't run: klasses that others know, and jobs that come too late."""
+"""Jobs that a worker does not run: unknown klasses and jobs past their start deadline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def known(job: Job[Any]) -> None:
     ran.append(job.jid)
 
 
-async def test_a_klass_that_is_unknown_here_is_handed_back_for_a_worker_that_knows_it(
+async def test_job_of_an_unknown_klass_is_released_for_another_worker(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     ran.clear()
@@ -28,7 +28,7 @@ async def test_a_klass_that_is_unknown_here_is_handed_back_for_a_worker_that_kno
             await until(lambda: ran == ["new"])
 
 
-async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(
+async def test_job_past_its_start_deadline_fails_without_a_run(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     ran.clear()
@@ -44,7 +44,7 @@ async def test_a_job_that_has_not_begun_in_time_fails_instead_of_running(
     assert late and late.failure and late.failure.group == "mail-too-late" and late.start_by
 
 
-async def test_a_job_that_is_put_again_may_begin_at_any_time(
+async def test_job_put_again_has_no_start_deadline(
     client: Client, work: Work, until: Until
 ) -> None:
     ran.clear()

@@ -1,4 +1,4 @@
-"""What a function takes of a job: parameters by name, or all data as one type."""
+"""Parameters of handlers: filled from the data by name, or typed as a whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def resize(
 # Data for a handler
 
 
-def test_a_handler_makes_new_jobs_of_what_its_function_takes() -> None:
+def test_handler_creates_new_jobs_from_its_parameters() -> None:
     @job
     def whole(job: Job[list[int]]) -> None: ...
 
@@ -39,7 +39,7 @@ def test_a_handler_makes_new_jobs_of_what_its_function_takes() -> None:
     assert greet.data("Ada") == NewJob(greet, "Ada")
 
 
-def test_what_a_function_does_not_take_makes_no_new_job() -> None:
+def test_new_job_with_unknown_parameters_is_refused() -> None:
     with pytest.raises(TypeError, match="missing a required argument: 'path'"):
         resize.data(width=5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="takes the data as a whole: give them as one value"):
@@ -49,7 +49,7 @@ def test_what_a_function_does_not_take_makes_no_new_job() -> None:
 # Parameters by name
 
 
-async def test_a_job_without_data_leaves_parameters_to_their_defaults() -> None:
+async def test_job_without_data_uses_the_defaults() -> None:
     @job
     async def greet(job: Job[Any], name: str = "world") -> str:
         return f"hello {name}"
@@ -81,7 +81,7 @@ async def test_parameters_are_filled_from_a_list_in_their_order(
     assert await performed(resize, data) == taken
 
 
-async def test_parameters_that_must_be_named_and_resources_have_no_place_in_a_list() -> None:
+async def test_keyword_only_parameters_and_resources_are_not_filled_from_a_list() -> None:
     @job
     async def shown(
         job: Job[Any], first: list[int], there: str = Inject, second: float = 0.5, *, named: int = 1
@@ -111,18 +111,18 @@ async def test_parameters_that_must_be_named_and_resources_have_no_place_in_a_li
         ('{"path": "\udcff"}', "utf-8"),
     ],
 )
-async def test_data_that_do_not_fill_the_parameters_are_told(data: str, why: str) -> None:
+async def test_data_that_does_not_match_the_parameters_raises(data: str, why: str) -> None:
     with pytest.raises(InvalidData, match=f"(?i){resize.klass} can't take these data: .*{why}"):
         await performed(resize, data)
 
 
-def test_data_are_checked_before_a_job_is_put_too() -> None:
+def test_data_is_checked_before_a_put() -> None:
     resize.check(b'{"path": "a.png"}')
     with pytest.raises(InvalidData):
         resize.check(b"{}")
 
 
-async def test_parameters_without_a_type_take_anything() -> None:
+async def test_parameters_without_a_type_accept_anything() -> None:
     @job
     async def keep(job, what, where=None):  # type: ignore[no-untyped-def]
         return what, where
@@ -130,7 +130,7 @@ async def test_parameters_without_a_type_take_anything() -> None:
     assert await performed(keep, '{"what": [1, {"a": null}]}') == ([1, {"a": None}], None)
 
 
-async def test_a_default_that_can_be_changed_is_another_one_each_time() -> None:
+async def test_mutable_default_is_copied_for_each_run() -> None:
     @job
     async def gather(job: Job[Any], into: list[int] = []) -> list[int]:  # noqa: B006
         into.append(1)
@@ -140,7 +140,7 @@ async def test_a_default_that_can_be_changed_is_another_one_each_time() -> None:
     assert await performed(gather, "{}") == [1]
 
 
-async def test_a_type_that_is_imported_for_the_type_checker_alone_is_not_checked() -> None:
+async def test_type_imported_only_for_the_type_checker_is_not_checked() -> None:
     @job
     async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone) -> Any:
         return amount
@@ -148,7 +148,7 @@ async def test_a_type_that_is_imported_for_the_type_checker_alone_is_not_checked
     assert await performed(pay, '{"amount": "12.30"}') == "12.30"
 
 
-async def test_beside_such_a_type_the_others_are_checked_all_the_same() -> None:
+async def test_other_types_beside_an_unresolvable_one_are_checked() -> None:
     @job
     async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone, times: int = 1) -> Any:
         return times
@@ -162,7 +162,7 @@ async def test_beside_such_a_type_the_others_are_checked_all_the_same() -> None:
     assert await performed(plot, '{"x": 1}') == Point(1, 0)
 
 
-def test_a_function_that_takes_what_has_no_name_is_refused_since_nothing_would_fill_it() -> None:
+def test_positional_only_parameters_are_refused() -> None:
     async def args(job: Job[Any], *args: Any) -> None: ...
     async def kwargs(job: Job[Any], path: str, **kwargs: Any) -> None: ...
     async def place(job: Job[Any], path: str, /) -> None: ...
@@ -175,7 +175,7 @@ def test_a_function_that_takes_what_has_no_name_is_refused_since_nothing_would_f
             job(fn)
 
 
-async def test_the_job_may_be_called_anything() -> None:
+async def test_job_parameter_may_have_any_name() -> None:
     @job
     async def check(this: Job[Any], job: str) -> Any:
         return job
@@ -190,7 +190,7 @@ class Person(TypedDict):
     name: str
 
 
-async def test_data_come_as_the_dataclass_that_the_job_is_typed_with() -> None:
+async def test_data_is_converted_to_the_dataclass_of_the_job_type() -> None:
     @job
     async def plot(job: Job[Point]) -> Any:
         return job.data
@@ -198,7 +198,7 @@ async def test_data_come_as_the_dataclass_that_the_job_is_typed_with() -> None:
     assert await performed(plot, '{"x": 1, "added": true}') == Point(1, 0)
 
 
-async def test_data_come_as_the_struct_that_the_job_is_typed_with() -> None:
+async def test_data_is_converted_to_the_struct_of_the_job_type() -> None:
     @job
     async def pack(job: Job[Box]) -> Any:
         return job.data
@@ -206,7 +206,7 @@ async def test_data_come_as_the_struct_that_the_job_is_typed_with() -> None:
     assert await performed(pack, '{"points": [{"x": 1}]}') == Box([Point(1, 0)])
 
 
-async def test_data_come_as_the_dict_that_the_job_is_typed_with() -> None:
+async def test_data_is_converted_to_the_dict_of_the_job_type() -> None:
     @job
     async def hail(job: Job[Person]) -> Any:
         return job.data["name"]
@@ -216,7 +216,7 @@ async def test_data_come_as_the_dict_that_the_job_is_typed_with() -> None:
         await performed(hail, "{}")
 
 
-async def test_data_may_be_a_list_or_a_number() -> None:
+async def test_data_can_be_a_list_or_a_number() -> None:
     @job
     async def add(job: Job[list[int]]) -> Any:
         return sum(job.data)
@@ -226,7 +226,7 @@ async def test_data_may_be_a_list_or_a_number() -> None:
         await performed(add, '["a"]')
 
 
-async def test_a_job_typed_with_anything_takes_anything() -> None:
+async def test_job_typed_with_any_accepts_anything() -> None:
     @job
     async def keep(job: Job[Any]) -> Any:
         return job.data
@@ -234,7 +234,7 @@ async def test_a_job_typed_with_anything_takes_anything() -> None:
     assert await performed(keep, "[{}]") == [{}]
 
 
-async def test_data_of_a_type_that_were_not_changed_stay_as_they_are() -> None:
+async def test_unchanged_typed_data_is_kept_unchanged() -> None:
     @job
     async def look(job: Job[Point]) -> Any:
         return job.changed_data()
@@ -242,7 +242,7 @@ async def test_data_of_a_type_that_were_not_changed_stay_as_they_are() -> None:
     assert await performed(look, '{"added": [ ], "x": 1}') is None
 
 
-async def test_keys_that_the_type_does_not_know_survive_a_change() -> None:
+async def test_unknown_keys_survive_a_change_of_typed_data() -> None:
     @job
     async def move(job: Job[Point]) -> Any:
         job.data.x = 5

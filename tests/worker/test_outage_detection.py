@@ -1,4 +1,4 @@
-"""When a worker takes Redis for away, and how long it waits before it tries again."""
+"""When a worker considers Redis unavailable, and how long it waits before it tries again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aioqless.worker.outage import Outage, ReconnectDelays
 from tests.worker.conftest import Lines
 
 
-async def test_the_pauses_grow_from_the_first_to_the_longest(
+async def test_reconnect_delays_grow_from_the_first_to_the_longest(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outage = Outage(ReconnectDelays(first=0.2, longest=3.0))
@@ -28,7 +28,7 @@ async def test_the_pauses_grow_from_the_first_to_the_longest(
     )
 
 
-async def test_a_failure_of_a_call_that_was_sent_before_redis_last_answered_begins_no_outage(
+async def test_failed_call_that_was_sent_before_the_last_reply_starts_no_outage(
     lines: Lines,
 ) -> None:
     outage = Outage(ReconnectDelays(first=0.2, longest=3.0))

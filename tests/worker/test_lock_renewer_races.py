@@ -1,4 +1,4 @@
-"""The lock renewer at odd moments: stopped as it ends, or with another Redis clock."""
+"""The lock renewer under rare timing: stopped as it ends, and changes of the clock of Redis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.worker.conftest import Lines, Work
 # Its end
 
 
-async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
+async def test_renewer_may_end_at_the_moment_when_it_is_stopped(
     client: Client,
 ) -> None:
     class Ending(tuple[Any, ...]):
@@ -43,9 +43,7 @@ async def test_a_heart_may_end_at_the_very_moment_in_which_it_is_told_to_stop(
 # Outages
 
 
-async def test_redis_is_reported_as_found_only_after_it_answered(
-    store: ScriptStore, until: Until
-) -> None:
+async def test_redis_found_is_logged_only_after_a_reply(store: ScriptStore, until: Until) -> None:
     looks: list[int] = []  # how often Redis had been reported as found at each look
     found: list[float] = []
 
@@ -77,7 +75,7 @@ async def test_redis_is_reported_as_found_only_after_it_answered(
 
 
 @pytest.mark.parametrize("offset", [-600, 600], ids=["behind", "ahead"])
-async def test_locks_are_renewed_in_time_and_no_more_often_when_redis_clock_has_become_another(
+async def test_locks_are_renewed_on_schedule_after_the_clock_of_redis_changed(
     redis_url: str,
     namespace: str,
     work: Work,

@@ -1,4 +1,4 @@
-"""What travels between a worker and its processes arrives as it was sent, or as near as can be."""
+"""Messages between a worker and its processes: errors and jobs survive the transfer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Locked(Exception):
         self.lock = threading.Lock()
 
 
-def test_an_error_arrives_with_what_it_says() -> None:
+def test_error_keeps_its_message() -> None:
     again, failed = sent(Retry(30, "later", "not now")), sent(Fail("refused"))
     assert isinstance(again, Retry) and (again.delay, again.group, again.message) == (
         30,
@@ -53,7 +53,7 @@ def test_an_error_arrives_with_what_it_says() -> None:
     assert isinstance(failed, Fail) and (failed.group, failed.message) == ("refused", "")
 
 
-def test_an_error_whose_class_takes_something_else_than_its_text_arrives_whole() -> None:
+def test_error_with_other_constructor_arguments_arrives_intact() -> None:
     lost = sent(LockLost("complete", "LOCKLOST", {"jid": "a", "holder": "w"}))
     assert isinstance(lost, LockLost) and (lost.jid, lost.holder, lost.command) == (
         "a",
@@ -62,12 +62,12 @@ def test_an_error_whose_class_takes_something_else_than_its_text_arrives_whole()
     )
 
 
-def test_an_error_that_cannot_be_pickled_arrives_as_one_of_its_class() -> None:
+def test_unpicklable_error_arrives_as_an_instance_of_its_class() -> None:
     locked = sent(Locked())
     assert type(locked) is Locked and str(locked) == "locked" and not vars(locked)
 
 
-def test_an_error_of_a_local_class_arrives_as_one_of_that_name() -> None:
+def test_error_of_a_local_class_arrives_as_a_class_of_that_name() -> None:
     class Local(ValueError): ...
 
     assert (type(sent(Local("of here"))).__name__, str(sent(Local("of here")))) == (
@@ -76,18 +76,18 @@ def test_an_error_of_a_local_class_arrives_as_one_of_that_name() -> None:
     )
 
 
-def test_an_error_brings_the_traceback_that_it_had_there() -> None:
+def test_error_keeps_its_traceback() -> None:
     told = format_error(sent(KeyError("missing")))
     assert "in sent" in told and told.endswith("KeyError: 'missing'\n")
 
 
-def test_what_cannot_be_sent_back_is_a_failure_that_says_so() -> None:
+def test_unserializable_result_is_a_failure_with_the_reason() -> None:
     error = opened(reply_with_result(threading.Lock(), None)).error
     assert error and "what it returned can't be sent from its process" in str(error_of(error))
 
 
 @pytest.mark.parametrize("read", [True, False])
-def test_a_job_arrives_with_its_data_as_they_are_by_then(read: bool) -> None:
+def test_job_arrives_with_its_changed_data(read: bool) -> None:
     job = job_of(data='{"a": 1}', tags=["x"])
     if read:
         job.data["a"] = 2
@@ -100,7 +100,7 @@ def test_a_job_arrives_with_its_data_as_they_are_by_then(read: bool) -> None:
     assert there.changed_data() == (b'{"a":2}' if read else None)
 
 
-async def test_a_job_that_arrived_says_what_it_cannot_do() -> None:
+async def test_job_in_a_process_refuses_calls_with_the_reason() -> None:
     with pytest.raises(
         Exception, match="release: a job in a process of its own has no connection to Redis"
     ):

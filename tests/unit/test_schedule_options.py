@@ -1,4 +1,4 @@
-"""What `@job` says of a job that comes by itself, and what is refused where it is said."""
+"""Schedule options of the decorator."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ def _declared(**options: Any) -> Handler[...]:
     return job(**options)(_digest)
 
 
-def test_a_handler_comes_by_itself_when_its_options_say_so() -> None:
+def test_schedule_options_make_a_recurring_job() -> None:
     hourly = _declared(every=3600).recurs
     assert hourly is not None
     assert (hourly.schedule, hourly.data, hourly.queue, hourly.backlog) == (
@@ -70,14 +70,14 @@ def test_a_handler_comes_by_itself_when_its_options_say_so() -> None:
         ({"backlog": 1}, TypeError, "backlog is for a recurring job"),
     ],
 )
-def test_a_job_that_can_never_come_so_is_refused_where_it_is_declared(
+def test_invalid_schedule_is_refused_by_the_decorator(
     options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=re.escape(why)):
         _declared(**options)
 
 
-def test_data_that_a_function_needs_must_be_said() -> None:
+def test_required_data_of_a_recurring_job_must_be_given() -> None:
     with pytest.raises(
         TypeError,
         match="a recurring job needs the data= that its function takes: missing a required "
@@ -89,7 +89,7 @@ def test_data_that_a_function_needs_must_be_said() -> None:
     assert job(every=60, data=5)(_counted).recurs is not None
 
 
-async def test_a_worker_that_serves_patterns_only_must_be_told_the_queue(client: Client) -> None:
+async def test_schedule_needs_a_queue_if_the_worker_serves_only_patterns(client: Client) -> None:
     patterns = Settings(queues=("mail-*",))
     with pytest.raises(
         ValueError,
@@ -101,6 +101,6 @@ async def test_a_worker_that_serves_patterns_only_must_be_told_the_queue(client:
     Worker(client, _declared(every=60), settings=Settings(queues=("mail-*",), scheduler=False))
 
 
-def test_a_scheduler_is_on_or_off() -> None:
+def test_scheduler_setting_is_a_boolean() -> None:
     with pytest.raises(TypeError, match="scheduler must be True or False, not 'no'"):
         Settings(scheduler="no")  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
-"""Lines to Redis break, stall and are held on to: no call is carried out twice, and none is taken
-for refused that got through."""
+"""Connection faults: no call is executed twice, and none that succeeded is reported as failed."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from tests.conftest import Until
 
 
 @spoils
-async def test_a_job_is_put_once(
+async def test_put_is_executed_once(
     client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
 ) -> None:
     await warm(client)
@@ -32,7 +31,7 @@ async def test_a_job_is_put_once(
 
 
 @spoils
-async def test_many_jobs_are_put_once(
+async def test_put_many_is_executed_once(
     client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
 ) -> None:
     await warm(client)
@@ -43,7 +42,7 @@ async def test_many_jobs_are_put_once(
 
 
 @spoils
-async def test_a_pop_locks_no_more_jobs_than_it_returns(
+async def test_pop_locks_no_more_jobs_than_it_returns(
     client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
 ) -> None:
     await warm(client)
@@ -86,7 +85,7 @@ async def do_release(job: Job[Any]) -> Any:
         (do_release, "waiting", "waiting", 5, 3),
     ],
 )
-async def test_an_end_that_got_through_is_not_reported_lost_nor_counted_twice(
+async def test_stored_outcome_is_not_reported_as_lost_nor_counted_twice(
     client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil,
     verb: Callable[[Job[Any]], Awaitable[Any]], answer: Any, state: str,
     remaining: int, events: int,
@@ -101,7 +100,7 @@ async def test_an_end_that_got_through_is_not_reported_lost_nor_counted_twice(
 
 
 @spoils
-async def test_unfailing_moves_no_more_than_was_asked_for(
+async def test_unfail_moves_no_more_jobs_than_requested(
     client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
 ) -> None:
     await warm(client)
@@ -115,7 +114,9 @@ async def test_unfailing_moves_no_more_than_was_asked_for(
 
 
 @spoils
-async def test_reading_goes_on(client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil) -> None:
+async def test_reads_are_repeated(
+    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.jobs.get("a")
     spoil(proxy)
@@ -123,7 +124,7 @@ async def test_reading_goes_on(client: Client, spoiled: Client, proxy: Proxy, sp
     assert found and found.jid == "a"
 
 
-async def test_a_line_that_breaks_again_and_again_is_told_as_such_and_the_job_was_put_once(
+async def test_put_over_a_connection_that_keeps_breaking_raises_and_is_executed_once(
     client: Client, spoiled: Client, proxy: Proxy
 ) -> None:
     await warm(client)
@@ -135,14 +136,14 @@ async def test_a_line_that_breaks_again_and_again_is_told_as_such_and_the_job_wa
     assert await client.queue("mail").length() == 2
 
 
-async def test_a_redis_that_never_answers_is_given_up(proxy: Proxy, namespace: str) -> None:
+async def test_call_to_a_silent_redis_times_out(proxy: Proxy, namespace: str) -> None:
     proxy.delay, proxy.seconds = 10, 5
     async with Client(proxy.url, namespace=namespace, timeout=0.15) as client:
         with pytest.raises(exceptions.TimeoutError, match=r"Redis did not answer within 0\.05 s"):
             await client.queue("mail").length()
 
 
-async def test_a_redis_that_is_not_there_is_told_with_its_address_but_not_its_password(
+async def test_connection_error_names_the_address_without_the_password(
     proxy: Proxy,
 ) -> None:
     await proxy.close()
@@ -155,7 +156,7 @@ async def test_a_redis_that_is_not_there_is_told_with_its_address_but_not_its_pa
     assert "secret" not in str(told.value)
 
 
-async def test_a_client_connects_again_by_itself(spoiled: Client, proxy: Proxy) -> None:
+async def test_client_reconnects(spoiled: Client, proxy: Proxy) -> None:
     await spoiled.queue("mail").put("Greet")
     await proxy.close()
     with pytest.raises(exceptions.ConnectionError):
@@ -165,7 +166,7 @@ async def test_a_client_connects_again_by_itself(spoiled: Client, proxy: Proxy) 
     assert await spoiled.queue("mail").length() == 2
 
 
-async def test_a_repeated_request_that_comes_late_is_not_carried_out(client: Client) -> None:
+async def test_late_repeated_request_is_not_executed(client: Client) -> None:
     put: dict[str, Any] = {"queue": "mail", "klass": "Greet", "data": "1", "delay": 0}
     await client.store.put(jid="first", request="line:2", **put)
     with pytest.raises(StaleRequest):
@@ -173,7 +174,7 @@ async def test_a_repeated_request_that_comes_late_is_not_carried_out(client: Cli
     assert await client.jobs.get("late") is None
 
 
-async def test_calls_side_by_side_have_identities_of_their_own(client: Client) -> None:
+async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> None:
     jobs = await asyncio.gather(
         *(
             client.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
@@ -205,7 +206,7 @@ async def test_calls_side_by_side_have_identities_of_their_own(client: Client) -
     )
 
 
-async def test_flushing_the_scripts_goes_unnoticed(client: Client) -> None:
+async def test_script_flush_is_transparent(client: Client) -> None:
     queue = client.queue("mail")
     for number in range(5):
         await client.redis.script_flush()
@@ -218,7 +219,7 @@ async def test_flushing_the_scripts_goes_unnoticed(client: Client) -> None:
         assert len(await client.jobs.complete()) == number + 1
 
 
-async def test_flushing_the_scripts_between_and_during_many_calls_goes_unnoticed(
+async def test_script_flushes_during_many_calls_are_transparent(
     client: Client,
 ) -> None:
     async def flush() -> None:
@@ -234,7 +235,7 @@ async def test_flushing_the_scripts_between_and_during_many_calls_goes_unnoticed
     )
 
 
-async def test_a_call_that_is_cancelled_at_any_moment_leaves_the_client_usable(
+async def test_client_is_usable_after_a_call_was_canceled_at_any_moment(
     client: Client, spoiled: Client, proxy: Proxy
 ) -> None:
     """Replies are not mixed up: each of the calls beside it and after it gets its own."""
@@ -264,7 +265,7 @@ async def test_a_call_that_is_cancelled_at_any_moment_leaves_the_client_usable(
     assert await mail.length() == len(set(await client.queue("mail").jobs("waiting", count=1000)))
 
 
-async def test_leaving_the_client_ends_its_connections_and_what_was_under_way(
+async def test_closing_the_client_ends_its_connections_and_pending_calls(
     proxy: Proxy, namespace: str, until: Until
 ) -> None:
     async with Client(proxy.url, namespace=namespace) as client:

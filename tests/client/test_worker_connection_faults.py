@@ -1,4 +1,4 @@
-"""A worker whose line to Redis breaks, stalls and is held on to runs each job once."""
+"""Workers over broken, stalled and slow connections: each job runs once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lines() -> Any:
 
 
 @spoils
-async def test_a_worker_runs_each_job_once_whatever_the_line_does(
+async def test_worker_runs_each_job_once_despite_connection_faults(
     client: Client,
     spoiled: Client,
     proxy: Proxy,
@@ -60,7 +60,7 @@ async def test_a_worker_runs_each_job_once_whatever_the_line_does(
     ]
 
 
-async def test_jobs_that_were_locked_by_a_pop_whose_reply_was_lost_in_an_outage_are_run_by_the_next(
+async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
     client: Client, spoiled: Client, proxy: Proxy, until: Until, lines: list[dict[str, Any]]
 ) -> None:
     ran: list[tuple[str, int, int]] = []
@@ -78,7 +78,7 @@ async def test_jobs_that_were_locked_by_a_pop_whose_reply_was_lost_in_an_outage_
     assert ran == [("a", 1, 5)]
 
 
-async def test_a_lock_lost_is_told_to_those_who_really_lost_it(client: Client) -> None:
+async def test_lock_lost_is_raised_by_fence_even_for_the_same_worker_name(client: Client) -> None:
     """By the fence: even a run of a worker of the very same name."""
     await client.queue("mail").put("Greet", jid="a")
     (first,) = await client.queue("mail").pop(worker="twin")

@@ -1,4 +1,4 @@
-"""How a run ends, and what is stored then."""
+"""Outcomes of runs, and how they are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.worker.states import after, state_of
 # Completing
 
 
-async def test_a_handler_that_returns_completes_its_job(
+async def test_returning_handler_completes_its_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     seen = []
@@ -33,7 +33,7 @@ async def test_a_handler_that_returns_completes_its_job(
     assert lines.of("job.completed", jid=jid, klass="Greet", queue="mail")[0]["seconds"] > 0
 
 
-async def test_a_handler_that_cancels_its_own_task_last_of_all_keeps_nobody_from_storing_its_end(
+async def test_outcome_is_stored_although_the_handler_canceled_its_own_task_last(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Last")
@@ -48,9 +48,7 @@ async def test_a_handler_that_cancels_its_own_task_last_of_all_keeps_nobody_from
             await after(client, until, jid, "complete")
 
 
-async def test_a_handler_sees_its_jobs_fence_rise_with_each_run(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_fence_rises_with_each_run(client: Client, work: Work, until: Until) -> None:
     fences = []
 
     @job(klass="Greet")
@@ -65,7 +63,7 @@ async def test_a_handler_sees_its_jobs_fence_rise_with_each_run(
     assert fences[0] < fences[1] < fences[2]
 
 
-async def test_many_jobs_are_all_done_once(client: Client, work: Work, until: Until) -> None:
+async def test_many_jobs_run_once_each(client: Client, work: Work, until: Until) -> None:
     ran: list[int] = []
 
     @job(klass="Count")
@@ -82,7 +80,7 @@ async def test_many_jobs_are_all_done_once(client: Client, work: Work, until: Un
 # Going on
 
 
-async def test_next_sends_the_job_on_under_the_same_jid(
+async def test_next_moves_the_job_to_another_queue_with_the_same_jid(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Order")
@@ -100,7 +98,9 @@ async def test_next_sends_the_job_on_under_the_same_jid(
     assert lines.of("job.advanced", jid=jid, queue="mail", to="billing", state="waiting")
 
 
-async def test_next_may_wait_or_depend_on_others(client: Client, work: Work, until: Until) -> None:
+async def test_next_can_have_a_delay_or_dependencies(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Order")
     async def order(job: Job[Any]) -> Next:
         return (
@@ -121,7 +121,7 @@ async def test_next_may_wait_or_depend_on_others(client: Client, work: Work, unt
 # Again
 
 
-async def test_retry_runs_it_again_at_the_cost_of_a_retry(
+async def test_retry_runs_the_job_again_and_uses_a_retry(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     remaining = []
@@ -139,7 +139,7 @@ async def test_retry_runs_it_again_at_the_cost_of_a_retry(
     assert [line["remaining"] for line in lines.of("job.retried", jid=jid)] == [1, 0]
 
 
-async def test_retry_may_wait(client: Client, work: Work, until: Until) -> None:
+async def test_retry_can_have_a_delay(client: Client, work: Work, until: Until) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise Retry(600)
@@ -150,7 +150,9 @@ async def test_retry_may_wait(client: Client, work: Work, until: Until) -> None:
     assert again.remaining == 4
 
 
-async def test_without_retries_left_it_fails(client: Client, work: Work, until: Until) -> None:
+async def test_retry_without_remaining_retries_fails_the_job(
+    client: Client, work: Work, until: Until
+) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise Retry
@@ -173,7 +175,7 @@ async def test_without_retries_left_it_fails(client: Client, work: Work, until: 
         ("release", "scheduled"),
     ],
 )
-async def test_a_job_that_its_handler_ended_itself_is_left_as_it_is(
+async def test_job_ended_by_its_handler_is_left_unchanged(
     client: Client, work: Work, until: Until, lines: Lines, verb: str, state: str
 ) -> None:
     @job(klass="Greet")
@@ -199,7 +201,7 @@ async def test_a_job_that_its_handler_ended_itself_is_left_as_it_is(
     )
 
 
-async def test_a_handler_that_completed_its_job_may_go_on_for_longer_than_a_lock(
+async def test_handler_that_completed_its_job_may_run_longer_than_the_lock(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     await client.config.set("heartbeat", 0.3)
@@ -217,7 +219,7 @@ async def test_a_handler_that_completed_its_job_may_go_on_for_longer_than_a_lock
     assert tidied.is_set()
 
 
-async def test_what_breaks_after_a_handler_ended_its_job_is_told(
+async def test_error_after_a_handler_ended_its_job_is_logged(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Greet")
@@ -233,7 +235,7 @@ async def test_what_breaks_after_a_handler_ended_its_job_is_told(
 # Threads
 
 
-async def test_an_end_that_cannot_be_said_spoils_no_others(
+async def test_unserializable_outcome_does_not_affect_other_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Odd")

@@ -1,4 +1,4 @@
-"""Recurring jobs declared beside their handlers: what workers make of them when they start."""
+"""Recurring jobs declared with handlers."""
 
 import asyncio
 import shutil
@@ -45,7 +45,7 @@ async def _found(client: Client, jid: str = "digest") -> RecurringJob:
     return found
 
 
-async def test_what_is_declared_is_made_when_a_worker_starts(
+async def test_declared_schedules_are_created_when_a_worker_starts(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     daily = _handler(
@@ -83,7 +83,7 @@ async def test_what_is_declared_is_made_when_a_worker_starts(
     assert found.declared is not None and now - 60 < found.declared <= now
 
 
-async def test_a_second_start_changes_nothing_but_what_was_changed(
+async def test_second_start_updates_only_changed_schedules(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await _started(work, lines, until, _handler(every=3600, data=1))
@@ -102,7 +102,7 @@ async def test_a_second_start_changes_nothing_but_what_was_changed(
     assert [line["done"] for line in lines.of("recurring.declared")] == ["made", "kept", "retimed"]
 
 
-async def test_many_workers_that_start_at_once_make_one(
+async def test_concurrent_starts_create_one_recurring_job(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     handler = _handler(every=3600)
@@ -116,7 +116,7 @@ async def test_many_workers_that_start_at_once_make_one(
     assert [each.jid async for each in client.recurring()] == ["digest"]
 
 
-async def test_a_schedule_that_the_code_drops_goes_with_the_next_start(
+async def test_schedule_removed_from_the_code_is_deleted_at_the_next_start(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await _started(
@@ -127,7 +127,7 @@ async def test_a_schedule_that_the_code_drops_goes_with_the_next_start(
     assert {line["recurring"] for line in lines.of("recurring.dropped")} == {"digest", "daily"}
 
 
-async def test_what_no_handler_here_claims_belongs_to_others_and_stays(
+async def test_schedules_of_other_programs_are_kept(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await _started(work, lines, until, _handler("their", _other, every=3600))
@@ -135,7 +135,7 @@ async def test_what_no_handler_here_claims_belongs_to_others_and_stays(
     assert {each.jid async for each in client.recurring()} == {"their", "digest"}
 
 
-async def test_what_was_made_by_hand_stays_though_a_handler_of_its_name_has_no_schedule(
+async def test_recurring_job_created_by_hand_is_kept_although_its_handler_has_no_schedule(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await client.queue("mail").recur("digest", every=3600, jid="digest")
@@ -143,7 +143,7 @@ async def test_what_was_made_by_hand_stays_though_a_handler_of_its_name_has_no_s
     assert (await _found(client)).declared is None
 
 
-async def test_a_renamed_handler_takes_its_schedule_along(
+async def test_renamed_handler_keeps_its_schedule(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await _started(work, lines, until, _handler("old.digest", every=3600))
@@ -152,7 +152,7 @@ async def test_a_renamed_handler_takes_its_schedule_along(
 
 
 @pytest.mark.parametrize("schedule", [{"every": 3600}, {"cron": "* * * * *"}])
-async def test_an_operators_pause_outlives_a_start(
+async def test_paused_schedule_stays_paused_after_a_start(
     client: Client, work: Work, lines: Lines, until: Until, schedule: dict[str, Any]
 ) -> None:
     await _started(work, lines, until, _handler(**schedule))
@@ -164,7 +164,7 @@ async def test_an_operators_pause_outlives_a_start(
     assert not found.paused and found.next is not None
 
 
-async def test_workers_of_other_queues_do_not_fight_over_where_it_comes(
+async def test_workers_of_different_queues_do_not_move_a_schedule_back_and_forth(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await _started(work, lines, until, _handler(every=3600), queues=("mail",))
@@ -174,7 +174,7 @@ async def test_workers_of_other_queues_do_not_fight_over_where_it_comes(
     assert (await _found(client)).queue == "slow"
 
 
-async def test_a_worker_without_a_scheduler_declares_and_drops_nothing(
+async def test_worker_without_scheduler_declares_and_deletes_nothing(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     await _started(work, lines, until, _handler(every=3600))
@@ -182,7 +182,7 @@ async def test_a_worker_without_a_scheduler_declares_and_drops_nothing(
     assert (await _found(client)).interval == 3600
 
 
-async def test_what_is_declared_runs(
+async def test_declared_recurring_job_runs(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     ran = asyncio.Event()
@@ -217,7 +217,7 @@ async def _calls(client: Client) -> int:
 
 
 @pytest.mark.usefixtures("watchful")
-async def test_what_is_declared_is_declared_again_when_redis_was_emptied(
+async def test_schedules_are_declared_again_after_redis_was_flushed(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
     nightly = _handler("nightly", _other, cron="0 2 * * *")
@@ -233,7 +233,7 @@ async def test_what_is_declared_is_declared_again_when_redis_was_emptied(
 
 
 @pytest.mark.usefixtures("watchful")
-async def test_each_program_declares_its_own_again_whoever_was_first(
+async def test_each_program_declares_its_own_schedules_again(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
     async with work(_handler(every=3600)) as one, work(_handler("other", every=60)) as other:
@@ -249,7 +249,7 @@ async def test_each_program_declares_its_own_again_whoever_was_first(
 
 
 @pytest.mark.usefixtures("watchful")
-async def test_what_a_restored_state_does_not_have_is_declared_again(
+async def test_schedules_missing_from_a_restored_backup_are_declared_again(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
     async with work(_handler(every=3600)):
@@ -267,7 +267,7 @@ async def test_what_a_restored_state_does_not_have_is_declared_again(
 
 
 @pytest.mark.usefixtures("watchful")
-async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(
+async def test_schedule_canceled_by_an_operator_stays_canceled_until_a_worker_starts(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     async with work(_handler(every=3600)) as worker:
@@ -284,7 +284,7 @@ async def test_what_an_operator_took_off_stays_off_until_a_worker_starts(
     assert (await _found(client)).interval == 3600
 
 
-async def test_a_server_that_comes_back_empty_has_what_was_declared_again_at_once(
+async def test_schedules_are_declared_as_soon_as_an_emptied_server_returns(
     own_server: OwnServer, work: Work, lines: Lines, until: Until, tmp_path: Path
 ) -> None:
     async with (

@@ -1,5 +1,4 @@
-"""An idle worker that polls every 30 seconds runs at once what has become ready, and costs nothing
-while nothing has."""
+"""Notifications: an idle worker that polls every 30 s starts jobs as soon as they are ready."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ async def note(job: Job[Any]) -> None:
     ran.append(job.jid)
 
 
-async def test_a_put_wakes_it(client: Client, work: Work, until: Until, idle: Idle) -> None:
+async def test_put_wakes_the_worker(client: Client, work: Work, until: Until, idle: Idle) -> None:
     async with work(note) as worker:
         await idle(worker)
         began = time.monotonic()
@@ -38,7 +37,7 @@ async def test_a_put_wakes_it(client: Client, work: Work, until: Until, idle: Id
     assert time.monotonic() - began < 1
 
 
-async def test_each_of_several_puts_wakes_it(
+async def test_each_of_several_puts_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note) as worker:
@@ -48,14 +47,16 @@ async def test_each_of_several_puts_wakes_it(
             await until(lambda: len(ran) == count, SOON)  # noqa: B023
 
 
-async def test_many_puts_wake_it(client: Client, work: Work, until: Until, idle: Idle) -> None:
+async def test_put_many_wakes_the_worker(
+    client: Client, work: Work, until: Until, idle: Idle
+) -> None:
     async with work(note) as worker:
         await idle(worker)
         await client.queue("mail").put_many(NewJob(note) for _ in range(150))
         await until(lambda: len(ran) == 150, SOON)
 
 
-async def test_a_put_into_any_of_its_queues_wakes_it(
+async def test_put_into_any_subscribed_queue_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note, queues=("mail", "billing")) as worker:
@@ -64,7 +65,7 @@ async def test_a_put_into_any_of_its_queues_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_put_by_another_qless_client_wakes_it(
+async def test_put_by_another_qless_client_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note) as worker:
@@ -73,7 +74,7 @@ async def test_a_put_by_another_qless_client_wakes_it(
         await until(lambda: ran == ["from-ruby"], SOON)
 
 
-async def test_a_delayed_put_by_another_qless_client_wakes_it_in_time(
+async def test_delayed_put_by_another_qless_client_wakes_the_worker_on_time(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note) as worker:
@@ -82,7 +83,7 @@ async def test_a_delayed_put_by_another_qless_client_wakes_it_in_time(
         await until(lambda: ran == ["from-ruby"], SOON)
 
 
-async def test_a_job_that_comes_back_from_failure_wakes_it(
+async def test_retried_failed_job_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("mail").put(note, jid="a")
@@ -94,7 +95,7 @@ async def test_a_job_that_comes_back_from_failure_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_job_that_moves_here_wakes_it(
+async def test_moved_job_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("elsewhere").put(note, jid="a")
@@ -104,7 +105,7 @@ async def test_a_job_that_moves_here_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_job_that_another_worker_sends_here_wakes_it(
+async def test_job_that_another_worker_sends_to_a_next_queue_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("elsewhere").put(note, jid="a")
@@ -115,7 +116,7 @@ async def test_a_job_that_another_worker_sends_here_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_job_whose_dependency_completes_wakes_it(
+async def test_completed_dependency_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("elsewhere").put(note, jid="first")
@@ -127,7 +128,7 @@ async def test_a_job_whose_dependency_completes_wakes_it(
         await until(lambda: ran == ["second"], SOON)
 
 
-async def test_a_job_that_need_not_wait_for_others_any_more_wakes_it(
+async def test_removed_dependency_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("elsewhere").put(note, jid="first")
@@ -141,7 +142,7 @@ async def test_a_job_that_need_not_wait_for_others_any_more_wakes_it(
 
 
 @pytest.mark.parametrize("verb", ["retry", "release"])
-async def test_a_job_that_another_worker_gives_back_wakes_it(
+async def test_released_job_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle, verb: str
 ) -> None:
     await client.queue("mail").put(note, jid="a")
@@ -152,7 +153,7 @@ async def test_a_job_that_another_worker_gives_back_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_job_that_is_taken_from_another_worker_wakes_it(
+async def test_timed_out_job_of_another_worker_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("mail").put(note, jid="a")
@@ -163,7 +164,7 @@ async def test_a_job_that_is_taken_from_another_worker_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_queue_that_goes_on_wakes_it(
+async def test_unpaused_queue_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("mail").pause()
@@ -175,7 +176,7 @@ async def test_a_queue_that_goes_on_wakes_it(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_a_delayed_job_wakes_it_at_its_time(
+async def test_delayed_job_starts_on_time(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("mail").put(note, jid="before", delay=0.3)
@@ -187,9 +188,7 @@ async def test_a_delayed_job_wakes_it_at_its_time(
     assert time.monotonic() - began > 0.05
 
 
-async def test_a_retry_of_its_own_with_a_delay_wakes_it_at_its_time(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_delayed_retry_starts_on_time(client: Client, work: Work, until: Until) -> None:
     from aioqless import Retry
 
     times = []
@@ -206,7 +205,7 @@ async def test_a_retry_of_its_own_with_a_delay_wakes_it_at_its_time(
     assert 0.2 <= times[1] - times[0] < 1
 
 
-async def test_a_recurring_job_wakes_it_at_each_of_its_times(
+async def test_recurring_job_starts_on_time_each_time(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note) as worker:
@@ -216,7 +215,7 @@ async def test_a_recurring_job_wakes_it_at_each_of_its_times(
         await every.cancel()
 
 
-async def test_a_lock_of_a_dead_worker_wakes_it_when_it_lapses(
+async def test_expired_lock_of_a_dead_worker_wakes_the_worker(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.config.set("heartbeat", 0.2)
@@ -227,7 +226,7 @@ async def test_a_lock_of_a_dead_worker_wakes_it_when_it_lapses(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_what_was_put_before_it_listened_is_found(
+async def test_job_put_before_the_subscription_is_found(
     client: Client, work: Work, until: Until
 ) -> None:
     for jid in ("a", "b", "c"):
@@ -236,7 +235,7 @@ async def test_what_was_put_before_it_listened_is_found(
             await until(lambda: jid in ran, SOON)  # noqa: B023
 
 
-async def test_a_subscription_that_breaks_is_made_again(
+async def test_broken_subscription_is_renewed(
     client: Client, work: Work, until: Until, idle: Idle, lines: Lines
 ) -> None:
     async with work(note) as worker:
@@ -265,7 +264,7 @@ async def test_a_subscription_that_breaks_is_made_again(
     ],
     ids=lambda payload: str(payload[:40]),
 )
-async def test_whatever_is_published_it_goes_on(
+async def test_malformed_messages_do_not_stop_the_worker(
     client: Client, work: Work, until: Until, idle: Idle, payload: str | bytes
 ) -> None:
     async with work(note) as worker:
@@ -277,7 +276,7 @@ async def test_whatever_is_published_it_goes_on(
         assert worker.healthy
 
 
-async def test_a_slot_that_another_worker_frees_in_a_limited_queue_wakes_it(
+async def test_slot_freed_by_another_worker_in_a_limited_queue_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.config.set("mail-max-concurrency", 1)
@@ -291,7 +290,7 @@ async def test_a_slot_that_another_worker_frees_in_a_limited_queue_wakes_it(
         await until(lambda: ran == ["b", "c"], SOON)  # and its own free one as well
 
 
-async def test_after_a_pop_that_brought_something_it_pops_again_at_once(
+async def test_worker_pops_again_immediately_after_a_successful_pop(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").put_many(
@@ -317,7 +316,7 @@ async def pops(client: Client, seconds: float) -> int:
     return await calls() - before
 
 
-async def test_an_idle_worker_asks_for_nothing(
+async def test_idle_worker_makes_no_calls(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note) as worker:
@@ -325,7 +324,7 @@ async def test_an_idle_worker_asks_for_nothing(
         assert await pops(client, 0.3) <= 1
 
 
-async def test_a_paused_queue_with_work_that_is_due_does_not_keep_it_busy(
+async def test_paused_queue_with_due_jobs_does_not_keep_the_worker_busy(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.config.set("heartbeat", 0.01)
@@ -340,7 +339,7 @@ async def test_a_paused_queue_with_work_that_is_due_does_not_keep_it_busy(
     assert ran == []
 
 
-async def test_a_queue_at_its_limit_does_not_keep_it_busy(
+async def test_queue_at_its_limit_does_not_keep_the_worker_busy(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.config.set("mail-max-concurrency", 1)
@@ -354,7 +353,7 @@ async def test_a_queue_at_its_limit_does_not_keep_it_busy(
     assert ran == []
 
 
-async def test_puts_into_queues_of_others_do_not_make_it_pop(
+async def test_puts_into_other_queues_do_not_wake_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     async with work(note) as worker:
@@ -364,7 +363,7 @@ async def test_puts_into_queues_of_others_do_not_make_it_pop(
         assert await pops(client, 0.2) <= 1
 
 
-async def test_what_comes_while_slots_are_free_begins_beside_long_jobs_of_a_full_pop(
+async def test_new_jobs_use_free_slots_beside_long_jobs(
     client: Client, work: Work, until: Until
 ) -> None:
     """Thirty slots are filled by tens: the third pop brings five, and the room that it left is

@@ -1,4 +1,4 @@
-"""What a server may answer, and what becomes of a call then."""
+"""Errors that a server replies, and what a call does then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.client.proxy import Proxy
 from tests.server import OwnServer
 
 
-async def test_a_full_redis_takes_nothing_new_and_lets_all_else_be_worked_off(
+async def test_full_redis_refuses_puts_and_still_runs_waiting_jobs(
     own_server: OwnServer,
 ) -> None:
     async with Client(own_server.url) as client:
@@ -39,7 +39,7 @@ async def test_a_full_redis_takes_nothing_new_and_lets_all_else_be_worked_off(
         assert await queue.put("Greet")
 
 
-async def test_a_server_that_became_a_replica_is_left_for_the_one_that_took_over(
+async def test_server_that_became_a_replica_is_left_for_the_new_master(
     own_server: OwnServer, redis_url: str, client: Client
 ) -> None:
     """As in a fail-over: the address leads to another server, and the old one goes on to answer."""
@@ -58,13 +58,13 @@ async def test_a_server_that_became_a_replica_is_left_for_the_one_that_took_over
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "nonsense", "redis://127.0.0.1:port"])
-async def test_an_address_that_is_none_is_refused(url: str) -> None:
+async def test_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError):
         async with Client(url):
             pass
 
 
-async def test_a_database_that_is_not_there_is_told(own_server: OwnServer) -> None:
+async def test_missing_database_raises(own_server: OwnServer) -> None:
     async with Client(f"{own_server.url}/99") as client:
         with pytest.raises(
             exceptions.ResponseError,
@@ -73,7 +73,7 @@ async def test_a_database_that_is_not_there_is_told(own_server: OwnServer) -> No
             await client.queue("mail").put("Greet")
 
 
-async def test_a_wrong_password_is_told_at_once(own_server: OwnServer) -> None:
+async def test_wrong_password_raises_without_retries(own_server: OwnServer) -> None:
     async with Client(own_server.url) as client:
         await client.redis.config_set("requirepass", "secret")
     async with Client(own_server.url) as client:
@@ -90,7 +90,7 @@ async def test_a_wrong_password_is_told_at_once(own_server: OwnServer) -> None:
         assert client.where == {"url": own_server.url}
 
 
-async def test_a_mistake_in_a_script_names_the_file_and_line_that_it_is_in(client: Client) -> None:
+async def test_script_error_names_its_file_and_line(client: Client) -> None:
     await client.redis.set(f"{client.namespace}:j:a", "no hash")
     with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+\.lua:\d+: WRONGTYPE"):
         await client.jobs.get("a")
@@ -98,7 +98,7 @@ async def test_a_mistake_in_a_script_names_the_file_and_line_that_it_is_in(clien
         await client.queue("mail").put("Greet", jid="a")
 
 
-async def test_what_is_no_redis_is_told(tmp_path: Path) -> None:
+async def test_server_other_than_redis_raises(tmp_path: Path) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Batches of puts are of a size that Redis handles quickly."""
+"""Batches of puts have a limited size."""
 
 from typing import Any
 

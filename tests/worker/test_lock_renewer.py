@@ -1,4 +1,4 @@
-"""The heart beats whatever handlers do to their loop, and says what they do to it."""
+"""The lock renewer beside handlers that block the event loop, and the blocked-loop watchdog."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def spoiled(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
 # Blocked loops
 
 
-async def test_a_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_lock_and_runs_once(
+async def test_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_lock(
     client: Client, short: None, work: Work, until: Until, lines: Lines
 ) -> None:
     told: list[list[dict[str, Any]]] = []
@@ -94,7 +94,7 @@ async def test_a_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_loc
     assert re.search(r"test_heart\.py:\d+ .*hog", first["where"]) and "worker" in first
 
 
-async def test_the_neighbours_of_a_handler_that_blocks_keep_their_locks_too(
+async def test_other_jobs_keep_their_locks_while_a_handler_blocks_the_loop(
     client: Client, short: None, work: Work, until: Until, lines: Lines
 ) -> None:
     end = asyncio.Event()
@@ -119,7 +119,7 @@ async def test_the_neighbours_of_a_handler_that_blocks_keep_their_locks_too(
         assert rival.got == []
 
 
-async def test_a_task_that_a_handler_started_is_named_as_the_handler(
+async def test_blocking_task_of_a_handler_is_reported_with_the_handler(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Hog")
@@ -140,7 +140,7 @@ async def test_a_task_that_a_handler_started_is_named_as_the_handler(
         assert told["running"] == ["Hog"]
 
 
-async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_it_is_refused(
+async def test_job_of_a_stuck_worker_runs_elsewhere_and_the_late_result_is_refused(
     client: Client, short: None, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Hog")
@@ -157,7 +157,7 @@ async def test_a_job_whose_worker_is_stuck_is_run_by_another_and_what_comes_of_i
     assert stuck["jids"] == [jid] and stuck["klass"] == "Hog" and not lines.of("job.completed")
 
 
-async def test_code_that_holds_the_interpreter_lock_is_named_when_it_ends(
+async def test_code_that_held_the_gil_is_reported_when_it_returns(
     client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit of renewing locks from a thread: a regular expression blocks it, too."""
@@ -183,7 +183,7 @@ async def test_code_that_holds_the_interpreter_lock_is_named_when_it_ends(
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > watchdog.LATE
 
 
-async def test_a_loop_that_is_merely_busy_is_not_called_blocked(
+async def test_busy_loop_is_not_reported_as_blocked(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Busy")
@@ -202,7 +202,7 @@ async def test_a_loop_that_is_merely_busy_is_not_called_blocked(
 # Its connection
 
 
-async def test_locks_are_kept_while_the_shared_connection_is_held_up(
+async def test_locks_are_renewed_while_the_shared_connection_is_blocked(
     client: Client,
     short: None,
     spoiled: Client,
@@ -232,7 +232,7 @@ async def test_locks_are_kept_while_the_shared_connection_is_held_up(
         await until(lambda: lines.of("job.completed", jid=jid))
 
 
-async def test_a_heart_whose_connection_breaks_or_falls_silent_makes_another(
+async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
     client: Client,
     short: None,
     spoiled: Client,
@@ -268,7 +268,7 @@ async def _renewed(client: Client, jid: str, until: float) -> bool:
     return bool(held and held.expires > until)
 
 
-async def test_nothing_of_the_heart_is_left_when_the_worker_has_stopped(
+async def test_stopped_worker_leaves_no_renewer_thread_or_connection(
     client: Client, short: None, work: Work, until: Until
 ) -> None:
     end = asyncio.Event()
@@ -309,7 +309,7 @@ async def _is_alone(client: Client) -> bool:
 # What it finds
 
 
-async def test_a_run_that_ended_itself_is_not_taken_for_lost_when_the_refusal_is_sooner(
+async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_first(
     client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Ends")
@@ -329,7 +329,7 @@ async def test_a_run_that_ended_itself_is_not_taken_for_lost_when_the_refusal_is
 @pytest.mark.parametrize(
     "how", ["cancelled", "taken by an operator", "moved", "put anew", "lapsed and taken over"]
 )
-async def test_a_handler_hears_within_a_second_that_its_job_was(
+async def test_handler_is_notified_of_a_lost_job_within_a_second(
     client: Client, work: Work, until: Until, idle: Idle, lines: Lines, how: str
 ) -> None:
     stopped = asyncio.Event()
@@ -370,7 +370,7 @@ async def test_a_handler_hears_within_a_second_that_its_job_was(
             await stopped.wait()
 
 
-async def test_while_nobody_hears_anything_the_next_heartbeat_says_so(
+async def test_lost_job_is_noticed_at_the_next_heartbeat_without_notifications(
     client: Client,
     spoiled: Client,
     proxy: Proxy,
@@ -399,7 +399,7 @@ async def test_while_nobody_hears_anything_the_next_heartbeat_says_so(
             await stopped.wait()
 
 
-async def test_a_subscription_that_fell_silent_is_made_anew(
+async def test_silent_subscription_is_renewed(
     client: Client,
     spoiled: Client,
     proxy: Proxy,
@@ -429,7 +429,7 @@ async def test_a_subscription_that_fell_silent_is_made_anew(
         await until(lambda: lines.of("job.completed", jid=jid))
 
 
-async def test_a_heart_that_is_told_to_stop_just_when_it_is_ending_keeps_nobody_waiting(
+async def test_worker_stops_although_the_renewer_is_canceled_as_it_ends(
     work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with work() as worker:

@@ -1,4 +1,4 @@
-"""What a running worker is told from outside, by its name."""
+"""Remote control of a running worker."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from aioqless.client.workers import Workers
 from aioqless.errors import InvalidArgument, NoSuchWorker, NotObeyed
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.test_notifications import note
 from tests.worker.test_subscriptions import Stage, fill, stage
-from tests.worker.test_waking import note
 
 __all__ = ["stage"]
 
 
-async def test_it_subscribes_and_unsubscribes_and_tells_what_it_serves_then(
+async def test_subscribe_and_unsubscribe_return_the_new_subscriptions(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage
 ) -> None:
     await fill(client, "reports", 2)
@@ -38,7 +38,7 @@ async def test_it_subscribes_and_unsubscribes_and_tells_what_it_serves_then(
     assert stage.ran == ["reports0"]
 
 
-async def test_it_is_quiet_and_resumes(
+async def test_quiet_worker_resumes(
     client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
 ) -> None:
     async with work(stage.handler, name="ann", grace=0) as worker:
@@ -52,7 +52,7 @@ async def test_it_is_quiet_and_resumes(
         await until(lambda: list(stage.running) == ["mail0"])
 
 
-async def test_only_the_one_that_is_named_obeys(client: Client, work: Work, until: Until) -> None:
+async def test_only_the_named_worker_obeys(client: Client, work: Work, until: Until) -> None:
     async with work(note, name="ann") as ann, work(note, name="bob") as bob:
 
         async def both() -> bool:
@@ -64,12 +64,12 @@ async def test_only_the_one_that_is_named_obeys(client: Client, work: Work, unti
         assert (ann.paused, bob.paused) == (False, True)
 
 
-async def test_an_order_to_nobody_is_refused(client: Client) -> None:
+async def test_command_to_an_unknown_worker_is_refused(client: Client) -> None:
     with pytest.raises(NoSuchWorker, match=r"no worker of this name is listening \(worker 'ann'\)"):
         await client.workers.quiet("ann")
 
 
-async def test_a_worker_that_restarts_begins_with_its_own_settings(
+async def test_restarted_worker_has_its_original_settings(
     client: Client, work: Work, idle: Idle
 ) -> None:
     async with work(note, name="ann") as worker:
@@ -80,7 +80,7 @@ async def test_a_worker_that_restarts_begins_with_its_own_settings(
         assert (await client.workers.show("ann")).queues == ["mail"]
 
 
-async def test_what_its_own_methods_would_refuse_is_refused_with_the_reason(
+async def test_invalid_command_is_refused_with_the_reason(
     client: Client, work: Work, idle: Idle
 ) -> None:
     async with work(note, name="ann") as worker:
@@ -104,7 +104,7 @@ async def test_what_its_own_methods_would_refuse_is_refused_with_the_reason(
         assert (await client.workers.show("ann")).queues == ["mail"]
 
 
-async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> None:
+async def test_worker_that_does_not_reply_is_reported(client: Client) -> None:
     async with client.redis.pubsub() as another_clients_worker:
         await another_clients_worker.subscribe(f"{client.namespace}:w:ruby")
         await another_clients_worker.get_message(timeout=5)
@@ -129,7 +129,7 @@ async def test_one_that_hears_and_does_not_answer_is_told_of(client: Client) -> 
         {"order": "show", "answer": "\x00"},
     ],
 )
-async def test_nonsense_is_ignored_whoever_says_it(
+async def test_malformed_commands_are_ignored(
     client: Client, work: Work, idle: Idle, order: dict[str, object]
 ) -> None:
     async with work(note, name="ann") as worker:
@@ -141,7 +141,7 @@ async def test_nonsense_is_ignored_whoever_says_it(
         assert worker.healthy
 
 
-async def test_orders_at_once_are_all_obeyed_and_each_answered(
+async def test_concurrent_commands_are_all_executed_and_answered(
     client: Client, work: Work, idle: Idle
 ) -> None:
     async with work(note, name="ann") as worker:

@@ -1,4 +1,4 @@
-"""How a run fails, and in which group."""
+"""Failed runs and their failure groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.worker.states import after
 # Failing
 
 
-async def test_fail_fails_it_in_the_group_that_was_named(
+async def test_fail_uses_the_given_group(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Greet")
@@ -35,7 +35,7 @@ async def test_fail_fails_it_in_the_group_that_was_named(
     assert lines.of("job.failed", jid=jid, group="bad-address", message="no postcode")
 
 
-async def test_an_exception_fails_it_in_a_group_of_its_own_with_a_traceback_from_the_handler_on(
+async def test_exception_fails_in_its_own_group_with_a_traceback_that_begins_at_the_handler(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Greet")
@@ -54,7 +54,7 @@ async def test_an_exception_fails_it_in_a_group_of_its_own_with_a_traceback_from
     assert await client.jobs.failed() == {"mail-LookupError": 1}
 
 
-async def test_a_handler_that_wants_to_end_the_process_fails_and_the_worker_goes_on(
+async def test_sys_exit_in_a_handler_fails_the_job_and_not_the_worker(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Quit")
@@ -77,9 +77,7 @@ async def test_a_handler_that_wants_to_end_the_process_fails_and_the_worker_goes
         assert worker.healthy
 
 
-async def test_a_group_of_what_is_no_exception_fails_it_too(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_base_exception_group_fails_the_job(client: Client, work: Work, until: Until) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
         raise BaseExceptionGroup("both", [GeneratorExit(), ValueError()])
@@ -90,7 +88,7 @@ async def test_a_group_of_what_is_no_exception_fails_it_too(
     assert failed.failure and failed.failure.group == "mail-BaseExceptionGroup"
 
 
-async def test_a_task_that_the_handler_cancelled_itself_is_an_exception_like_others(
+async def test_cancellation_by_the_handler_itself_fails_the_job(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Greet")
@@ -106,7 +104,7 @@ async def test_a_task_that_the_handler_cancelled_itself_is_an_exception_like_oth
 
 
 @pytest.mark.parametrize(("name", "group"), [("a\nb", "mail-a?b"), ("x" * 600, "x" * 512)])
-async def test_an_exception_whose_name_cannot_be_a_group_fails_in_the_nearest(
+async def test_exception_name_that_is_no_valid_group_is_adapted(
     client: Client, work: Work, until: Until, name: str, group: str
 ) -> None:
     @job(klass="Greet")
@@ -123,7 +121,7 @@ async def test_an_exception_whose_name_cannot_be_a_group_fails_in_the_nearest(
     "error",
     [ValueError("\ud800 \x00"), Fail("typo", "\udfff"), Retry(group="typo", message="\ud800")],
 )
-async def test_a_message_that_is_not_unicode_is_written_out(
+async def test_message_with_surrogates_is_escaped(
     client: Client, work: Work, until: Until, error: Exception
 ) -> None:
     @job(klass="Greet")
@@ -136,7 +134,7 @@ async def test_a_message_that_is_not_unicode_is_written_out(
     assert failed.failure and "\\ud" in failed.failure.message
 
 
-async def test_an_end_that_redis_cannot_take_fails_the_job(
+async def test_outcome_refused_by_redis_fails_the_job(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Greet")
@@ -153,7 +151,7 @@ async def test_an_end_that_redis_cannot_take_fails_the_job(
     )
 
 
-async def test_an_end_made_without_what_it_needs_counts_as_what_it_is(
+async def test_outcome_exception_without_init_is_recognized_by_its_class(
     client: Client, work: Work, until: Until
 ) -> None:
     class Soon(Retry):
@@ -172,7 +170,7 @@ async def test_an_end_made_without_what_it_needs_counts_as_what_it_is(
     assert failed.remaining == 4 and failed.failure and failed.failure.group == "mail-Bad"
 
 
-async def test_an_unknown_klass_fails_in_a_group_of_its_own_and_can_be_put_back(
+async def test_unknown_klass_fails_in_its_own_group_and_can_be_retried(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Greet")
@@ -186,7 +184,7 @@ async def test_an_unknown_klass_fails_in_a_group_of_its_own_and_can_be_put_back(
     assert await client.queue("mail").unfail("mail-UnknownKlass") == 1
 
 
-async def test_data_that_the_handler_cannot_take_fail_in_a_group_of_their_own(
+async def test_invalid_data_fails_in_its_own_group(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Resize")
@@ -199,7 +197,7 @@ async def test_data_that_the_handler_cannot_take_fail_in_a_group_of_their_own(
     assert "Expected `str`, got `int`" in failed.failure.message
 
 
-async def test_data_that_are_no_json_fail_when_they_are_read_and_not_before(
+async def test_malformed_json_fails_only_when_the_data_is_read(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Look")
@@ -222,7 +220,7 @@ async def test_data_that_are_no_json_fail_when_they_are_read_and_not_before(
 @pytest.mark.parametrize(
     "backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")]
 )
-async def test_a_backoff_that_cannot_be_fails_the_job_and_not_the_worker(
+async def test_invalid_backoff_fails_the_job_and_not_the_worker(
     client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
 ) -> None:
     @job(klass="Greet", retry_on=(LookupError,), backoff=backoff)

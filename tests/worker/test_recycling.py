@@ -1,5 +1,4 @@
-"""Workers that end by themselves: when there is nothing to do, or when they have done their
-share."""
+"""Workers that end by themselves: burst mode, max_jobs and max_memory."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from tests.worker.conftest import Lines, Work
 async def note(job: Job[Any]) -> None: ...
 
 
-async def test_a_burst_ends_when_nothing_is_ready_whatever_is_scheduled_held_or_paused(
+async def test_burst_ends_when_nothing_is_ready_despite_scheduled_dependent_and_paused_jobs(
     client: Client, work: Work, until: Until
 ) -> None:
     mail = client.queue("mail")
@@ -39,7 +38,7 @@ async def test_a_burst_ends_when_nothing_is_ready_whatever_is_scheduled_held_or_
     assert counts["quiet"].waiting == 1 and len(await client.jobs.complete(count=100)) == 50
 
 
-async def test_a_burst_does_what_its_last_job_puts(
+async def test_burst_runs_jobs_that_its_last_job_puts(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Chain")
@@ -54,7 +53,7 @@ async def test_a_burst_does_what_its_last_job_puts(
     assert len(lines.of("job.completed")) == 4
 
 
-async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(
+async def test_worker_starts_at_most_max_jobs_and_finishes_them(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     await client.queue("mail").put_many(NewJob("Note", jid=f"{n}") for n in range(20))
@@ -67,7 +66,7 @@ async def test_a_worker_begins_no_more_than_its_share_and_finishes_it(
     )
 
 
-async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(
+async def test_worker_above_max_memory_ends_after_a_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(note, recycle=RecycleLimits(max_memory=1), poll=0.01) as worker:
@@ -81,7 +80,7 @@ async def test_a_worker_that_takes_too_much_memory_ends_once_it_has_worked(
     )
 
 
-async def test_memory_below_the_limit_is_no_reason_to_end(
+async def test_worker_below_max_memory_does_not_end(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     async with work(note, recycle=RecycleLimits(max_memory=1 << 40)) as worker:
@@ -91,7 +90,7 @@ async def test_memory_below_the_limit_is_no_reason_to_end(
 
 
 @pytest.mark.parametrize("ends", ["returns", "raises", "is cancelled"])
-async def test_a_scratch_directory_is_gone_however_its_job_ends(
+async def test_scratch_directory_is_deleted_however_its_job_ends(
     client: Client, work: Work, until: Until, lines: Lines, ends: str
 ) -> None:
     found: list[Path] = []
@@ -112,7 +111,7 @@ async def test_a_scratch_directory_is_gone_however_its_job_ends(
     assert found[0].name.startswith("aioqless-a_.._b_c-") and not found[0].exists()
 
 
-async def test_a_scratch_directory_is_gone_when_a_plain_function_has_left_it(
+async def test_scratch_directory_of_a_plain_function_is_deleted(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     found: list[Path] = []
