@@ -254,11 +254,7 @@ async def test_host_continues_after_a_part_crashed_and_gets_the_error_on_exit(
     assert "the part broke" in lines.of("worker.crashed")[0]["error"]
 
 
-<<<<<<< HEAD:tests/worker/test_stopping.py
-async def test_a_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task_behind(
-=======
-async def test_crash_of_the_finisher_ends_the_worker_and_leaves_no_task(
->>>>>>> f755db9 (Tests of client and worker are named by behavior and condition):tests/worker/test_shutdown.py
+async def test_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task(
     client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(asyncio.all_tasks())
