@@ -151,7 +151,7 @@ async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(
 def test_every_command_that_changes_state_is_among_those_repeated_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
     assert commands - {command[0] for command, _ in _WRITES} <= {"check", "order", "answer"}, (
-        "the last two only publish: test_orders"
+        "the last two only publish: test_remote_control"
     )
 
 

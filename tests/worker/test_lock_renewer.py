@@ -91,7 +91,7 @@ async def test_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_lock(
     assert (first["jid"], first["klass"], first["queue"]) == (jid, "Hog", "mail") and 0.5 <= first[
         "seconds"
     ] < 2
-    assert re.search(r"test_heart\.py:\d+ .*hog", first["where"]) and "worker" in first
+    assert re.search(r"test_lock_renewer\.py:\d+ .*hog", first["where"]) and "worker" in first
 
 
 async def test_other_jobs_keep_their_locks_while_a_handler_blocks_the_loop(
