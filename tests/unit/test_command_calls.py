@@ -1,5 +1,4 @@
-"""Calls: how arguments are encoded, what is refused before anything is sent, and how replies are
-read."""
+"""Calls of commands: arguments by name, validated before anything is sent."""
 
 from __future__ import annotations
 

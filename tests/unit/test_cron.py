@@ -132,9 +132,7 @@ def test_next_time_is_later_and_skips_none(now: int, expression: str, timezone: 
         ("*" * 600, "longer than 512"),
     ],
 )
-def test_invalid_and_never_due_expressions_are_refused(
-    expression: str, why: str
-) -> None:
+def test_invalid_and_never_due_expressions_are_refused(expression: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Cron(expression)
 

@@ -1,4 +1,4 @@
-"""Graceful shutdown: jobs that finish in time complete, others are released."""
+"""The lease of a stable worker name: claims, conflicts and loss."""
 
 from __future__ import annotations
 
