@@ -1,4 +1,4 @@
-"""The lease of a stable worker name: claims, conflicts and loss."""
+"""Graceful shutdown: jobs that finish in time complete, others are released."""
 
 from __future__ import annotations
 
