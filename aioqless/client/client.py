@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,29 +18,30 @@ from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 
 from aioqless import validation
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.client import url as urls
 from aioqless.client.archive import Archive
 from aioqless.client.audit_log import AuditLog
+from aioqless.client.browser_sessions import SessionRecords
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
+from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
 from aioqless.client.foreign_jobs import ForeignJobs
+from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
-from aioqless.client.job.services import Services
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.keyspace import Keyspace
-from aioqless.client.options import connection_name, patience_of, timeout_of
-from aioqless.client.put import NewJob, PutSender
+from aioqless.client.put import DefaultContext, PutSender
 from aioqless.client.queue import Queue
+from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob
-from aioqless.client.recurring.listing import recurring_jobs, recurring_page
+from aioqless.client.recurring.pages import iterate_recurring, recurring_page
+from aioqless.client.redis_server import Server
 from aioqless.client.reservations import Reservations
-from aioqless.client.results import Finding, QueueOverview
-from aioqless.client.server import Server
-from aioqless.client.sessions import SessionRecords
+from aioqless.client.timeouts import connection_name, patience_of, timeout_of
 from aioqless.client.workers import Workers
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
@@ -66,7 +67,7 @@ class Client:
         *,
         namespace: str | None = None,
         timeout: float | None = None,
-        max_data: int = json_data.LIMIT,
+        max_data: int = job_data.MAX_BYTES,
         name: str | None = None,
         patience: float | None = None,
         credentials: CredentialProvider | None = None,
@@ -115,7 +116,7 @@ class Client:
         self._connection_name = connection_name(self._address, self.name)
         self._timeout = timeout_of(self._address, timeout)
         self._patience = patience_of(self._address, patience)
-        self._default_context: Callable[[NewJob], Mapping[str, str]] | None = None
+        self._default_context: DefaultContext | None = None
         self._private: dict[str, str] = {}
         self._connected: _Connected | None = None
 
@@ -138,19 +139,21 @@ class Client:
         if self._connected:
             connected, self._connected = self._connected, None
             connected.events.close()
-            await connected.services.watcher.aclose()
+            await connected.backend.watcher.aclose()
             await connected.store.aclose()
             await connected.redis.aclose()
 
     @property
     def where(self) -> dict[str, str]:
-        """The Redis that is used, for logs: its URL without the password, and for a private server
-        its program and data directory."""
+        """The Redis that is used, for logs.
+
+        Its URL without the password; for a private server its program and data directory, too.
+        """
         return {"url": re.sub(r"//[^@/]*@", "//", redact_url(self.url or "")), **self._private}
 
     @property
     def redis(self) -> Redis:
-        """A redis-py client of the same Redis, for what goes beyond the queues."""
+        """A redis-py client of the same Redis, for commands beyond the queues."""
         return self._open.redis
 
     @property
@@ -159,9 +162,9 @@ class Client:
         return self._open.store
 
     @property
-    def services(self) -> Services:
-        """What the jobs and queues of this client share."""
-        return self._open.services
+    def backend(self) -> JobBackend:
+        """The collaborators that the jobs and queues of this client share."""
+        return self._open.backend
 
     @property
     def jobs(self) -> Jobs:
@@ -201,7 +204,7 @@ class Client:
     @property
     def reservations(self) -> Reservations:
         """Jobs that people hold for a limited time."""
-        return Reservations(self.services)
+        return Reservations(self.backend)
 
     @property
     def archive(self) -> Archive:
@@ -224,7 +227,7 @@ class Client:
         Args:
             name: Name of the queue.
         """
-        return Queue(self.services, self._open.sender, name, worker=self.name)
+        return Queue(self.backend, self._open.sender, name, worker=self.name)
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[QueueOverview]:
         """Return the counts and today's totals of the known queues, by when each was first seen.
@@ -242,8 +245,7 @@ class Client:
         Args:
             queues: Names of queues.
         """
-        lags: list[float] = await self.store.lag(queues=queues) if queues else []
-        return lags
+        return await self.store.lag(queues=queues) if queues else []
 
     async def timed_recurring(self, *, offset: int = 0, count: int = 100) -> list[RecurringJob]:
         """Return a page of the recurring jobs that no queue lists.
@@ -255,7 +257,7 @@ class Client:
             offset: Number of jobs to skip.
             count: Maximum number of jobs, at most 1,000.
         """
-        return await recurring_page(self.services, None, offset, count)
+        return await recurring_page(self.backend, None, offset, count)
 
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """Iterate over all recurring jobs, also those of other qless clients.
@@ -264,7 +266,7 @@ class Client:
         those with an interval, queue by queue. They are read a page at a time: one that is put or
         moved meanwhile may be missing, or be returned twice.
         """
-        return recurring_jobs(self.services)
+        return iterate_recurring(self.backend)
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
@@ -278,23 +280,17 @@ class Client:
         Returns:
             What was found.
         """
-        found: list[Finding] = []
-        cursor = "0"
-        while True:
-            portion = await self.store.check(resolve="resolve" if resolve else None, cursor=cursor)
-            found += map(Finding.from_record, portion["found"])
-            cursor = portion["cursor"]
-            step(portion["examined"])
-            if cursor == "0":
-                return found
+        return await check_consistency(self.store, resolve=resolve, step=step)
 
-    def set_default_context(self, make: Callable[[NewJob], Mapping[str, str]]) -> None:
+    def set_default_context(self, make: DefaultContext) -> None:
         """Set the function that makes the context of jobs that are put without one.
 
         Args:
             make: Returns the context of a job, such as that of the current trace.
         """
         self._default_context = make
+        if self._connected is not None:
+            self._connected.sender.set_default_context(make)
 
     @property
     def has_default_context(self) -> bool:
@@ -337,22 +333,19 @@ class Client:
         return self._connected
 
     def _connect(self, redis: Redis, store: ScriptStore) -> _Connected:
-        services = Services(
+        backend = JobBackend(
             store, self.codec, self.max_data, JobWatcher(redis, store), ProgressReporter(store)
         )
         return _Connected(
             redis=redis,
             store=store,
-            services=services,
-            sender=PutSender(store, self.codec, self.max_data, self._make_context),
-            jobs=Jobs(services),
+            backend=backend,
+            sender=PutSender(store, self.codec, self.max_data, self._default_context),
+            jobs=Jobs(backend),
             workers=Workers(redis, store),
             config=Config(store),
             events=Events(redis, store),
         )
-
-    def _make_context(self, job: NewJob) -> Mapping[str, str] | None:
-        return None if self._default_context is None else self._default_context(job)
 
     def _read_address(self) -> Address | None:
         """Parse the URL, and check that it fits the namespace."""
@@ -362,7 +355,7 @@ class Client:
         return address
 
     def _topology(self) -> Topology:
-        """Return where one connection goes; what it learns of a fail-over is its own."""
+        """Return the topology for one connection, which learns of a fail-over on its own."""
         assert self._address is not None
         return make_topology(self._address, self.namespace)
 
@@ -399,7 +392,7 @@ class Client:
         self._private = {"program": server.program, "data": str(server.data_dir)}
 
     async def _rejoin_private(self) -> None:
-        """Start the private server before a connection; if it can't be, that is an outage."""
+        """Start the private server before a connection; failing to counts as an outage."""
         try:
             await self._ensure_private()
         except ServerUnavailable as error:
@@ -408,11 +401,11 @@ class Client:
 
 @dataclass(frozen=True, kw_only=True)
 class _Connected:
-    """What a connected client has."""
+    """The parts of a connected client."""
 
     redis: Redis
     store: ScriptStore
-    services: Services
+    backend: JobBackend
     sender: PutSender
     jobs: Jobs
     workers: Workers
@@ -421,5 +414,5 @@ class _Connected:
 
 
 def worker_name() -> str:
-    """Return a name that no other process has or had: `host-pid-nonce`."""
+    """Return a unique name for this process: `host-pid-nonce`."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -1,129 +1,249 @@
-"""Jobs, wherever they are."""
+"""Jobs: the jobs of a namespace by jid, state or tag, as `client.jobs`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aioqless.client import json_data
+import msgspec
+
+from aioqless.client import job_data
 from aioqless.client.job import Job
-from aioqless.client.job.services import Services
-from aioqless.client.job.summaries import FailureGroup, Glance
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import decode_record
+from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.recurring import RecurringJob
-from aioqless.client.results import CancelResult
-from aioqless.errors import HasDependents
+from aioqless.errors import HasDependents, NoSuchJob
 
 JOBS_PER_CALL = 200
 
 
-class Jobs:
-    """Jobs by their jid, their state, their tags."""
+class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of `Jobs.cancel_many`.
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._store = services.store
+    Attributes:
+        canceled: Number of jobs that were deleted.
+        kept: Jids of the jobs that stayed since a job that was not canceled depends on them.
+    """
+
+    canceled: int
+    kept: tuple[str, ...]
+
+
+class Jobs:
+    """The jobs of a namespace."""
+
+    def __init__(self, backend: JobBackend) -> None:
+        self._backend = backend
+        self._store = backend.store
 
     async def get(self, jid: str) -> Job | None:
-        """The job; None when there is none."""
+        """Return a job; None if there is none.
+
+        Args:
+            jid: Jid of the job.
+        """
         record = await self._store.get(jid=jid)
-        return None if record is None else self._job(record)
+        return None if record is None else Job(self._backend, decode_record(record))
 
     async def multiget(self, *jids: str) -> list[Job]:
-        """Those of the jobs that exist, in the order asked; at most 1,000 a call."""
-        return [self._job(record) for record in await self._store.multiget(jids=jids)]
+        """Return those of the jobs that exist, in the order of the jids.
+
+        Args:
+            jids: Jids of the jobs, at most 1,000.
+        """
+        records = await self._store.multiget(jids=jids)
+        return [Job(self._backend, decode_record(record)) for record in records]
 
     async def wait(self, jid: str, timeout: float | None = None) -> Job:
-        """Wait until a job is complete or failed; returns it as it is then. Raises TimeoutError and
-        NoSuchJob, as `Job.wait` says."""
-        await self._services.watcher.wait_for_end(jid, timeout)
-        return self._job(await self._store.get(jid=jid))
+        """Wait until a job is complete or failed, and return it.
+
+        Args:
+            jid: Jid of the job.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It has not ended in time.
+            NoSuchJob: There is no such job, or it was canceled.
+        """
+        await self._backend.watcher.wait_for_end(jid, timeout)
+        if (job := await self.get(jid)) is None:
+            raise NoSuchJob("get", "NOJOB", {"jid": jid, "why": "it was deleted meanwhile"})
+        return job
 
     async def result(self, jid: str) -> Any:
-        """What the handler of a complete job returned, if it keeps results. Raises NoResult and
-        DecryptionError."""
-        return self._services.codec.decode_result(await self._store.result(jid=jid), jid)
+        """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
+
+        Args:
+            jid: Jid of the job.
+
+        Raises:
+            NoResult: It is not complete, or no result is kept.
+            DecryptionError: The result can't be decrypted.
+        """
+        return self._backend.codec.decode_result(await self._store.result(jid=jid), jid)
 
     async def recurring(self, jid: str) -> RecurringJob | None:
-        """The recurring job; None when there is none."""
+        """Return a recurring job; None if there is none.
+
+        Args:
+            jid: Jid of the recurring job.
+        """
         record = await self._store.recur_get(jid=jid)
-        return None if record is None else RecurringJob(self._services, record)
+        return None if record is None else RecurringJob(self._backend, record)
 
     async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
-        """The jids of completed jobs that are still kept, the latest first."""
-        jids: list[str] = await self._store.jobs(state="complete", offset=offset, count=count)
-        return jids
+        """Return the jids of complete jobs that are still kept, latest first.
+
+        Args:
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs, at most 1,000.
+        """
+        return await self._store.jobs(state="complete", offset=offset, count=count)
 
     async def failed(self) -> dict[str, int]:
-        """How many jobs failed in each group."""
+        """Return the number of failed jobs in each failure group."""
         counts: dict[str, int] = await self._store.failed()
         return counts
 
     async def failed_in(
         self, group: str, *, start: int = 0, limit: int = 25
     ) -> tuple[int, list[Job]]:
-        """How many jobs failed in a group, and some of them, the latest first. Raises ValueError
-        for a name without a letter."""
+        """Return the number of failed jobs in a group, and some of them, latest first.
+
+        Args:
+            group: Failure group.
+            start: Number of jobs to skip.
+            limit: Maximum number of jobs.
+
+        Raises:
+            ValueError: `group` is empty.
+        """
         if not group:  # which the script takes for all groups
             raise ValueError("group must not be empty")
         page = await self._store.failed(group=group, start=start, limit=limit)
-        return page["total"], [self._job(record) for record in page["jobs"]]
+        return page["total"], [Job(self._backend, decode_record(each)) for each in page["jobs"]]
 
     async def failed_jids(self, group: str, *, offset: int = 0, count: int = 25) -> list[str]:
-        """The jids of some jobs that failed in a group, the latest first; at most 1,000 a call."""
-        jids: list[str] = await self._store.group(group=group, offset=offset, count=count)
-        return jids
+        """Return the jids of failed jobs in a group, latest first.
+
+        Args:
+            group: Failure group.
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs, at most 1,000.
+        """
+        return await self._store.group(group=group, offset=offset, count=count)
 
     async def tracked(self) -> tuple[list[Job], list[str]]:
-        """The tracked jobs, and the jids of those that are tracked but gone."""
+        """Return the tracked jobs, and the jids of tracked jobs that no longer exist."""
         page = await self._store.track_list()
-        return [self._job(record) for record in page["jobs"]], page["expired"]
+        jobs = [Job(self._backend, decode_record(record)) for record in page["jobs"]]
+        return jobs, page["expired"]
 
     async def track(self, jid: str, *tags: str) -> bool:
-        """Keep an eye on a job, and put tags on it; whether it wasn't tracked yet. Raises
-        NoSuchJob."""
+        """Track a job: its events are published one by one.
+
+        Args:
+            jid: Jid of the job.
+            tags: Tags to add to it.
+
+        Returns:
+            Whether it was not tracked before.
+
+        Raises:
+            NoSuchJob: There is no such job.
+        """
         return bool(await self._store.track_track(jid=jid, tags=tags))
 
     async def untrack(self, jid: str) -> bool:
-        """Keep an eye on it no longer; whether it was tracked. It may be gone by now."""
+        """Stop tracking a job, which may have been deleted.
+
+        Args:
+            jid: Jid of the job.
+
+        Returns:
+            Whether it was tracked.
+        """
         return bool(await self._store.track_untrack(jid=jid))
 
     async def tagged(self, tag: str, *, offset: int = 0, count: int = 25) -> tuple[int, list[str]]:
-        """How many jobs have the tag, and the jids of some, by when they got it."""
+        """Return the number of jobs that have a tag, and the jids of some, by when they got it.
+
+        Args:
+            tag: The tag.
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs.
+        """
         page = await self._store.tag_get(tag=tag, offset=offset, count=count)
         return page["total"], page["jobs"]
 
     async def tags(self, *, offset: int = 0, count: int = 100) -> list[str]:
-        """The tags of two jobs or more, the commonest first."""
+        """Return the tags that at least two jobs have, the most frequent first.
+
+        Args:
+            offset: Number of tags to skip.
+            count: Maximum number of tags.
+        """
         tags: list[str] = await self._store.tag_top(offset=offset, count=count)
         return tags
 
-    async def cancel(self, *jids: str) -> list[str]:
-        """Delete jobs; returns the jids of those that were. Raises HasDependents when one that
-        depends on them isn't named."""
-        gone: list[str] = await self._store.cancel(jids=jids)
-        return gone
+    async def summaries(self, *jids: str) -> list[JobSummary]:
+        """Return summaries of those of the jobs that exist, in the order of the jids.
 
-    async def glances(self, *jids: str) -> list[Glance]:
-        """What a list shows of jobs: those that exist, in the order asked, without their histories;
-        at most 1,000 a call."""
-        return [Glance(**record) for record in await self._store.glances(jids=jids)]
+        Args:
+            jids: Jids of the jobs, at most 1,000.
+        """
+        return [JobSummary(**record) for record in await self._store.glances(jids=jids)]
 
     async def failures(self, *groups: str) -> list[FailureGroup]:
-        """Failure groups at a glance; at most 100 a call."""
-        return [FailureGroup.of(record) for record in await self._store.failures(names=groups)]
+        """Return summaries of failure groups.
+
+        Args:
+            groups: Failure groups, at most 100.
+        """
+        records = await self._store.failures(names=groups)
+        return [FailureGroup.from_record(record) for record in records]
+
+    async def find(
+        self, klass: str, *, cursor: str = "0", count: int = 1000
+    ) -> tuple[str, list[str]]:
+        """Search all jobs for a part of their klass, ignoring case, a portion per call.
+
+        A job that exists during the whole search is found, perhaps twice.
+
+        Args:
+            klass: Part of the klass.
+            cursor: "0", or the one that the previous call returned.
+            count: About how many keys to look at.
+
+        Returns:
+            The cursor for the next call, "0" at the end, and the jids found.
+        """
+        page = await self._store.find(klass=klass, cursor=cursor, count=count)
+        return page["cursor"], page["found"]
 
     async def retry(
-        self, jid: str, *, data: Any = json_data.Unread, was: Job | None = None
+        self, jid: str, *, data: object = job_data.Unread, was: Job | None = None
     ) -> None:
-        """Let a failed job run again in the queue that it failed in, with other data if they are
-        given. `was` is the job as it was read before they were changed: if its data are others by
-        now, WrongState is raised and nothing is done. Raises NoSuchJob, too."""
-        text = (
-            None if data is json_data.Unread else json_data.encoded(data, self._services.max_data)
-        )
-        codec = self._services.codec
-        if text is not None and codec.bound_to_klass and (job := await self.get(jid)):
-            text = codec.encode(text, job.klass)
+        """Put a failed job back into the queue that it failed in, with all its retries.
+
+        Args:
+            jid: Jid of the job.
+            data: New data; default: the data that it has.
+            was: The job as it was read before the change; if its data has changed since, the call
+                is refused.
+
+        Raises:
+            NoSuchJob: There is no such job.
+            WrongState: It has not failed, or its data has changed.
+            InvalidData: The data can't be encoded.
+        """
+        text = None
+        if data is not job_data.Unread:
+            text = job_data.encode(data, self._backend.max_data)
+            codec = self._backend.codec
+            if codec.bound_to_klass and (job := await self.get(jid)):
+                text = codec.encode(text, job.klass)
         await self._store.revive_job(jid=jid, data=text, was=was.raw_data if was else None)
 
     async def retry_group(
@@ -152,14 +272,28 @@ class Jobs:
         while retried < count:
             portion = min(JOBS_PER_CALL, count - retried)
             if queue is None:
-                moved = int(await self._store.revive_group(group=group, count=portion))
+                moved = await self._store.revive_group(group=group, count=portion)
             else:
-                moved = int(await self._store.unfail(queue=queue, group=group, count=portion))
+                moved = await self._store.unfail(queue=queue, group=group, count=portion)
             if not moved:
                 break
-            retried += moved
-            step(moved)
+            retried += int(moved)
+            step(int(moved))
         return retried
+
+    async def cancel(self, *jids: str) -> list[str]:
+        """Delete jobs.
+
+        Args:
+            jids: Jids of the jobs.
+
+        Returns:
+            The jids of those that existed.
+
+        Raises:
+            HasDependents: A job depends on one of them and is not among them.
+        """
+        return await self._store.cancel(jids=jids)
 
     async def cancel_many(
         self, jids: Sequence[str], *, step: Callable[[int], object] = lambda _: None
@@ -187,6 +321,14 @@ class Jobs:
         step(len(kept))
         return CancelResult(canceled=canceled, kept=tuple(kept))
 
+    async def timeout(self, *jids: str) -> None:
+        """Take running jobs from their workers. They are next in their queues.
+
+        Args:
+            jids: Jids of the jobs.
+        """
+        await self._store.timeout(jids=jids)
+
     async def _cancel_portion(self, jids: Sequence[str]) -> tuple[int, list[str]]:
         """Delete as many of these as possible; return their number, and the jids that remain."""
         try:
@@ -198,19 +340,3 @@ class Jobs:
         first, first_kept = await self._cancel_portion(jids[:half])
         second, second_kept = await self._cancel_portion(jids[half:])
         return first + second, first_kept + second_kept
-
-    async def find(
-        self, klass: str, *, cursor: str = "0", count: int = 1000
-    ) -> tuple[str, list[str]]:
-        """Search all jobs for a part of their klass, in any case, a portion of about `count` keys a
-        call. Returns where to go on, "0" at the end, and the jids found. What is there all the time
-        is found, perhaps twice."""
-        step = await self._store.find(klass=klass, cursor=cursor, count=count)
-        return step["cursor"], step["found"]
-
-    async def timeout(self, *jids: str) -> None:
-        """Take running jobs from their workers; they are next in line before all others."""
-        await self._store.timeout(jids=jids)
-
-    def _job(self, record: dict[str, Any]) -> Job:
-        return Job(self._services, record)

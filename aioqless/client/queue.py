@@ -1,29 +1,22 @@
-"""Queue: jobs are put into it, popped from it, and counted."""
+"""Queue: puts, pops, lists and counts jobs, and clears, pauses or forgets the queue."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any
 
 import msgspec
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client.clearing import QUEUED, Cleared, Clearing, ClearState
 from aioqless.client.job import Job
-from aioqless.client.job.services import Services
-from aioqless.client.put import (
-    Klass,
-    NewJob,
-    OnFailed,
-    PreparedJob,
-    PutOptions,
-    PutSender,
-    RecurOptions,
-)
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import JobRecord, decode_record
+from aioqless.client.put import Klass, NewJob, PreparedJob, PutSender
+from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
+from aioqless.client.queue_clearing import QUEUED, Clearing, ClearResult, ClearState
+from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob, recur
-from aioqless.client.recurring.listing import recurring_page
-from aioqless.client.results import DayStats, DayTotals, QueueCounts
+from aioqless.client.recurring.pages import recurring_page
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
 
 
@@ -34,17 +27,17 @@ class Queue:
         name: Name of the queue.
     """
 
-    def __init__(self, services: Services, sender: PutSender, name: str, *, worker: str) -> None:
+    def __init__(self, backend: JobBackend, sender: PutSender, name: str, *, worker: str) -> None:
         self.name = name
-        self._services = services
-        self._store = services.store
+        self._backend = backend
+        self._store = backend.store
         self._sender = sender
         self._worker = worker
 
     async def put(
         self,
         job: str | Klass | NewJob,
-        data: Any = None,
+        data: object = None,
         *,
         wait: float = 0,
         **options: Unpack[PutOptions],
@@ -72,8 +65,9 @@ class Queue:
             TypeError: Put has no such option, or one has the wrong type.
             ValueError: An option is out of range.
         """
-        new = self._sender.prepare(NewJob.of(job, data, options))
-        return await self._sender.put(self._checked_name(), new, wait)
+        prepared = self._sender.prepare(NewJob.of(job, data, options))
+        queue = validation.check_name("queue", self.name)
+        return await self._sender.put(queue, prepared, wait)
 
     async def put_many(self, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
         """Put many jobs, in few calls of a bounded size.
@@ -91,7 +85,7 @@ class Queue:
             ExceptionGroup: Redis refused some of them; the others were put.
             QueueFull: Redis has no memory left.
         """
-        queue = self._checked_name()
+        queue = self._check_name()
         answers = await self._sender.put_many(queue, list(map(self._sender.prepare, jobs)), wait)
         if refused := [answer for answer in answers if isinstance(answer, Exception)]:
             raise ExceptionGroup(
@@ -116,7 +110,7 @@ class Queue:
             QueueFull: Redis has no memory left.
         """
         return await self._sender.put_many(
-            self._checked_name(), jobs, wait, keep_existing=keep_existing
+            self._check_name(), jobs, wait, keep_existing=keep_existing
         )
 
     async def put_flow(
@@ -138,7 +132,7 @@ class Queue:
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
         """
-        rows, put = lay_out(flow, self._checked_name(), on_failed)
+        rows, put = lay_out(flow, self._check_name(), on_failed)
         prepared = [(queue, self._sender.prepare(job)) for queue, job in rows]
         check_size([job for _, job in prepared])
         await self._sender.put_flow(prepared, wait)
@@ -158,21 +152,21 @@ class Queue:
             TypeError: The job has `on_failed`.
         """
         new = self._sender.prepare(job)
-        if new["on_failed"] is not None:
+        if new.get("on_failed") is not None:
             raise TypeError("requeue has no option on_failed: put the job instead")
         return await self._store.requeue(
-            queue=self._checked_name(),
+            queue=self._check_name(),
             jid=new["jid"],
             klass=new["klass"],
             data=new["data"],
-            delay=new["delay"],
-            priority=new["priority"],
-            tags=new["tags"],
-            retries=new["retries"],
-            depends=new["depends"],
-            context=new["context"],
-            within=new["within"],
-            terms=new["terms"],
+            delay=new.get("delay"),
+            priority=new.get("priority"),
+            tags=new.get("tags"),
+            retries=new.get("retries"),
+            depends=new.get("depends"),
+            context=new.get("context"),
+            within=new.get("within"),
+            terms=new.get("terms"),
         )
 
     async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
@@ -199,7 +193,7 @@ class Queue:
         return self._jobs(await self._store.peek(queue=self.name, count=count, offset=offset))
 
     async def recur(
-        self, job: str | Klass | NewJob, data: Any = None, **options: Unpack[RecurOptions]
+        self, job: str | Klass | NewJob, data: object = None, **options: Unpack[RecurOptions]
     ) -> RecurringJob:
         """Make a recurring job, or change the one with this jid.
 
@@ -215,8 +209,8 @@ class Queue:
             TypeError: There is no such option, or one has the wrong type.
             ValueError: An option is out of range.
         """
-        queue = self._checked_name()
-        return await recur(self._services, queue, job, data, options)
+        queue = self._check_name()
+        return await recur(self._backend, queue, job, data, options)
 
     async def recurring(self, *, offset: int = 0, count: int = 25) -> list[RecurringJob]:
         """Return recurring jobs with an interval that put into this queue, by when they are due.
@@ -227,7 +221,7 @@ class Queue:
             offset: Number of jobs to skip.
             count: Maximum number of jobs, at most 1,000.
         """
-        return await recurring_page(self._services, self.name, offset, count)
+        return await recurring_page(self._backend, self.name, offset, count)
 
     async def unfail(self, group: str, count: int = 25) -> int:
         """Put failed jobs of a group into this queue, the oldest first.
@@ -241,7 +235,7 @@ class Queue:
         Returns:
             How many were put.
         """
-        return await self._store.unfail(queue=self._checked_name(), group=group, count=count)
+        return await self._store.unfail(queue=self._check_name(), group=group, count=count)
 
     async def jobs(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
         """Return the jids of jobs in a state.
@@ -298,7 +292,7 @@ class Queue:
         *,
         dry_run: bool = False,
         step: Callable[[int], object] = lambda _: None,
-    ) -> Cleared:
+    ) -> ClearResult:
         """Cancel the jobs of the queue that wait, are scheduled or are held by dependencies.
 
         Running jobs and recurring jobs are not affected. A job stays if a job that isn't canceled
@@ -317,7 +311,7 @@ class Queue:
         Raises:
             ValueError: A state that can't be cleared.
         """
-        clearing = Clearing(self._store, self._checked_name(), states, dry_run=dry_run)
+        clearing = Clearing(self._store, self._check_name(), states, dry_run=dry_run)
         async for canceled, kept in clearing.steps():
             step(canceled + kept)
         return clearing.result
@@ -328,17 +322,17 @@ class Queue:
         Yields:
             How many jobs a step canceled, and how many stayed for their dependents.
         """
-        return Clearing(self._store, self._checked_name(), QUEUED).steps()
+        return Clearing(self._store, self._check_name(), QUEUED).steps()
 
     async def forget(self) -> None:
         """Remove the queue from the list of known queues; its jobs stay."""
         await self._store.forget(queues=[self.name])
 
-    def _checked_name(self) -> str:
+    def _check_name(self) -> str:
         return validation.check_name("queue", self.name)
 
-    def _jobs(self, records: list[dict[str, Any]]) -> list[Job]:
-        return [Job(self._services, record) for record in records]
+    def _jobs(self, records: list[JobRecord]) -> list[Job]:
+        return [Job(self._backend, decode_record(record)) for record in records]
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

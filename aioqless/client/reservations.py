@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless.client.job import Job
-from aioqless.client.job.services import Services
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import decode_record
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class Reservations:
     with a lock raise LockLost if another worker holds the job, and WrongState if none does.
     """
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._store = services.store
+    def __init__(self, backend: JobBackend) -> None:
+        self._backend = backend
+        self._store = backend.store
 
     async def reserve(
         self,
@@ -144,5 +145,5 @@ class Reservations:
     def _reserved(self, reply: dict[str, Any]) -> Reserved:
         if reply["job"] is None:
             return Reserved(None, 0.0, reply["skipped"])
-        job = Job(self._services, reply["job"])
+        job = Job(self._backend, decode_record(reply["job"]))
         return Reserved(job, max(0.0, job.expires - reply["now"]), reply["skipped"])

@@ -11,14 +11,51 @@ import msgspec
 from redis.asyncio import Redis
 
 from aioqless import validation
-from aioqless.client.job.summaries import WorkerGlance
-from aioqless.client.results import WorkerCounts, WorkerJobs, WorkerState
+from aioqless.client.job.summaries import WorkerSummary
 from aioqless.errors import NotObeyed
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
 
 TIMEOUT = 5.0  # seconds for a worker to answer
+
+
+class WorkerCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Number of jobs that a worker holds.
+
+    Attributes:
+        name: Name of the worker.
+        jobs: Jobs it holds with a valid lock.
+        stalled: Jobs it holds with an expired lock.
+    """
+
+    name: str
+    jobs: int
+    stalled: int
+
+
+class WorkerJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """The jids of the jobs that a worker holds.
+
+    Attributes:
+        jobs: Those with a valid lock.
+        stalled: Those with an expired lock.
+    """
+
+    jobs: list[str]
+    stalled: list[str]
+
+
+class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a running worker answers to a remote command.
+
+    Attributes:
+        queues: Subscriptions of the worker, such as `mail` or `reports=4`.
+        paused: Whether it pops no jobs.
+    """
+
+    queues: list[str]
+    paused: bool
 
 
 class Workers:
@@ -46,7 +83,7 @@ class Workers:
         """
         return msgspec.convert(await self._store.workers(worker=name), WorkerJobs)
 
-    async def working(self, *names: str, most: int = 3) -> list[WorkerGlance]:
+    async def working(self, *names: str, most: int = 3) -> list[WorkerSummary]:
         """Return summaries of workers.
 
         Args:
@@ -54,7 +91,7 @@ class Workers:
             most: Maximum number of jobs shown of each.
         """
         records = await self._store.working(workers=names, most=most)
-        return [WorkerGlance.of(record) for record in records]
+        return [WorkerSummary.from_record(record) for record in records]
 
     async def deregister(self, *workers: str) -> None:
         """Remove workers from the list of known workers.

@@ -18,7 +18,8 @@ from typing import TypeAlias
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client.put import NewJob, OnFailed, PreparedJob, PutOptions
+from aioqless.client.put import NewJob, PreparedJob
+from aioqless.client.put_options import OnFailed, PutOptions
 
 MAX_JOBS = 1_000
 MAX_DEPENDENCIES = 10_000

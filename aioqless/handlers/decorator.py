@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Protocol, TypeVar, overload
 from typing_extensions import ParamSpec, Unpack
 
 from aioqless import validation
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.job_options import JobOptions, checked, constraints_of, policy_of
@@ -86,7 +86,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             constraints=constraints_of(options, taken),
         )
         if handler.recurs:
-            handler.check(json_data.encoded(handler.recurs.data))
+            handler.check(job_data.encode(handler.recurs.data))
         return handler
 
     return declare if fn is None else declare(fn)

@@ -10,7 +10,8 @@ from typing import Any, Generic, Literal, cast
 from typing_extensions import ParamSpec
 
 from aioqless.client.job import Job
-from aioqless.client.put import ConstraintOptions, NewJob
+from aioqless.client.put import NewJob
+from aioqless.client.put_options import ConstraintOptions
 from aioqless.errors import UnknownKlass
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy

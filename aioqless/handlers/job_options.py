@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from aioqless import validation
-from aioqless.client.put import ConstraintOptions, ScheduleOptions
-from aioqless.client.put.constraints import (
+from aioqless.client.constraints import (
     check_constraints,
     encode_constraints,
     key_fields,
     select_constraints,
 )
+from aioqless.client.put_options import ConstraintOptions, ScheduleOptions
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, RetryPolicy
 from aioqless.handlers.signature import Takes
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless import validation
-from aioqless.client.recurring.schedules import Schedule, checked_backlog, schedule_of
+from aioqless.client.recurring.schedule import Schedule, checked_backlog, schedule_of
 from aioqless.handlers.signature import Takes
 
 SCHEDULE_OPTIONS = ("timezone", "data", "queue", "backlog")

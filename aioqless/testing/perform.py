@@ -6,13 +6,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
+from aioqless.client import job_data
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import JobRecord, decode_record
 from aioqless.client.job.progress_reporter import ReportedJob
-from aioqless.client.job.services import Services
-from aioqless.client.json_data import LIMIT
 from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
@@ -131,16 +132,16 @@ async def perform(
             "perform takes a job for a handler, which @job makes of a function, "
             f"not for the klass {new.klass!r}"
         )
-    prepared = new.prepare(LIMIT)
-    retries = constant("DEFAULT_RETRIES") if prepared["retries"] is None else prepared["retries"]
-    record: dict[str, Any] = {
+    prepared = new.prepare(job_data.MAX_BYTES)
+    retries = prepared.get("retries", constant("DEFAULT_RETRIES"))
+    record = {
         "jid": prepared["jid"],
         "klass": prepared["klass"],
         "queue": "default",
         "state": "running",
         "worker": "test",
-        "priority": prepared["priority"] or 0,
-        "tags": prepared["tags"] or [],
+        "priority": prepared.get("priority") or 0,
+        "tags": prepared.get("tags") or [],
         "retries": retries,
         "remaining": retries,
         "expires": time.time() + LOCK,
@@ -154,7 +155,10 @@ async def perform(
     }
     store = _LockOnlyStore()
     now = time.monotonic()
-    job: Job[Any] = Job(Services(store, PlainCodec(), progress_reporter=store), record)
+    job: Job[Any] = Job(
+        JobBackend(store, PlainCodec(), progress_reporter=store),
+        decode_record(cast(JobRecord, record)),
+    )
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     available = Resources(available=resources)
     available.check(new.klass.fn, new.klass.takes.injected)

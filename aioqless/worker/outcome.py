@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from aioqless import validation
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.errors import (
     InvalidData,
     LockLost,
@@ -266,10 +266,10 @@ def record_result(run: Run, result: object) -> None:
     if run.handler is None or not run.handler.result_ttl or isinstance(result, Next):
         return
     try:
-        text = b"false" if result is False else json_data.encoded(result, run.job.max_data)
+        text = b"false" if result is False else job_data.encode(result, run.job.max_data)
     except InvalidData as wrong:
         raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
-    run.kept = b"%d %s" % (run.handler.result_ttl, run.job.encoded_result(text))
+    run.kept = b"%d %s" % (run.handler.result_ttl, run.job.encode_result(text))
 
 
 def group_of(run: Run, error: BaseException) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.client.job.record import record_of_row
+from aioqless.client.job.decoding import decode_row
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -61,7 +61,7 @@ class Poller:
         self.paused = False
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self._store = client.store
-        self._services = client.services
+        self._backend = client.backend
         self._worker = worker
         self._running = running
         self._outage = outage
@@ -151,10 +151,10 @@ class Poller:
         if rows:
             log.debug("poller.popped", jobs=len(rows), asked=count)
             for row in rows:
-                record = record_of_row(row)
-                start(Job(self._services, record), record["expires"] - now)
+                job: Job = Job(self._backend, decode_row(row))
+                start(job, job.expires - now)
             self._lifecycle.count_jobs(len(rows))
-            self.subscriptions.end_turn(record["queue"])
+            self.subscriptions.end_turn(job.queue)
             return 0
         if self._settings.burst and not caught_up:
             return BURST_PAUSE
@@ -243,22 +243,20 @@ async def drop_lost(store: Store, worker: str, rows: list[Any]) -> list[Any]:
     The connection was slow, or the loop was blocked. A job that another worker has taken over
     meanwhile would only run twice.
     """
-    records = [record_of_row(row) for row in rows]
-    batch: list[HeartbeatManyRow] = [
-        {"jid": record["jid"], "fence": record["fence"]} for record in records
-    ]
+    jobs = [decode_row(row) for row in rows]
+    batch: list[HeartbeatManyRow] = [{"jid": job.jid, "fence": job.fence} for job in jobs]
     try:
         answers = await store.heartbeat_many(worker=worker, batch=batch)
     except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
         return rows
     held = []
-    for row, record, answer in zip(rows, records, answers, strict=True):
+    for row, job, answer in zip(rows, jobs, answers, strict=True):
         if isinstance(answer, ScriptError):
             log.warning(
                 "job.stale_pop_dropped",
-                jid=record["jid"],
-                klass=record["klass"],
-                queue=record["queue"],
+                jid=job.jid,
+                klass=job.klass,
+                queue=job.queue,
                 why=str(answer),
             )
         else:

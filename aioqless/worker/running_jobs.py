@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aioqless.client.job import Job, Reason
+from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
 
 
@@ -30,7 +30,7 @@ class Run:
     task: asyncio.Task[None] | None = None  # runs the handler, while it may be canceled
     watcher: asyncio.Task[None] | None = None  # the runner's; ends when the outcome is stored
     ended: bool = False  # the handler has
-    stopped_by: Reason | None = None
+    stopped_by: StopReason | None = None
     result: object = None
     kept: bytes | None = None  # the result as it is stored
     data: bytes | None = None  # the job's data, where the handler changed it
@@ -66,7 +66,7 @@ class Run:
         finally:
             self.timed_from = time.monotonic()
 
-    def stop(self, reason: Reason) -> None:
+    def stop(self, reason: StopReason) -> None:
         """Record why, then cancel the handler; the first reason counts."""
         if self.stopped_by is None:
             self.stopped_by = self.job.stopped = reason

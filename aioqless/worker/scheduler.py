@@ -95,7 +95,7 @@ def _arguments(handler: Handler, queue: str | None, max_data: int, codec: Codec)
             "worker serves patterns only"
         )
     new = NewJob(handler, recurs.data, jid=handler.klass).prepare(max_data, codec)
-    given = {name: new[name] for name in ("jid", "klass", "data", "retries", "terms")}
+    given = {name: new.get(name) for name in ("jid", "klass", "data", "retries", "terms")}
     return given | {
         "queue": recurs.queue or queue,
         "backlog": recurs.backlog,

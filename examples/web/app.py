@@ -124,11 +124,15 @@ def told(job: aioqless.Job) -> dict[str, Any]:
     version = file.stat().st_mtime_ns if file.exists() else None
     return {
         "state": job.state,
-        "share": 1 if job.state == "complete" else job.progressed.share if job.progressed else 0,
+        "share": 1
+        if job.state == "complete"
+        else job.last_progress.share
+        if job.last_progress
+        else 0,
         "message": job.failure.message.splitlines()[-1]
         if job.failure
-        else job.progressed.message
-        if job.progressed
+        else job.last_progress.message
+        if job.last_progress
         else "",
         "file": version and f"/files/{job.jid}.png?{version}",
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from aioqless.client.job.record import record_of_row
+from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.redis.connection import Connection
 from aioqless.store import Call, CompleteManyRow, PutManyRow, ScriptStore
 from tests.bench.driver import run
@@ -44,7 +44,7 @@ class Micro:
         self._server = server
         self._batch = batch
         self._jobs = jobs // batch * batch
-        self._held: list[dict[str, Any]] = []
+        self._held: list[JobFields] = []
 
     async def measure(self) -> dict[str, dict[str, float]]:
         connection = Connection(self._server.url)
@@ -83,26 +83,24 @@ class Micro:
             )
             if not rows:
                 return
-            self._held += [record_of_row(row) for row in rows]
+            self._held += [decode_row(row) for row in rows]
 
     async def complete(self) -> None:
         """As the worker does it."""
         for held in self._portions():
             batch: list[CompleteManyRow] = [
-                {"jid": job["jid"], "queue": "default", "fence": job["fence"]} for job in held
+                {"jid": job.jid, "queue": "default", "fence": job.fence} for job in held
             ]
             await self._store.complete_many(worker=WORKER, batch=batch)
 
     async def heartbeat(self) -> None:
         for held in self._portions():
             if self._batch == 1:
-                await self._store.heartbeat(
-                    worker=WORKER, jid=held[0]["jid"], fence=held[0]["fence"]
-                )
+                await self._store.heartbeat(worker=WORKER, jid=held[0].jid, fence=held[0].fence)
             else:
                 await self._store.heartbeat_many(
                     worker=WORKER,
-                    batch=[{"jid": job["jid"], "fence": job["fence"]} for job in held],
+                    batch=[{"jid": job.jid, "fence": job.fence} for job in held],
                 )
 
     async def retry(self) -> None:
@@ -116,11 +114,11 @@ class Micro:
         for held in self._portions():
             await self._store.pipeline([self._call(command, job, **arguments) for job in held])
 
-    def _call(self, command: str, job: dict[str, Any], **arguments: Any) -> Call:
-        held = {"worker": WORKER, "jid": job["jid"], "fence": job["fence"]}
+    def _call(self, command: str, job: JobFields, **arguments: Any) -> Call:
+        held = {"worker": WORKER, "jid": job.jid, "fence": job.fence}
         return make_call(self._store, command, **held, **arguments)
 
-    def _portions(self) -> Sequence[list[dict[str, Any]]]:
+    def _portions(self) -> Sequence[list[JobFields]]:
         return [
             self._held[start : start + self._batch]
             for start in range(0, len(self._held), self._batch)

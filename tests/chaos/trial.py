@@ -18,7 +18,7 @@ from pathlib import Path
 from redis.exceptions import RedisError
 
 from aioqless import Client
-from aioqless.client.results import QueueOverview
+from aioqless.client.queue_statistics import QueueOverview
 from aioqless.errors import AioqlessError
 from tests.chaos.crew import Crew
 from tests.chaos.faults import KINDS, TOGETHER, Kind, Stage

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from aioqless import AioqlessError, Client, InvalidData, Job, NoSuchJob, job
-from aioqless.client.results import WorkerCounts, WorkerJobs
+from aioqless.client.workers import WorkerCounts, WorkerJobs
 from aioqless.errors import InvalidArgument
 from aioqless.redis.pubsub import Event
 from aioqless.store import Call, ScriptStore

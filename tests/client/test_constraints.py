@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, job
-from aioqless.client.put import ConstraintOptions
-from aioqless.client.put.constraints import encode_constraints
+from aioqless.client.constraints import encode_constraints
+from aioqless.client.put_options import ConstraintOptions
 from aioqless.errors import AlreadyThere
 
 

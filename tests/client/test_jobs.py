@@ -64,7 +64,7 @@ async def test_history_is_readable_as_events_and_as_stages(client: Client) -> No
         "failed" in stage) for stage in job.history] == [
         ("mail", client.name, True, False), ("billing", "w2", False, True),
     ]  # fmt: skip
-    assert job.whole.events_total == 6
+    assert job.details.events_total == 6
     assert job.failure and (job.failure.group, job.failure.message, job.failure.worker) == (
         "typo",
         "no such word",
@@ -215,8 +215,15 @@ async def test_job_that_does_not_run_cannot_be_ended(client: Client, verb: str) 
     assert wrong.value.state == "waiting"
 
 
-@pytest.mark.parametrize("state", ["waiting", "complete", "failed", "scheduled"])
-@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
+@pytest.mark.parametrize(
+    ("verb", "state"),
+    [
+        (verb, state)
+        for verb in ("heartbeat", "complete", "retry", "release")
+        for state in ("waiting", "complete", "failed", "scheduled")
+        if (verb, state) != ("retry", "failed")  # failed jobs may be retried
+    ],
+)
 async def test_holder_methods_raise_wrong_state_for_an_unlocked_job(
     client: Client, verb: str, state: str
 ) -> None:
@@ -334,7 +341,7 @@ async def test_dependencies_can_be_changed_while_the_job_waits_for_them(client: 
     await job.undepend("b")
     assert (
         sorted((await job.refresh()).dependencies) == ["c", "d"]
-        and job.whole.dependencies_total == 2
+        and job.details.dependencies_total == 2
     )
     await job.undepend()
     assert (await job.refresh()).state == "waiting"
@@ -458,3 +465,36 @@ async def test_complete_job_has_its_last_queue(client: Client) -> None:
 def test_unknown_state_of_another_client_is_kept() -> None:
     assert JobState("resting") == "resting"
     assert f"{JobState('resting')}" == "resting"
+
+
+async def test_retry_puts_a_failed_job_back_with_all_its_retries(client: Client) -> None:
+    job = await running(client)
+    await job.retry()
+    (job,) = await client.queue("mail").pop()
+    await job.fail("typo", "no such word")
+    failed = await client.jobs.get("a")
+    assert failed and (failed.state, failed.remaining) == ("failed", 4)
+    assert await failed.retry() == 5
+    await failed.refresh()
+    assert (failed.state, failed.queue, failed.remaining) == ("waiting", "mail", 5)
+    assert await client.jobs.failed() == {}
+
+
+async def test_retry_of_a_job_that_is_no_longer_failed_is_refused(client: Client) -> None:
+    await (await running(client)).fail("typo", "no such word")
+    failed = await client.jobs.get("a")
+    assert failed
+    await client.jobs.retry("a")
+    with pytest.raises(WrongState, match="the job has not failed"):
+        await failed.retry()
+
+
+@pytest.mark.parametrize("options", [{"delay": 60}, {"group": "typo"}, {"message": "again"}])
+async def test_retry_of_a_failed_job_refuses_options_of_a_running_one(
+    client: Client, options: dict[str, Any]
+) -> None:
+    await (await running(client)).fail("typo", "no such word")
+    failed = await client.jobs.get("a")
+    assert failed
+    with pytest.raises(ValueError, match="job a has failed: retry takes no delay"):
+        await failed.retry(**options)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
-from aioqless.client.clearing import Cleared
+from aioqless.client.queue_clearing import ClearResult
 from aioqless.errors import InvalidArgument
 from tests.conftest import Until
 
@@ -157,7 +157,7 @@ async def test_data_is_kept_byte_for_byte(client: Client) -> None:
 async def test_put_refuses_data_above_the_clients_limit(redis_url: str, namespace: str) -> None:
     async with Client(redis_url, namespace=namespace, max_data=1000) as small:
         await small.queue("mail").put("Greet", "x" * 998)
-        with pytest.raises(InvalidData, match="more than the client's max_data of 1,000"):
+        with pytest.raises(InvalidData, match="at most 1,000 bytes, the client's max_data"):
             await small.queue("mail").put("Greet", "x" * 999)
         (running,) = await small.queue("mail").pop()
         running.data = "x" * 999
@@ -326,7 +326,7 @@ async def test_invalid_queue_name_is_refused(client: Client, name: str) -> None:
         ({"tags": [7]}, TypeError, "each of tags must be a text"),
         ({"depends": "first"}, TypeError, "depends must be a list of texts, not the text 'first'"),
         ({"data": float("inf")}, InvalidData, "can't be written as JSON"),
-        ({"data": False}, InvalidData, "data is false"),
+        ({"data": False}, InvalidData, "data must not be false"),
         ({"colour": "red"}, TypeError, "colour"),
     ],
 )
@@ -515,7 +515,7 @@ async def test_clear_deletes_all_jobs_but_running_ones(client: Client) -> None:
     )
     await mail.put("Greet", jid="needed")
     await client.queue("post").put("Greet", jid="elsewhere", depends=["needed"])
-    expected = Cleared(canceled=604, kept=1, kept_for={"needed": "elsewhere"})
+    expected = ClearResult(canceled=604, kept=1, kept_for={"needed": "elsewhere"})
     seen: list[int] = []
     assert await mail.clear(dry_run=True) == expected
     assert await mail.clear(step=seen.append) == expected

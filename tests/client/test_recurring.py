@@ -148,7 +148,7 @@ async def test_recurring_job_accepts_data_at_the_clients_limit(
         for recurring in (made, read, listed):
             assert recurring is not None
             await recurring.update(data="x" * 98)
-            with pytest.raises(InvalidData, match="more than the client's max_data of 100"):
+            with pytest.raises(InvalidData, match="at most 100 bytes, the client's max_data"):
                 await recurring.update(data="x" * 99)
 
 
@@ -215,7 +215,7 @@ async def test_run_now_puts_an_ordinary_instance(client: Client) -> None:
 async def test_recurring_jobs_are_listed_page_by_page(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioqless.client.recurring.listing.PAGE", 3)
+    monkeypatch.setattr("aioqless.client.recurring.pages.PAGE", 3)
     for number in range(8):
         await client.queue(f"q{number % 2}").recur(
             "Digest", every=60, offset=60 + number, jid=f"every-{number}"

@@ -206,11 +206,11 @@ async def test_progress_of_a_thread_that_lost_its_lock_is_not_taken(
         await (await got(client, "a")).move("other")
         gone.set()
         await until(lambda: lines.of("job.lock_lost"))
-    progressed = (await got(client, "a")).progressed
+    progressed = (await got(client, "a")).last_progress
     assert progressed and progressed.share == 0.1
     await client.jobs.cancel("a")
 
 
 async def _progress(client: Client, share: float) -> bool:
-    progressed = (await got(client, "a")).progressed
+    progressed = (await got(client, "a")).last_progress
     return progressed is not None and progressed.share == share

@@ -26,7 +26,7 @@ import asyncio, aioqless
 @aioqless.job
 async def greet(job: aioqless.Job, name: str) -> None:
     for step in range(10):
-        await job.progress(step / 10)
+        job.progress(step / 10)
         await asyncio.sleep(0.1)
 """
 UVICORN = """

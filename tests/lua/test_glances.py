@@ -65,7 +65,7 @@ async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: 
     for number in range(100):
         await story.failed(f"j{number}", number * 10, number * 10, number * 10)
     (record, none) = await story.store.failures(names=["typo", "none"])
-    group = FailureGroup.of(record)
+    group = FailureGroup.from_record(record)
     assert (group.total, group.latest and group.latest.jid) == (100, "j99")
     assert len(group.marks) == 8 and group.marks[0] == (1, 990) and group.marks[-1] == (100, 0)
     assert (

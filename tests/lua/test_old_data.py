@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.client.job.record import record_of_row
+from aioqless.client.job.decoding import decode_row
 from aioqless.errors import HasDependents
 from tests.lua.check.town import findings
 from tests.lua.story import Story, score
@@ -411,7 +411,7 @@ async def test_of_odd_tags_those_that_can_be_read_are_shown(story: Story) -> Non
     rows, _, _ = await story.store.pop_many(
         worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}]
     )
-    assert record_of_row(rows[0])["tags"] == ["7", "x", "1.5"]
+    assert decode_row(rows[0]).tags == ["7", "x", "1.5"]
 
 
 async def test_a_check_leaves_odd_tags_and_what_lists_them_alone(story: Story) -> None:

@@ -168,7 +168,7 @@ async def test_a_worker_can_do_all_that_workers_do(
     @job(klass="Through", result_ttl=60)
     async def through(job: Job[Any]) -> int:
         await job.heartbeat()
-        await job.progress(0.5, "half")
+        job.progress(0.5, "half")
         await job.log("here")
         ended.append(job.jid)
         return 1

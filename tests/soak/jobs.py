@@ -15,7 +15,7 @@ async def act(job: aioqless.Job[Any], how: str) -> Any:
         raise aioqless.Retry(delay=0.1)
     if how == "next" and job.queue == "soak":
         return aioqless.Next("soaked")
-    await job.progress(0.5, how)
+    job.progress(0.5, how)
     return {"how": how, "of": len(await job.results()) if how == "after" else 0}
 
 

@@ -95,7 +95,7 @@ async def test_a_handler_for_processes_runs_in_the_process_of_its_test() -> None
 async def test_what_a_handler_returns_is_kept_where_it_says_so_and_its_progress_is_seen() -> None:
     @job(result_ttl=60)
     async def count(job: Job, text: str) -> int:
-        await job.progress(0.5, "halfway")
+        job.progress(0.5, "halfway")
         return len(text)
 
     done = await perform(count.data(text="abc"))

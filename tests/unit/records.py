@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from aioqless import Job
-from aioqless.client.job.services import Services
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import JobRecord, decode_record
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.runner import perform
 from aioqless.worker.running_jobs import Run
 
 
-def record_of(**fields: Any) -> dict[str, Any]:
+def record_of(**fields: Any) -> JobRecord:
     """A job's record, all that isn't said filled in."""
-    return {
+    record = {
         "jid": "a", "klass": "Greet", "queue": "mail", "state": "running", "worker": "ann",
         "priority": 0, "tags": [], "retries": 5,
         "remaining": 5, "expires": 60, "tracked": False, "failure": {}, "spawned_from_jid": False,
         "fence": 1, "data": "null", **fields,
     }  # fmt: skip
+    return cast(JobRecord, record)
 
 
 def job_of(**fields: Any) -> Job[Any]:
     """A job that runs in the queue `mail`. It has nobody to call."""
-    return Job(Services.offline(), record_of(**fields))
+    return Job(JobBackend.offline(), decode_record(record_of(**fields)))
 
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
+from aioqless.client.recurring.schedule import Every, checked_backlog, schedule_of
 
 HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
 BEFORE_SPRING, BEFORE_AUTUMN = (

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioqless import InvalidData
-from aioqless.client.json_data import DEEPEST, LIMIT, decoded, encoded
+from aioqless.client.job_data import MAX_BYTES, MAX_DEPTH, decode, encode
 from tests.unit.typed import Box, Point
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -38,8 +38,8 @@ def nested(levels: int) -> Any:
 @settings(max_examples=60, deadline=None)
 @given(values.filter(lambda value: value is not False))
 def test_any_json_but_false_round_trips(value: Any) -> None:
-    text = encoded(value).decode()
-    assert decoded(text) == value
+    text = encode(value).decode()
+    assert decode(text) == value
     assert json.loads(text) == value
 
 
@@ -63,15 +63,15 @@ def test_any_json_but_false_round_trips(value: Any) -> None:
     ],
 )
 def test_unusual_values_are_valid_data(value: Any) -> None:
-    assert decoded(encoded(value).decode()) == value
+    assert decode(encode(value).decode()) == value
 
 
 def test_dataclasses_and_structs_become_json_objects() -> None:
-    assert encoded(Box([Point(1), Point(2, 3)])) == b'{"points":[{"x":1,"y":0},{"x":2,"y":3}]}'
+    assert encode(Box([Point(1), Point(2, 3)])) == b'{"points":[{"x":1,"y":0},{"x":2,"y":3}]}'
 
 
 def test_times_become_strings() -> None:
-    assert encoded(datetime.date(2013, 1, 2)) == b'"2013-01-02"'
+    assert encode(datetime.date(2013, 1, 2)) == b'"2013-01-02"'
 
 
 @pytest.mark.parametrize(
@@ -80,84 +80,84 @@ def test_times_become_strings() -> None:
 )
 def test_nan_and_infinity_are_refused_at_any_depth(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
-        encoded(value)
+        encode(value)
 
 
 def test_null_is_not_taken_for_nan() -> None:
-    assert encoded({"a": None, "b": [None, "null"]}) == b'{"a":null,"b":[null,"null"]}'
+    assert encode({"a": None, "b": [None, "null"]}) == b'{"a":null,"b":[null,"null"]}'
 
 
 @pytest.mark.parametrize("value", [object(), [object()], {1, object()}, {"f": len}, 1j])
 def test_unserializable_objects_are_refused(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
-        encoded(value)
+        encode(value)
 
 
 def test_set_of_strings_becomes_a_list_and_a_set_of_objects_is_refused() -> None:
     with pytest.raises(InvalidData):
-        encoded({object(), object()})
-    assert encoded({"x"}) == b'["x"]'
+        encode({object(), object()})
+    assert encode({"x"}) == b'["x"]'
 
 
 def test_bytes_are_refused_or_become_text() -> None:
-    assert decoded(encoded(b"\x00\xff").decode()) == "AP8="
+    assert decode(encode(b"\x00\xff").decode()) == "AP8="
 
 
 @pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\udce4": 1}])
 def test_lone_surrogates_are_refused(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
-        encoded(value)
+        encode(value)
 
 
 def test_circular_value_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(InvalidData, match="can't be written as JSON"):
-        encoded(loop)
+        encode(loop)
 
 
 @pytest.mark.parametrize("value", [False, msgspec.Raw(b"false"), msgspec.Raw(b" false\n")])
 def test_false_is_refused_because_other_clients_read_it_as_missing(value: Any) -> None:
-    with pytest.raises(InvalidData, match="data is false"):
-        encoded(value)
+    with pytest.raises(InvalidData, match="data must not be false"):
+        encode(value)
 
 
 def test_nesting_beyond_the_parser_of_the_scripts_is_refused() -> None:
-    assert encoded(nested(DEEPEST))
+    assert encode(nested(MAX_DEPTH))
     with pytest.raises(InvalidData, match="nested deeper than 900 levels"):
-        encoded(nested(DEEPEST + 1))
+        encode(nested(MAX_DEPTH + 1))
 
 
 def test_sibling_lists_do_not_count_as_nesting() -> None:
-    assert encoded([[] for _ in range(2 * DEEPEST)])
+    assert encode([[] for _ in range(2 * MAX_DEPTH)])
 
 
 def test_brackets_in_strings_do_not_count_as_nesting() -> None:
-    assert encoded("[" * 2 * DEEPEST)
+    assert encode("[" * 2 * MAX_DEPTH)
 
 
 @pytest.mark.parametrize("levels", [10_000, 200_000])
 def test_extreme_nesting_is_refused_without_a_crash(levels: int) -> None:
     with pytest.raises(InvalidData):
-        encoded(msgspec.Raw(b"[" * levels + b"]" * levels))
+        encode(msgspec.Raw(b"[" * levels + b"]" * levels))
     with pytest.raises(InvalidData):
-        decoded("[" * levels + "]" * levels)
+        decode("[" * levels + "]" * levels)
 
 
 def test_data_at_the_size_limit_is_accepted_and_one_byte_more_refused() -> None:
-    assert len(encoded("x" * 98, limit=100)) == 100
+    assert len(encode("x" * 98, max_bytes=100)) == 100
     with pytest.raises(
         InvalidData,
-        match=r"data is 101 bytes, more than the client's max_data of 100; keep it elsewhere",
+        match=r"data must be at most 100 bytes, the client's max_data \(got 101\)",
     ):
-        encoded("x" * 99, limit=100)
-    with pytest.raises(InvalidData, match="1,048,578 bytes"):
-        encoded("x" * LIMIT)
+        encode("x" * 99, max_bytes=100)
+    with pytest.raises(InvalidData, match="got 1,048,578"):
+        encode("x" * MAX_BYTES)
 
 
 def test_error_shows_only_the_beginning_of_the_data() -> None:
     with pytest.raises(InvalidData) as refused:
-        encoded(["x" * 5000, math.nan])
+        encode(["x" * 5000, math.nan])
     assert len(str(refused.value)) < 400
 
 
@@ -168,7 +168,7 @@ def test_error_shows_only_the_beginning_of_the_data() -> None:
     "text", [b'{ "a" : [ ] }', b"12345678901234567890123", b"1.0", b'"\\ud800"', b"1e999", b"[]"]
 )
 def test_raw_json_is_put_byte_for_byte(text: bytes) -> None:
-    assert encoded(msgspec.Raw(text)) == text
+    assert encode(msgspec.Raw(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_raw_json_is_put_byte_for_byte(text: bytes) -> None:
 )
 def test_raw_text_that_is_not_json_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidData):
-        encoded(msgspec.Raw(text))
+        encode(msgspec.Raw(text))
 
 
 # Reading
@@ -205,14 +205,14 @@ def test_raw_text_that_is_not_json_is_refused(text: bytes) -> None:
     ],
 )
 def test_data_of_other_clients_is_read(text: str, value: Any) -> None:
-    assert decoded(text) == value
+    assert decode(text) == value
 
 
 def test_malformed_data_of_other_clients_is_read_where_possible() -> None:
-    assert math.isnan(decoded("NaN"))
+    assert math.isnan(decode("NaN"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "0x10", "\udcff", '"\udcff"'])
 def test_invalid_json_raises(text: str) -> None:
     with pytest.raises(InvalidData, match="is not JSON"):
-        decoded(text)
+        decode(text)

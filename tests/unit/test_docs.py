@@ -20,7 +20,7 @@ from aioqless.cli.main import load_command
 from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
-from aioqless.client.put import PutOptions
+from aioqless.client.put_options import PutOptions
 from aioqless.client.workers import Workers
 from aioqless.handlers.job_options import JobOptions
 from aioqless.runtime import log

@@ -91,7 +91,7 @@ def test_job_arrives_with_its_changed_data(read: bool) -> None:
     job = job_of(data='{"a": 1}', tags=["x"])
     if read:
         job.data["a"] = 2
-    there = pickle.loads(pickle.dumps(job.detached()))
+    there = pickle.loads(pickle.dumps(job.detach()))
     assert there.data == {"a": 2 if read else 1} and (there.tags, there.raw_data, there.fence) == (
         ["x"],
         '{"a": 1}',
@@ -104,4 +104,4 @@ async def test_job_in_a_process_refuses_calls_with_the_reason() -> None:
     with pytest.raises(
         Exception, match="release: a job in a process of its own has no connection to Redis"
     ):
-        await pickle.loads(pickle.dumps(job_of().detached())).release()
+        await pickle.loads(pickle.dumps(job_of().detach())).release()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
 from aioqless import AioqlessError, InvalidData, JobState
-from aioqless.client.job.record import record_of_row, stages
+from aioqless.client.job.decoding import JobFields, decode_row
+from aioqless.client.job.state import Failure, list_stages
 from aioqless.lua import row_fields
 from tests.unit.records import job_of
 
@@ -33,9 +34,9 @@ ROW: dict[str, bytes | None] = {
 }
 
 
-def row(**fields: bytes | None) -> dict[str, Any]:
+def row(**fields: bytes | None) -> JobFields:
     given = ROW | {name if name in ROW else f"x-{name}": each for name, each in fields.items()}
-    return record_of_row([given[name] for name in ROW])
+    return decode_row([given[name] for name in ROW])
 
 
 def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
@@ -43,14 +44,13 @@ def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
 
 
 def test_row_becomes_a_record() -> None:
-    assert row() == {
-        "jid": "a", "state": "running", "worker": "ann", "klass": "Greet", "queue": "mail",
-        "data": '{"n": 1}', "priority": -3,
-        "retries": 5, "remaining": 4, "expires": 61.5, "tags": ["x"], "spawned_from_jid": "tick",
-        "fence": 9, "tracked": False,
-        "context": {"trace": "1"}, "start_by": 99.5,
-        "failure": {"group": "typo", "message": "m", "when": 7, "worker": "w"},
-    }  # fmt: skip
+    assert row() == JobFields(
+        jid="a", state=JobState.RUNNING, worker="ann", klass="Greet", queue="mail",
+        raw_data='{"n": 1}', priority=-3,
+        retries=5, remaining=4, expires=61.5, tags=["x"], spawned_from="tick",
+        fence=9, tracked=False,
+        context={"trace": "1"}, start_by=99.5, failure=Failure("typo", "m", 7, "w"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,22 @@ def test_row_becomes_a_record() -> None:
         ("tags", b'{"a":1}', []),
         ("tags", b"nonsense", []),
         ("tags", None, []),
-        ("failure", b"{}", {}),
-        ("failure", b"[1]", {}),
-        ("failure", None, {}),
-        ("failure", b'{"group":"g"}', {"group": "g", "message": "", "when": "", "worker": ""}),
-        ("data", None, "null"),
-        ("data", b"\xff", "\udcff"),
+        ("failure", b"{}", None),
+        ("failure", b"[1]", None),
+        ("failure", None, None),
+        ("failure", b'{"group":"g"}', Failure("g", "", cast(float, ""), "")),
+        ("raw_data", None, "null"),
+        ("raw_data", b"\xff", "\udcff"),
         ("klass", None, ""),
         ("fence", None, 0),
-        ("spawned_from_jid", None, None),
+        ("spawned_from", None, None),
     ],
 )
 def test_missing_and_malformed_fields_have_fallbacks(
     field: str, text: bytes | None, value: Any
 ) -> None:
-    assert row(**{field: text})[field] == value
+    names = {"raw_data": "data", "spawned_from": "spawned_from_jid"}
+    assert getattr(row(**{names.get(field, field): text}), field) == value
 
 
 def test_state_is_one_of_the_known_values() -> None:
@@ -98,11 +99,11 @@ def test_state_is_one_of_the_known_values() -> None:
 
 
 def test_job_without_history_raises_and_says_how_to_read_it() -> None:
-    for name in ("events", "history", "dependencies", "dependents", "whole"):
+    for name in ("events", "history", "dependencies", "dependents", "details"):
         with pytest.raises(
             AioqlessError,
-            match=r"job a came without its history, to save time: "
-            r"`await job\.refresh\(\)` reads it",
+            match=r"job a came without its details, to save time: "
+            r"`await job\.refresh\(\)` reads them",
         ):
             getattr(job_of(), name)
 
@@ -115,7 +116,7 @@ def test_repr_describes_the_job() -> None:
 
 
 def test_events_are_grouped_into_stages() -> None:
-    assert stages([
+    assert list_stages([
         {"what": "put", "when": 1, "q": "mail"},
         {"what": "popped", "when": 2, "worker": "ann"},
         {"what": "timed-out", "when": 3},
@@ -131,14 +132,14 @@ def test_events_are_grouped_into_stages() -> None:
 
 
 def test_truncated_history_still_has_stages() -> None:
-    assert stages([{"what": "popped", "when": 2, "worker": "ann"}]) == [
+    assert list_stages([{"what": "popped", "when": 2, "worker": "ann"}]) == [
         {"popped": 2, "worker": "ann"}
     ]
-    assert stages([]) == []
+    assert list_stages([]) == []
 
 
 def test_stage_belongs_to_the_person_it_was_handed_over_to() -> None:
-    (stage,) = stages(
+    (stage,) = list_stages(
         [
             {"what": "popped", "when": 2, "worker": "ann"},
             {"what": "handed-over", "when": 3, "worker": "ann", "to": "bob"},

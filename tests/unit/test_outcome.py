@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioqless import Fail, Job, Next, Retry
-from aioqless.client.job import Reason
+from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.worker.outcome import (
@@ -29,7 +29,7 @@ def ended(
     *,
     result: Any = None,
     error: BaseException | None = None,
-    stopped_by: Reason | None = None,
+    stopped_by: StopReason | None = None,
     settled: bool = False,
     data: bytes | None = None,
 ) -> Run:

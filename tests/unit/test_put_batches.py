@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless.client.put import NewJob, PreparedJob
-from aioqless.client.put.sender import split
+from aioqless.client.put import NewJob, PreparedJob, split
 
 
 def put(

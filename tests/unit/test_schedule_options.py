@@ -7,7 +7,7 @@ import pytest
 
 from aioqless import Client, Handler, InvalidData, Job, Settings, Worker, job
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedules import Every
+from aioqless.client.recurring.schedule import Every
 
 
 async def _digest(job: Job, day: str = "today") -> None: ...

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from aioqless import Client
-from aioqless.client.results import WorkerState
-from aioqless.client.workers import Workers
+from aioqless.client.workers import Workers, WorkerState
 from aioqless.errors import InvalidArgument, NoSuchWorker, NotObeyed
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work

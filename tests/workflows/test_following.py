@@ -21,7 +21,7 @@ async def follow(client: Client, jid: str, seen: list[Any]) -> None:
     assert found
     async for each in found.follow():
         assert each is found
-        seen.append((each.state, each.progressed.share if each.progressed else None))
+        seen.append((each.state, each.last_progress.share if each.last_progress else None))
 
 
 async def test_states_and_progress_are_seen_one_by_one_to_the_end(
@@ -32,7 +32,7 @@ async def test_states_and_progress_are_seen_one_by_one_to_the_end(
     @job(klass="Read")
     async def read(job: Job[Any]) -> None:
         for share in (0.25, 0.5):
-            await job.progress(share)
+            job.progress(share)
             await until(lambda share=share: ("running", share) in seen)
 
     jid = await client.queue("mail").put(read)
@@ -115,7 +115,7 @@ async def test_who_leaves_the_loop_early_leaves_nothing_behind(
     async with aclosing(found.follow()) as changes:
         async for _ in changes:
             break
-    assert client.services.watcher._waiting == {} and client.services.watcher._closely == 0
+    assert client.backend.watcher.is_idle
 
 
 async def test_what_happened_while_redis_was_away_is_seen(
@@ -127,7 +127,7 @@ async def test_what_happened_while_redis_was_away_is_seen(
         following = asyncio.create_task(follow(client, jid, seen))
         await until(lambda: seen == [("scheduled", None)])
         own_server.kill()
-        await until(lambda: not client.services.watcher._stands)
+        await until(lambda: not client.backend.watcher.is_subscribed)
         own_server.start()
         found = await client.jobs.get(jid)
         assert found

@@ -17,7 +17,7 @@ from tests.worker.conftest import Work
 
 async def share_of(client: Client, jid: str) -> float | None:
     found = await client.jobs.get(jid)
-    return found.progressed.share if found and found.progressed else None
+    return found.last_progress.share if found and found.last_progress else None
 
 
 async def test_progress_is_seen_by_who_looks_and_by_who_listens(
@@ -27,7 +27,7 @@ async def test_progress_is_seen_by_who_looks_and_by_who_listens(
 
     @job(klass="Read")
     async def read(job: Job[Any]) -> None:
-        await job.progress(0.4, "page 12")
+        job.progress(0.4, "page 12")
         await seen.wait()
 
     jid = await client.queue("mail").put(read)
@@ -35,9 +35,9 @@ async def test_progress_is_seen_by_who_looks_and_by_who_listens(
         event = await anext(event async for event in events if event.name == "progress")
         assert (event.jid, event.more) == (jid, {"progress": 0.4, "message": "page 12"})
         found = await client.jobs.get(jid)
-        assert found and found.progressed
-        assert (found.progressed.share, found.progressed.message) == (0.4, "page 12")
-        assert found.progressed.when > 1e9
+        assert found and found.last_progress
+        assert (found.last_progress.share, found.last_progress.message) == (0.4, "page 12")
+        assert found.last_progress.when > 1e9
         seen.set()
 
 
@@ -69,7 +69,8 @@ async def test_of_many_reports_the_latest_arrives_and_few_are_sent(
     @job(klass="Read")
     async def read(job: Job[Any]) -> None:
         for page in range(1001):
-            await job.progress(page / 1000, f"page {page}")
+            job.progress(page / 1000, f"page {page}")
+            await asyncio.sleep(0)
         await seen.wait()
 
     jid = await client.queue("mail").put(read)
@@ -96,7 +97,7 @@ async def test_a_run_begins_without_the_progress_of_the_one_before(
         if job.remaining < job.retries:
             again.set()
             await asyncio.Event().wait()
-        await job.progress(0.9)
+        job.progress(0.9)
         await told.wait()
         raise Retry()
 
@@ -120,7 +121,7 @@ async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
     await client.jobs.timeout("a")
     (held,) = await client.queue("mail").pop()
     lost.progress(0.9)
-    reporter = client.services.reporter
+    reporter = client.backend.reporter
     assert isinstance(reporter, ProgressReporter)
     await until(lambda: reporter.is_idle)
     held.progress(0.1)

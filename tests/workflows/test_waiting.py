@@ -44,7 +44,7 @@ async def test_it_is_told_by_events_and_does_not_ask_meanwhile(
 ) -> None:
     jid = await client.queue("mail").put(greet)
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
-    await until(lambda: client.services.watcher._stands)
+    await until(lambda: client.backend.watcher.is_subscribed)
     await client.redis.config_resetstat()
     await asyncio.sleep(0.3)
     stats = await client.redis.info("commandstats")
@@ -109,7 +109,7 @@ async def test_who_waits_for_a_job_that_is_cancelled_is_told_that_it_is_gone(
 ) -> None:
     jid = await client.queue("mail").put("Greet")
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
-    await until(lambda: client.services.watcher._stands)
+    await until(lambda: client.backend.watcher.is_subscribed)
     await client.jobs.cancel(jid)
     with pytest.raises(NoSuchJob):
         await waiting
@@ -131,7 +131,7 @@ async def test_a_thousand_wait_by_one_subscription_which_goes_with_the_last_of_t
     queue = client.queue("mail")
     jids = [await queue.put(greet) for _ in range(1_000)]
     waiting = [asyncio.create_task(client.jobs.wait(jid, timeout=30)) for jid in jids]
-    await until(lambda: client.services.watcher._stands)
+    await until(lambda: client.backend.watcher.is_subscribed)
     assert await listeners(client) == 1
     async with work(greet, concurrency=100):
         assert {job.state for job in await asyncio.gather(*waiting)} == {"complete"}
@@ -148,9 +148,9 @@ async def test_what_happened_while_redis_was_away_is_not_missed(
     async with Client(own_server.url) as client:
         jid = await client.queue("mail").put("Greet")
         waiting = asyncio.create_task(client.jobs.wait(jid, timeout=30))
-        await until(lambda: client.services.watcher._stands)
+        await until(lambda: client.backend.watcher.is_subscribed)
         own_server.kill()
-        await until(lambda: not client.services.watcher._stands)
+        await until(lambda: not client.backend.watcher.is_subscribed)
         own_server.start()
         await client.jobs.cancel(jid)
         with pytest.raises(NoSuchJob):
@@ -162,6 +162,6 @@ async def test_closing_the_client_ends_the_waiting(
 ) -> None:
     async with Client(redis_url, namespace=namespace) as client:
         waiting = asyncio.create_task(client.jobs.wait(await client.queue("mail").put("Greet")))
-        await until(lambda: client.services.watcher._stands)
+        await until(lambda: client.backend.watcher.is_subscribed)
     with pytest.raises(exceptions.ConnectionError):
         await waiting

@@ -17,7 +17,7 @@ from aioqless.cli.presentation.printing import make_console, print_json_line, pr
 from aioqless.cli.presentation.prompts import show_progress
 from aioqless.client import Client
 from aioqless.client.archive import Archive
-from aioqless.client.results import Finding
+from aioqless.client.consistency import Finding
 
 
 @app.command(

@@ -39,7 +39,7 @@ from aioqless.cli.presentation.suggestions import suggest
 from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.client.job.summaries import Glance
+from aioqless.client.job.summaries import JobSummary
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
@@ -223,7 +223,7 @@ async def _print_groups(client: Client, json: bool) -> None:
     if json:
         print_json(counts)
         return
-    latest: dict[str, Glance | None] = {}
+    latest: dict[str, JobSummary | None] = {}
     if counts:
         groups = await client.jobs.failures(*list(counts)[:MAX_DETAILED])
         latest = {group.group: group.latest for group in groups}
@@ -233,7 +233,7 @@ async def _print_groups(client: Client, json: bool) -> None:
         print_hint(f"\naioqless failed {plain(next(iter(counts)))}   what went wrong there")
 
 
-def _latest_columns(job: Glance | None) -> tuple[str, str]:
+def _latest_columns(job: JobSummary | None) -> tuple[str, str]:
     """Return when the latest job of a group failed, and the last line of its message."""
     if job is None:
         return "", ""

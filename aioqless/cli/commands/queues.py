@@ -22,8 +22,8 @@ from aioqless.cli.presentation.printing import (
 from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
-from aioqless.client.clearing import QUEUED, Cleared, ClearState
 from aioqless.client.queue import Queue
+from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
@@ -124,7 +124,7 @@ def _checked_states(names: list[str] | None) -> list[ClearState]:
     return [each for each in get_args(ClearState) if each in names or "all" in names]
 
 
-def _print_cleared(queue: str, cleared: Cleared, *, dry_run: bool, json: bool) -> None:
+def _print_cleared(queue: str, cleared: ClearResult, *, dry_run: bool, json: bool) -> None:
     if json:
         print_json({"queue": queue, "dry_run": dry_run, **asdict(cleared)})
     else:
@@ -140,7 +140,7 @@ def _print_cleared(queue: str, cleared: Cleared, *, dry_run: bool, json: bool) -
         )
 
 
-async def _clear(queue: Queue, states: list[ClearState], *, dry_run: bool) -> Cleared:
+async def _clear(queue: Queue, states: list[ClearState], *, dry_run: bool) -> ClearResult:
     with show_progress("looking" if dry_run else "deleting", None) as advance:
         return await queue.clear(states, dry_run=dry_run, step=advance)
 

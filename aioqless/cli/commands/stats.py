@@ -18,7 +18,7 @@ from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, mer
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
-from aioqless.client.results import DayStats, Durations
+from aioqless.client.queue_statistics import DayStats, Durations
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 

@@ -16,8 +16,8 @@ from aioqless.cli.presentation.json_output import data_text, job_summary, worker
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import suggest
 from aioqless.client import Client
-from aioqless.client.job.summaries import WorkerGlance
-from aioqless.client.results import WorkerState
+from aioqless.client.job.summaries import WorkerSummary
+from aioqless.client.workers import WorkerState
 from aioqless.errors import AioqlessError, NoSuchWorker
 from aioqless.validation import plain
 from aioqless.worker import Subscription
@@ -74,7 +74,7 @@ def workers(
     run_with_client(url, namespace, act)
 
 
-def _row(worker: WorkerGlance) -> tuple[object, ...]:
+def _row(worker: WorkerSummary) -> tuple[object, ...]:
     doing = ", ".join(f"{plain(job.klass)} in {plain(job.queue)}" for job in worker.doing)
     more = f" and {worker.jobs - 1:,} more" if doing and worker.jobs > 1 else ""
     seen = format_relative_time(worker.seen)

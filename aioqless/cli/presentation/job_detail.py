@@ -20,7 +20,7 @@ from aioqless.cli.presentation.formatting import (
 from aioqless.cli.presentation.json_output import data_text
 from aioqless.cli.presentation.printing import print_text
 from aioqless.client.job import Job
-from aioqless.client.job.record import HeldBack, meaning
+from aioqless.client.job.state import HeldBack, explain_failure
 from aioqless.validation import plain
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def print_job(job: Job, states: Mapping[str, str]) -> None:
     _print_failure(job)
     _print_title("Data")
     _print_data(job)
-    _print_related("Waits for", job.dependencies, job.whole.dependencies_total, states)
-    _print_related("Awaited by", job.dependents, job.whole.dependents_total, states)
+    _print_related("Waits for", job.dependencies, job.details.dependencies_total, states)
+    _print_related("Awaited by", job.dependents, job.details.dependents_total, states)
     _print_title("History")
     for line in _format_history(job):
         print_text(line)
@@ -94,9 +94,12 @@ def _place_facts(job: Job) -> Iterator[tuple[str, str]]:
             else "has expired"
         )
         yield "worker", f"{plain(job.worker)} · its lock {expires}"
-    if job.progressed:
-        when = format_relative_time(job.progressed.when, now)
-        yield "progress", f"{job.progressed.share:.0%} {shorten(job.progressed.message)} · {when}"
+    if job.last_progress:
+        when = format_relative_time(job.last_progress.when, now)
+        yield (
+            "progress",
+            f"{job.last_progress.share:.0%} {shorten(job.last_progress.message)} · {when}",
+        )
 
 
 def _run_facts(job: Job) -> Iterator[tuple[str, str]]:
@@ -144,7 +147,7 @@ def _print_failure(job: Job) -> None:
     head = f"  {plain(failure.group)} · {format_relative_time(failure.when)}{by}"
     print_text(Text(head, style="bold red" if failed else "yellow"))
     _print_indented(failure.message)
-    if explanation := meaning(failure.message):
+    if explanation := explain_failure(failure.message):
         print_text(Padding(explanation, (0, 0, 0, 2)), style="dim")
 
 
@@ -191,7 +194,7 @@ def _print_related(title: str, jids: list[str], total: int, states: Mapping[str,
 def _format_history(job: Job) -> Iterator[Text]:
     from rich.text import Text
 
-    earlier = job.whole.events_total - len(job.events)
+    earlier = job.details.events_total - len(job.events)
     if earlier > 0:
         yield Text(f"  … {pluralize(earlier, 'earlier event')}", style="dim")
     before: float | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from aioqless.client.job import Job
-from aioqless.client.job.summaries import WorkerGlance
+from aioqless.client.job.summaries import WorkerSummary
 from aioqless.errors import AioqlessError
 
 
@@ -48,14 +48,14 @@ def job_details(job: Job) -> dict[str, Any]:
         "start_by": job.start_by,
         "held_back": asdict(job.held_back) if job.held_back else None,
         "context": job.context,
-        "progress": asdict(job.progressed) if job.progressed else None,
+        "progress": asdict(job.last_progress) if job.last_progress else None,
         "dependencies": job.dependencies,
         "dependents": job.dependents,
         "events": job.events,
     }
 
 
-def worker_summary(worker: WorkerGlance) -> dict[str, Any]:
+def worker_summary(worker: WorkerSummary) -> dict[str, Any]:
     """Return a worker of a list, with the first few of its jobs."""
     doing = [
         {

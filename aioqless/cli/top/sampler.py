@@ -12,8 +12,8 @@ from typing import Any
 from redis import exceptions
 
 from aioqless.client import Client
-from aioqless.client.job.summaries import WorkerGlance
-from aioqless.client.results import QueueOverview, Rates, rates_between
+from aioqless.client.job.summaries import WorkerSummary
+from aioqless.client.queue_statistics import QueueOverview, Rates, rates_between
 
 MAX_SAMPLES = 60
 WORKERS_PER_CALL = 100
@@ -45,7 +45,7 @@ class Snapshot:
     when: float = 0
     queues: tuple[QueueSample, ...] = ()
     failed: Mapping[str, int] = field(default_factory=dict)
-    workers: tuple[WorkerGlance, ...] = ()
+    workers: tuple[WorkerSummary, ...] = ()
     redis: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
 
@@ -91,7 +91,7 @@ class Sampler:
             redis=redis,
         )
 
-    async def _working(self, names: list[str]) -> tuple[WorkerGlance, ...]:
+    async def _working(self, names: list[str]) -> tuple[WorkerSummary, ...]:
         calls = (
             self._client.workers.working(*names[first : first + WORKERS_PER_CALL], most=1)
             for first in range(0, len(names), WORKERS_PER_CALL)

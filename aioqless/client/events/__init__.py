@@ -3,10 +3,10 @@
 types.py    a type for each kind of event
 filters.py  filters, and the state they need
 stream.py   listens through outages, and reports what may have been missed
-api.py      Events, which is `client.events`
+events.py   Events, which is `client.events`
 """
 
-from aioqless.client.events.api import Events
+from aioqless.client.events.events import Events
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import (
     KINDS,

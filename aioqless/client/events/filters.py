@@ -14,7 +14,7 @@ REMEMBERED = 10_000  # jobs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class EventFilter:
     """A filter: None lets all pass. What may have been missed always passes."""
 
     queues: frozenset[str] | None
@@ -29,7 +29,7 @@ class Wanted:
         jid: str | Collection[str] | None = None,
         kind: str | Collection[str] | None = None,
         tracked: bool = False,
-    ) -> Wanted:
+    ) -> EventFilter:
         """Raises ValueError and TypeError for what can't be a name, and for a kind that there
         isn't."""
         kinds = _some("kind", kind)
@@ -42,11 +42,11 @@ class Wanted:
         )
 
 
-class Sieve:
+class EventSelector:
     """Lets through what is wanted. Owns what must be remembered for that: which jobs are tracked,
     and which queue each was last in, for the log doesn't say with each event."""
 
-    def __init__(self, wanted: Wanted, store: Store) -> None:
+    def __init__(self, wanted: EventFilter, store: Store) -> None:
         self._wanted = wanted
         self._store = store
         self._tracked: set[str] = set()

@@ -11,7 +11,7 @@ from typing import Self
 from redis import exceptions
 from redis.asyncio import Redis
 
-from aioqless.client.events.filters import Sieve, Wanted
+from aioqless.client.events.filters import EventFilter, EventSelector
 from aioqless.client.events.types import AnyEvent, Missed, event_of
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import read_event, subscribe
@@ -32,11 +32,11 @@ class Stream:
     client is closed."""
 
     def __init__(
-        self, redis: Redis, store: Store, wanted: Wanted, closed: Callable[[], bool]
+        self, redis: Redis, store: Store, wanted: EventFilter, closed: Callable[[], bool]
     ) -> None:
         self._redis = redis
         self._store = store
-        self._sieve = Sieve(wanted, store)
+        self._sieve = EventSelector(wanted, store)
         self._closed = closed
         self._begun: AsyncGenerator[AnyEvent | None, None] | None = None
 

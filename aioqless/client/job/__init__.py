@@ -1,18 +1,16 @@
 """Jobs in Redis.
 
-record.py      JobState, Progress   what Redis keeps of a job, as Python values
-summaries.py   Glance               summaries of jobs and failure groups for lists
-reading.py     ReadJob              a job as it was read
-following.py   Followed             adds waiting for its end, and reporting progress
-job.py         Job                  adds the verbs that change it
-services.py    Services             the collaborators of a job: store, codec, watcher, reporter
-watcher.py     JobWatcher           waits for changes of jobs
-progress_reporter.py ProgressReporter  sends progress
-temp_dir.py                         a temporary directory for one block
+job.py                Job               a job as it was read, and the methods that change it
+state.py              JobState, ...     states, failures, progress and details of jobs
+decoding.py           JobFields         decodes rows and records of jobs
+summaries.py          JobSummary, ...   summaries of jobs, failure groups and workers for lists
+backend.py            JobBackend        the collaborators of a job: store, codec, watcher, reporter
+watcher.py            JobWatcher        waits for changes of jobs
+progress_reporter.py  ProgressReporter  sends progress
+temp_dir.py           TempDir           a temporary directory for one block
 """
 
-from aioqless.client.job.job import Job
-from aioqless.client.job.reading import Data, Reason
-from aioqless.client.job.record import JobState, Progress
+from aioqless.client.job.job import Data, Job, StopReason
+from aioqless.client.job.state import JobState, Progress
 
-__all__ = ["Data", "Job", "JobState", "Progress", "Reason"]
+__all__ = ["Data", "Job", "JobState", "Progress", "StopReason"]

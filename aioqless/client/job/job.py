@@ -1,50 +1,382 @@
-"""Job: a record as it was read, and the verbs that change it in Redis."""
+"""Job: a job as it was read, and the methods that change it in Redis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+import copy
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, cast
 
 import msgspec
+from typing_extensions import TypeVar
 
 from aioqless import validation
-from aioqless.client import json_data
-from aioqless.client.job.following import Followed
-from aioqless.client.job.reading import Data, Reason
-from aioqless.client.job.temp_dir import Scratch
+from aioqless.client import job_data
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import JobFields, decode_record
+from aioqless.client.job.state import (
+    ENDED,
+    Failure,
+    HeldBack,
+    HistoryEvent,
+    JobDetails,
+    JobState,
+    Progress,
+    is_stalled,
+    list_stages,
+)
+from aioqless.client.job.temp_dir import TempDir
+from aioqless.errors import AioqlessError, JobFailed, NoSuchJob
+from aioqless.store import Store
 
-__all__ = ["Data", "Job", "Reason"]
+Data = TypeVar("Data", default=Any)
+StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
+
+MAX_PROGRESS_MESSAGE = 1_000  # characters
 
 
-class Job(Followed[Data]):
-    """One job as it was when it was read; `await job.refresh()` reads it again.
+class HeldLock(TypedDict):
+    """The arguments by which the holder of a job proves its lock."""
 
-    `priority` is lower for what runs sooner. `expires` is when the lock ends, in seconds since 1970
-    by Redis' clock, 0 when nobody holds it. `fence` rises with each pop: hand it to what you write
-    to, to keep out a run that lost its lock. `context` are texts that travel with it, such as those
-    of a trace. It fails if a worker gets it later than `start_by`."""
+    jid: str
+    worker: str
+    fence: int | None
 
-    __slots__ = ()
 
-    def scratch(self) -> Scratch:
-        """A new directory: `with job.scratch() as path:` or `async with`. It is gone when the block
-        is left, and so is what is in it."""
-        return Scratch(self.jid)
+class Job(Generic[Data]):
+    """A job as it was when it was read; `await job.refresh()` reads it again.
 
-    # The holder's verbs. Each raises LockLost when another run holds the job by now, WrongState
-    # when it doesn't run at all.
+    A handler gets the job that it runs. Its data is stored when the job ends, or by `heartbeat`, if
+    the handler changed it.
+
+    Attributes:
+        jid: Id of the job.
+        klass: Name that selects its handler.
+        queue: Name of its queue; empty for a complete job.
+        state: Where it is in its lifecycle.
+        worker: Name of the worker that holds it; empty if none does.
+        priority: Lower runs sooner.
+        tags: Tags to find it by.
+        retries: Maximum number of retries.
+        remaining: Number of retries that are left.
+        expires: When the lock expires, in seconds since 1970 by Redis' clock; 0 without one.
+        fence: Fencing token, a number that rises with each pop. Pass it to storage of your own to
+            reject writes of a run that lost its lock.
+        failure: Why it failed last; None if it never did.
+        spawned_from: Jid of the recurring job that it is an instance of, if it is one.
+        context: Texts by name that travel with it, such as those of a trace.
+        start_by: When it must have started, in seconds since 1970; later it fails.
+        tracked: Whether its events are published one by one.
+        held_back: The limit that keeps it from starting, if one does.
+        last_progress: The latest progress that its run reported, if any.
+        raw_data: The data as Redis has it, byte for byte, perhaps encrypted.
+        settled: Whether its run was completed, failed, retried or released.
+        stopped: Why the worker wants this run to end: the lock is "lost", "timeout", "shutdown", or
+            it is "too late" to start. None while it may go on.
+    """
+
+    __slots__ = (
+        *(name for name in JobFields._fields if name != "details"),
+        "_backend",
+        "_data",
+        "_details",
+        "_shape",
+        "_text",
+        "settled",
+        "stopped",
+    )
+
+    jid: str
+    klass: str
+    state: JobState
+    queue: str
+    worker: str
+    raw_data: str
+    priority: float
+    retries: int
+    remaining: int
+    expires: float
+    fence: int
+    tags: list[str]
+    failure: Failure | None
+    spawned_from: str | None
+    context: dict[str, str]
+    start_by: float | None
+    tracked: bool
+    held_back: HeldBack | None
+    last_progress: Progress | None
+    _details: JobDetails | None
+    settled: bool
+    stopped: StopReason | None
+
+    def __init__(self, backend: JobBackend, fields: JobFields) -> None:
+        """Make a job of what Redis returned; `client.jobs.get` and `queue.pop` do."""
+        self._backend = backend
+        self._load(fields)
+
+    def _load(self, fields: JobFields) -> None:
+        (
+            self.jid, self.klass, self.state, self.queue, self.worker, self.raw_data, self.priority,
+            self.retries, self.remaining, self.expires, self.fence, self.tags, self.failure,
+            self.spawned_from, self.context, self.start_by, self.tracked, self.held_back,
+            self.last_progress, self._details,
+        ) = fields  # fmt: skip
+        self.settled = False
+        self.stopped = None
+        self._text: str | None = None  # the decrypted JSON text of the data
+        self._data: Any = job_data.Unread
+        self._shape: bytes | None = None  # of the value that a handler's type made of the text
+
+    # Data
 
     @property
-    def _held(self) -> dict[str, Any]:
+    def data(self) -> Data:
+        """The job's data.
+
+        Raises:
+            InvalidData: It is not JSON.
+        """
+        if self._data is job_data.Unread:
+            self._data = job_data.decode(self.text)
+        return cast(Data, self._data)
+
+    @data.setter
+    def data(self, value: Data) -> None:
+        self._data = value
+        self._shape = None
+
+    def read_as(self, value: Data) -> None:
+        """Set the value that a handler's type made of the stored data; it counts as unchanged."""
+        self._data = value
+        self._shape = job_data.shape(value)
+
+    @property
+    def text(self) -> str:
+        """The data as JSON, decrypted if it is encrypted.
+
+        Raises:
+            DecryptionError: It can't be decrypted.
+        """
+        if self._text is None:
+            self._text = self._backend.codec.decode(self.raw_data, self.klass)
+        return self._text
+
+    @property
+    def max_data(self) -> int:
+        """Maximum size of the data, in bytes."""
+        return self._backend.max_data
+
+    def changed_data(self) -> bytes | None:
+        """Return the data as it is to be stored, or None if it has not changed.
+
+        Keys that the handler's type does not know are kept.
+
+        Raises:
+            InvalidData: It can't be encoded.
+        """
+        if self._data is job_data.Unread:
+            return None
+        shape = job_data.shape(self._data)
+        if shape is not None and shape == (self._shape or job_data.shape_of(self.text)):
+            return None
+        text = job_data.encode(self._data, self.max_data)
+        if self._shape is not None:
+            text = job_data.encode(job_data.merge(self.text, self._shape, text), self.max_data)
+        return self._backend.codec.encode(text, self.klass)
+
+    def encode_result(self, text: bytes) -> bytes:
+        """Return the JSON of a handler's result in the form in which it is stored."""
+        return self._backend.codec.encode_result(text, self.jid)
+
+    # Details
+
+    @property
+    def details(self) -> JobDetails:
+        """Events, dependencies and dependents with their totals.
+
+        Raises:
+            AioqlessError: The job was popped by a worker, which reads no details.
+        """
+        if self._details is None:
+            raise AioqlessError(
+                f"job {self.jid} came without its details, to save time: "
+                "`await job.refresh()` reads them"
+            )
+        return self._details
+
+    @property
+    def events(self) -> list[HistoryEvent]:
+        """What happened to the job, oldest first: dicts with `when`, `what` and more.
+
+        A handler's job has them after `refresh`.
+        """
+        return self.details.events
+
+    @property
+    def history(self) -> list[HistoryEvent]:
+        """The stages that the job went through, as other qless clients have them.
+
+        Each is a dict of `q`, `put`, `popped`, `worker`, `failed` and `done`.
+        """
+        return list_stages(self.details.events)
+
+    @property
+    def dependencies(self) -> list[str]:
+        """The jids of jobs that it waits for, in no particular order."""
+        return self.details.dependencies
+
+    @property
+    def dependents(self) -> list[str]:
+        """The jids of jobs that wait for it, in no particular order."""
+        return self.details.dependents
+
+    @property
+    def last_queue(self) -> str:
+        """The queue that it is in; for a complete job, the last that it was in."""
+        stages = reversed(self.history) if not self.queue else ()
+        return self.queue or next((str(stage["q"]) for stage in stages if stage.get("q")), "")
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it runs and its lock has expired."""
+        return is_stalled(self.state, self.expires)
+
+    async def refresh(self) -> Self:
+        """Read the job again, with its details, and return it.
+
+        Raises:
+            NoSuchJob: It was canceled, or has expired.
+        """
+        record = await self._store.get(jid=self.jid)
+        if record is None:
+            raise NoSuchJob("get", "NOJOB", {"jid": self.jid, "why": "there is no such job"})
+        self._load(decode_record(record))
+        return self
+
+    # Waiting
+
+    async def wait(self, timeout: float | None = None) -> Self:
+        """Wait until the job is complete or failed, and read it again.
+
+        It is notified by events, without polling. A job that moves on to another queue, runs again
+        or waits for its retry has not ended yet. In a handler this keeps a slot busy: let jobs
+        depend on each other instead.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It has not ended in time.
+            NoSuchJob: It was canceled.
+        """
+        await self._backend.watcher.wait_for_end(self.jid, timeout)
+        return await self.refresh()
+
+    async def follow(self) -> AsyncGenerator[Self, None]:
+        """Yield the job now and whenever it has changed, until it is complete or failed.
+
+        Example:
+            async for job in job.follow():
+                print(job.state, job.last_progress)
+
+        It is notified by events. Changes that come faster than they are read are seen together. The
+        start of a run is seen with its first progress.
+
+        Raises:
+            NoSuchJob: It was canceled.
+        """
+        watcher = self._backend.watcher
+        async with aclosing(watcher.watch(self.jid, self.refresh, every_event=True)) as readings:
+            async for job in readings:
+                yield job
+                if job.state in ENDED:
+                    return
+
+    async def outcome(self, timeout: float | None = None) -> Any:
+        """Wait for the end of the job, and return its handler's result.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Raises:
+            JobFailed: It failed.
+            NoResult: Its handler keeps no results.
+            TimeoutError: It has not ended in time.
+            NoSuchJob: It was canceled.
+        """
+        await self.wait(timeout)
+        if self.state == JobState.FAILED and self.failure is not None:
+            raise JobFailed(self.jid, self.failure.group, self.failure.message)
+        return await self.result()
+
+    async def result(self) -> Any:
+        """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
+
+        Raises:
+            NoResult: It is not complete, or no result is kept.
+            DecryptionError: The result can't be decrypted.
+        """
+        return self._backend.codec.decode_result(await self._store.result(jid=self.jid), self.jid)
+
+    async def results(self) -> dict[str, Any]:
+        """Return the results of the jobs that it was last put to depend on, by jid.
+
+        Jobs whose handlers keep no results are left out.
+
+        Raises:
+            DecryptionError: A result can't be decrypted.
+        """
+        results: dict[str, Any] = {}
+        start: int | None = 0
+        while start is not None:
+            page = await self._store.dependency_results(jid=self.jid, start=start)
+            results |= {
+                jid: self._backend.codec.decode_result(stored, jid)
+                for jid, stored in page["results"].items()
+            }
+            start = page["next"]
+        return results
+
+    # Methods for the run that holds the job
+
+    @property
+    def _held(self) -> HeldLock:
         return {"jid": self.jid, "worker": self.worker, "fence": self.fence or None}
 
+    def progress(self, share: float, message: str = "") -> None:
+        """Report progress. It is stored with the job, published as an event, and renews the lock.
+
+        Returns at once, in coroutines and in threads. Of reports that come faster than ten per
+        second, the latest is sent.
+
+        Args:
+            share: How much is done, from 0 to 1.
+            message: What is being done; cut after 1,000 characters.
+
+        Raises:
+            ValueError: `share` is not from 0 to 1.
+        """
+        if validation.check_number("share", share, least=0) > 1:
+            raise ValueError(f"share must be from 0 to 1 (got {share!r})")
+        text = validation.to_text(message)[:MAX_PROGRESS_MESSAGE]
+        self._backend.reporter.report(self, share, text)
+
     async def heartbeat(self) -> float:
-        """Keep the lock, and store the data if they were changed; returns when it now expires."""
+        """Renew the lock, and store the data if it has changed.
+
+        Returns:
+            When the lock expires, in seconds since 1970.
+
+        Raises:
+            LockLost: Another run holds the job.
+            WrongState: It does not run.
+        """
         text = self.changed_data()
         self.expires = await self._store.heartbeat(**self._held, data=text)
         if text is not None:
-            self.raw_data, self._opened = text.decode(), None
-            self._as_read = json_data.shape(self._data) if self._as_read is not None else None
+            self.raw_data, self._text = text.decode(), None
+            self._shape = job_data.shape(self._data) if self._shape is not None else None
         return self.expires
 
     async def complete(
@@ -54,9 +386,21 @@ class Job(Followed[Data]):
         delay: float | None = None,
         depends: Sequence[str] | None = None,
     ) -> str:
-        """End the job, or send it on to the queue `next`, after `delay` seconds or the jobs it
-        `depends` on. Returns its state."""
-        state: str = await self._store.complete(
+        """Complete the job, or move it on to another queue.
+
+        Args:
+            next: Queue to move it to.
+            delay: With `next`: seconds until it may run there.
+            depends: With `next`: jids of jobs to wait for there.
+
+        Returns:
+            The state of the job.
+
+        Raises:
+            LockLost: Another run holds the job.
+            WrongState: It does not run.
+        """
+        state = await self._store.complete(
             **self._held,
             queue=self.queue,
             data=self.changed_data(),
@@ -68,32 +412,112 @@ class Job(Followed[Data]):
         return state
 
     async def fail(self, group: str, message: str) -> None:
-        """Set the job aside as failed, in the group of its kind of failure. A job that nobody runs
-        may be failed by anybody."""
+        """Fail the job. A job that does not run may be failed by any client.
+
+        Args:
+            group: Failure group, such as "mail-SMTPError".
+            message: Error message.
+
+        Raises:
+            LockLost: Another run holds the job.
+            WrongState: It is complete or failed.
+        """
         await self._store.fail(**self._held, group=group, message=message, data=self.changed_data())
         self.settled = True
 
     async def retry(
         self, delay: float = 0, *, group: str | None = None, message: str | None = None
     ) -> int:
-        """Run it again, at the cost of a retry. Returns how many remain; below zero: there was none
-        left, and it failed."""
-        remaining: int = await self._store.retry(
+        """Run the job again.
+
+        A run that holds the job gives it back with this, which uses one retry; without any left,
+        the job fails. A job that was read as failed is put back into the queue that it failed in,
+        with all its retries, as by `client.jobs.retry(jid)`.
+
+        Args:
+            delay: For a running job: seconds until it may run.
+            group: For a running job: failure group, kept with the job.
+            message: For a running job: error message, kept with the job.
+
+        Returns:
+            How many retries are left; negative if none was and the job has failed.
+
+        Raises:
+            LockLost: Another run holds the job.
+            WrongState: It neither runs nor has failed, or no longer.
+            ValueError: The job has failed, and an option is given.
+        """
+        if self.state == JobState.FAILED:
+            if delay or group or message:
+                raise ValueError(
+                    f"job {self.jid} has failed: retry takes no delay, group or message for it"
+                )
+            await self._store.revive_job(jid=self.jid)
+            return self.retries
+        remaining = await self._store.retry(
             **self._held, queue=self.queue, delay=delay, group=group, message=message
         )
         self.settled = True
-        return remaining
+        return int(remaining)
 
     async def release(self, delay: float = 0) -> str:
-        """Hand it back to its place in the queue, at no cost of a retry. Returns its state."""
-        state: str = await self._store.release(**self._held, delay=delay)
+        """Give the job back to its place in the queue, unfinished. This uses no retry.
+
+        Args:
+            delay: Seconds until it may run.
+
+        Returns:
+            The state of the job.
+
+        Raises:
+            LockLost: Another run holds the job.
+            WrongState: It does not run.
+        """
+        state = await self._store.release(**self._held, delay=delay)
         self.settled = True
         return state
 
-    # Anybody's verbs.
+    def raise_if_stopped(self) -> None:
+        """Raise if the worker wants this run to end.
+
+        For code in threads and processes, which can't be interrupted; a coroutine is canceled
+        without asking. The job is released, unless it is no longer this run's.
+
+        Raises:
+            asyncio.CancelledError: The run is to end.
+        """
+        if self.stopped:
+            raise asyncio.CancelledError(self.stopped)
+
+    def scratch(self) -> TempDir:
+        """Return a temporary directory: `with job.scratch() as path:` or `async with`.
+
+        It is deleted with its content when the block is left.
+        """
+        return TempDir(self.jid)
+
+    def detach(self) -> Self:
+        """Return a copy without connection and keys, which can be sent to another process.
+
+        Raises:
+            DecryptionError: The data can't be decrypted.
+        """
+        other = copy.copy(self)
+        other._text = self.text
+        other._backend = JobBackend.offline(self.max_data)
+        return other
+
+    # Methods for any client
 
     async def cancel(self) -> bool:
-        """Delete the job; whether there was anything to delete. Raises HasDependents."""
+        """Delete the job.
+
+        Returns:
+            Whether it existed.
+
+        Raises:
+            HasDependents: A job that depends on it is not canceled.
+        """
         return bool(await self._store.cancel(jids=[self.jid]))
 
     async def move(
@@ -104,50 +528,84 @@ class Job(Followed[Data]):
         priority: float | None = None,
         depends: Sequence[str] | None = None,
     ) -> None:
-        """Put it into another queue, wherever it is now; whoever runs it loses the lock."""
-        text = self.changed_data() or self.raw_data
+        """Put the job into another queue, whatever its state. A worker that runs it loses the lock.
+
+        Args:
+            queue: Name of the queue.
+            delay: Seconds until it may run.
+            priority: New priority; default: the one that it has.
+            depends: Jids of jobs to wait for.
+        """
         await self._store.requeue(
             queue=validation.check_name("queue", queue),
             jid=self.jid,
             klass=self.klass,
-            data=text,
+            data=self.changed_data() or self.raw_data,
             delay=delay,
             priority=priority,
             depends=depends,
         )
 
     async def timeout(self) -> None:
-        """Take it from its worker; it is next in line before all others."""
+        """Take the job from its worker. It is next in its queue, before all others."""
         await self._store.timeout(jids=[self.jid])
 
     async def depend(self, *jids: str) -> None:
-        """Let it wait for more jobs. Raises WrongState unless it waits for some already."""
+        """Make the job wait for more jobs.
+
+        Args:
+            jids: Jids of the jobs.
+
+        Raises:
+            WrongState: It does not wait for any job now.
+        """
         await self._store.depends_on(jid=self.jid, jids=jids)
 
     async def undepend(self, *jids: str) -> None:
-        """Let it no longer wait for these jobs; without any, for none at all."""
+        """Make the job no longer wait for some jobs.
+
+        Args:
+            jids: Jids of the jobs; none for all that it waits for.
+        """
         await self._store.depends_off(jid=self.jid, jids=jids or ["all"])
 
     async def set_priority(self, priority: float) -> None:
-        """Run it sooner (lower) or later than others."""
+        """Set the priority; lower runs sooner."""
         await self._store.priority(jid=self.jid, priority=priority)
         self.priority = priority
 
     async def tag(self, *tags: str) -> list[str]:
-        """Put tags on it; returns all it has."""
+        """Add tags, and return all that the job has."""
         self.tags = await self._store.tag_add(jid=self.jid, tags=tags)
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
-        """Take tags off it; returns those it still has."""
+        """Remove tags, and return those that the job still has."""
         self.tags = await self._store.tag_remove(jid=self.jid, tags=tags)
         return self.tags
 
-    async def log(self, message: str, **more: Any) -> None:
-        """Add an event of your own to its history; `more` is stored with it."""
+    async def track(self, *tags: str) -> None:
+        """Track the job: its events are published one by one. Tags are added to it."""
+        await self._store.track_track(jid=self.jid, tags=tags)
+
+    async def untrack(self) -> None:
+        """Stop tracking the job."""
+        await self._store.track_untrack(jid=self.jid)
+
+    async def log(self, message: str, **fields: object) -> None:
+        """Add an event of your own to the job's history.
+
+        Args:
+            message: What happened.
+            fields: Any JSON values, which are stored with it.
+        """
         await self._store.log(
-            jid=self.jid, message=message, data=msgspec.json.encode(more) if more else None
+            jid=self.jid, message=message, data=msgspec.json.encode(fields) if fields else None
         )
+
+    @property
+    def _store(self) -> Store:
+        return self._backend.store
 
     def __repr__(self) -> str:
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"

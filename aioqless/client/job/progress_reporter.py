@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Protocol
 
 from redis import exceptions
 
@@ -15,7 +15,7 @@ PAUSE = 0.1  # seconds between two reports of a job
 
 
 class ReportedJob(Protocol):
-    """What is needed of the job whose progress is reported."""
+    """A job whose progress is reported."""
 
     jid: str
     worker: str
@@ -24,14 +24,20 @@ class ReportedJob(Protocol):
 
 
 class Reporter(Protocol):
-    """Takes the progress of jobs."""
+    """Sends or records the progress of jobs."""
 
     def report(self, job: ReportedJob, share: float, message: str) -> None:
-        """Report how much of a job is done, from 0 to 1. May be called in any thread."""
+        """Report how much of a job is done. May be called in any thread.
+
+        Args:
+            job: The job.
+            share: How much is done, from 0 to 1.
+            message: What is being done.
+        """
 
 
 class ProgressReporter:
-    """Sends progress at once, and the next after a pause, always with the latest.
+    """Sends the latest progress of each job: at once, then after a pause.
 
     Owns the latest progress of each job that isn't sent yet.
     """
@@ -50,12 +56,18 @@ class ProgressReporter:
         return self._batcher.is_idle
 
     def report(self, job: ReportedJob, share: float, message: str) -> None:
-        """Send the progress of a job soon. May be called in any thread."""
+        """Send the progress of a job soon. May be called in any thread.
+
+        Args:
+            job: The job.
+            share: How much is done, from 0 to 1.
+            message: What is being done.
+        """
         try:
-            here = asyncio.get_running_loop() is self._loop
+            on_loop = asyncio.get_running_loop() is self._loop
         except RuntimeError:
-            here = False
-        if here:
+            on_loop = False
+        if on_loop:
             self._keep(job, share, message)
         else:
             self._loop.call_soon_threadsafe(self._keep, job, share, message)
@@ -67,15 +79,15 @@ class ProgressReporter:
 
     async def _send(self, jids: list[str]) -> list[None]:
         latest = [self._latest.pop(jid) for jid in jids]
-        for (job, _, _), answer in zip(latest, await self._answers(latest), strict=True):
+        for (job, _, _), answer in zip(latest, await self._call(latest), strict=True):
             if isinstance(answer, Exception):
                 log.debug("job.progress_lost", jid=job.jid, error=str(answer))
             else:
                 job.expires = max(job.expires, answer)
         return [None] * len(jids)
 
-    async def _answers(self, latest: list[tuple[ReportedJob, float, str]]) -> list[Any]:
-        """Return the new expiry of each lock; nothing is sent again: the next report may do."""
+    async def _call(self, latest: list[tuple[ReportedJob, float, str]]) -> list[float | Exception]:
+        """Return when each lock expires. What fails is not sent again, but with later progress."""
         calls = [
             self._store.heartbeat(
                 jid=job.jid,

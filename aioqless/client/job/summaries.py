@@ -1,23 +1,38 @@
-"""What lists show of jobs, failure groups and workers: a little of many, read in one call."""
+"""Summaries of jobs, failure groups and workers for lists, read many in one call."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
-from aioqless.client.job.record import is_stalled
+import msgspec
+
+from aioqless.client.job.state import is_stalled
 
 
-@dataclass(frozen=True, kw_only=True)
-class Glance:
-    """A job without its history. Times are seconds since 1970, 0 where there is none.
+class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A job without its history. Times are in seconds since 1970, 0 for none.
 
-    `time` is when it was put, or popped if it runs; `due` is when a scheduled one may run. `group`,
-    `message` and `failed` are about its last failure; of a message of more than 1,000 bytes, such
-    as a long traceback, the middle is left out. `data` is the stored text, None where it is longer
-    than 2,000 bytes; `size` is how long it is."""
+    Attributes:
+        jid: Id of the job.
+        klass: Name that selects its handler.
+        state: Where it is in its lifecycle.
+        queue: Name of its queue.
+        worker: Name of the worker that holds it.
+        priority: Lower runs sooner.
+        retries: Maximum number of retries.
+        remaining: Number of retries that are left.
+        expires: When its lock expires.
+        tags: Its tags.
+        time: When it was put, or popped if it runs.
+        due: When it may run, if it is scheduled.
+        group: Group of its last failure.
+        message: Message of its last failure; of more than 1,000 bytes the middle is left out.
+        failed: When it failed last.
+        data: The stored data; None if it is longer than 2,000 bytes.
+        size: Length of the stored data, in bytes.
+    """
 
     jid: str
     klass: str
@@ -43,25 +58,37 @@ class Glance:
         return is_stalled(self.state, self.expires)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FailureGroup:
-    """How many jobs failed in a group and the latest of them. `marks` are (n, when), the latest
-    first: since `when`, n have failed."""
+class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """The failed jobs of a group.
+
+    Attributes:
+        group: Name of the group.
+        total: Number of its jobs.
+        latest: The job that failed last; None if there is none.
+        marks: Pairs of a number of jobs and the time since which that many failed, latest first.
+    """
 
     group: str
     total: int
-    latest: Glance | None
+    latest: JobSummary | None
     marks: list[tuple[int, float]]
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Self:
-        latest = Glance(**record["latest"]) if record["latest"] else None
-        marks = [(int(rank), float(when)) for rank, when in record["marks"]]
-        return cls(group=record["group"], total=record["total"], latest=latest, marks=marks)
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Build it from the reply of the command `failures`."""
+        return cls(
+            group=record["group"],
+            total=record["total"],
+            latest=JobSummary(**record["latest"]) if record["latest"] else None,
+            marks=[(int(rank), float(when)) for rank, when in record["marks"]],
+        )
 
     def since(self, when: float) -> float:
-        """About how many have failed since a time; between two marks as if evenly."""
-        times = [-each for _, each in self.marks]  # ascending
+        """Estimate how many jobs failed since a time, in seconds since 1970.
+
+        Between two marks they count as spread evenly.
+        """
+        times = [-time for _, time in self.marks]  # ascending
         at = bisect_right(times, -when)
         if at == 0:
             return 0
@@ -71,17 +98,24 @@ class FailureGroup:
         return few + (many - few) * (late - when) / (late - early) if late > early else many
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkerGlance:
-    """What a worker holds: `doing` are the first few of its jobs. `seen` is when it was last heard
-    of, 0 for one that isn't known."""
+class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker with the first few of its jobs.
+
+    Attributes:
+        name: Name of the worker.
+        seen: When it was last seen, in seconds since 1970; 0 if it is not known.
+        jobs: Number of jobs it holds with a valid lock.
+        stalled: Number of jobs it holds with an expired lock.
+        doing: The first few of its jobs.
+    """
 
     name: str
     seen: float
     jobs: int
     stalled: int
-    doing: list[Glance]
+    doing: list[JobSummary]
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Self:
-        return cls(**{**record, "doing": [Glance(**each) for each in record["doing"]]})
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Build it from the reply of the command `working`."""
+        return cls(**{**record, "doing": [JobSummary(**each) for each in record["doing"]]})

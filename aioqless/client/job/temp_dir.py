@@ -1,4 +1,4 @@
-"""A directory for the time of one block, for a handler's files."""
+"""A temporary directory for the files of one run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ import shutil
 import tempfile
 from pathlib import Path
 
-UNSAFE = re.compile(r"[^\w.-]")
-LONGEST = 60  # characters of a jid that are shown in a directory's name
+_UNSAFE = re.compile(r"[^\w.-]")
+_MAX_JID = 60  # characters of the jid in the directory's name
 
 
-class Scratch:
-    """`with` or `async with`: makes an empty directory that only this user can read, and removes it
-    with all it holds.
+class TempDir:
+    """Creates an empty directory for `with` or `async with`, and deletes it with its content.
 
-    It is where temporary files are: below the process' sandbox if it has one, where the next
-    process to come removes what one that was killed has left."""
+    Only this user can read it. It is created where temporary files are; in a process with a sandbox
+    that is below the sandbox, where the next process deletes what a killed one has left.
+
+    Args:
+        jid: Jid of the job, which becomes a part of the directory's name.
+    """
 
     def __init__(self, jid: str) -> None:
-        self._prefix = f"aioqless-{UNSAFE.sub('_', jid)[:LONGEST]}-"
+        self._prefix = f"aioqless-{_UNSAFE.sub('_', jid)[:_MAX_JID]}-"
         self._path: Path | None = None
 
     def __enter__(self) -> Path:
@@ -35,4 +38,4 @@ class Scratch:
         return self.__enter__()
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.__exit__)  # of large trees, without holding up the loop
+        await asyncio.to_thread(self.__exit__)  # a large tree would block the event loop

@@ -1,61 +1,77 @@
-"""Who waits for the end of a job, or follows it closely, and the one subscription that all of a
-client share."""
+"""JobWatcher: waits for changes of jobs, with one subscription for all callers of a client."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from redis import exceptions
 from redis.asyncio import Redis
 
+from aioqless.client.job.state import ENDED
 from aioqless.errors import NoSuchJob
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Store
 
-PAUSE = 0.5
-ENDS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
-THROUGH = ("complete", "failed")
+PAUSE = 0.5  # seconds before Redis is tried again
+END_EVENTS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
 
-Seen = TypeVar("Seen")
+T = TypeVar("T")
 
 
 class JobWatcher:
-    """Owns who waits for which jobs, and the subscription, which stands only while somebody does.
+    """Waits for changes of jobs.
 
-    A state is read after the subscription stands, so no end is missed; when it broke, every state
-    is read anew."""
+    Owns the waiting callers by jid, and the subscription, which exists only while there are any. A
+    state is read after subscribing, so that no end is missed; after an outage, every state is read
+    again.
+    """
 
     def __init__(self, redis: Redis, store: Store) -> None:
         self._redis = redis
         self._store = store
-        self._waiting: dict[str, set[asyncio.Event]] = {}
-        self._closely = 0  # how many want to hear of more than the end
-        self._listening: asyncio.Task[None] | None = None
-        self._stands = False
+        self._changed: dict[str, set[asyncio.Event]] = {}
+        self._every_event = 0  # number of callers that wait for more than the end
+        self._listener: asyncio.Task[None] | None = None
+        self._subscribed = False
         self._closed = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no caller waits."""
+        return not self._changed and not self._every_event
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether events arrive."""
+        return self._subscribed
+
     async def wait_for_end(self, jid: str, timeout: float | None = None) -> None:
-        """Return when the job is complete or failed. Raises NoSuchJob when there is none,
-        TimeoutError, and redis-py's ConnectionError when the client is closed; while Redis is away
-        it waits on."""
+        """Wait until a job is complete or failed, also through outages.
+
+        Args:
+            jid: Jid of the job.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            NoSuchJob: There is no such job, or it was canceled.
+            TimeoutError: It has not ended in time.
+            redis.exceptions.ConnectionError: The client was closed.
+        """
         try:
             async with (
                 asyncio.timeout(timeout),
-                aclosing(self.watch(jid, lambda: self._store.states(jids=[jid]))) as states,
+                aclosing(self.watch(jid, lambda: self._store.states(jids=[jid]))) as readings,
             ):
-                async for (state,) in states:
+                async for (state,) in readings:
                     if not state:
-                        raise NoSuchJob(
-                            "wait",
-                            "NOJOB",
-                            {"jid": jid, "why": "there is no such job, or no longer"},
-                        )
-                    if state in THROUGH:
+                        detail = {"jid": jid, "why": "there is no such job, or no longer"}
+                        raise NoSuchJob("wait", "NOJOB", detail)
+                    if state in ENDED:
                         return
         except TimeoutError:
             raise TimeoutError(
@@ -63,73 +79,81 @@ class JobWatcher:
             ) from None
 
     async def watch(
-        self, jid: str, look: Callable[[], Awaitable[Seen]], *, closely: bool = False
-    ) -> AsyncGenerator[Seen, None]:
-        """What one sees of a job now, and whenever it came to an end, or `closely` whenever
-        anything was told of it; without an end. What happens faster than it is looked at is seen
-        once. Raises redis-py's ConnectionError when the client is closed."""
-        with self._following(jid, closely) as heard:
+        self, jid: str, read: Callable[[], Awaitable[T]], *, every_event: bool = False
+    ) -> AsyncGenerator[T, None]:
+        """Yield what `read` returns, now and whenever the job has ended or changed; without end.
+
+        Changes that come faster than they are read are seen once.
+
+        Args:
+            jid: Jid of the job.
+            read: Reads the job.
+            every_event: Read at every event of the job, not only when it has ended.
+
+        Raises:
+            redis.exceptions.ConnectionError: The client was closed.
+        """
+        with self._register(jid, every_event) as changed:
             while True:
-                await heard.wait()
-                heard.clear()
+                await changed.wait()
+                changed.clear()
                 try:
-                    seen = await look()
-                except REDIS_UNAVAILABLE as away:
-                    if self._closed or isinstance(away, exceptions.AuthenticationError):
+                    reading = await read()
+                except REDIS_UNAVAILABLE as error:
+                    if self._closed or isinstance(error, exceptions.AuthenticationError):
                         raise
                     await asyncio.sleep(PAUSE)
-                    heard.set()
+                    changed.set()
                 else:
-                    yield seen
+                    yield reading
+
+    async def aclose(self) -> None:
+        """End the subscription; waiting callers get an error."""
+        self._closed = True
+        self._wake(*self._changed)
+        if self._listener is not None:
+            await cancel_and_wait(self._listener)
 
     @contextmanager
-    def _following(self, jid: str, closely: bool) -> Iterator[asyncio.Event]:
-        heard = asyncio.Event()
-        self._closely += closely
-        self._waiting.setdefault(jid, set()).add(heard)
-        if self._stands or self._closed:
-            heard.set()
-        elif self._listening is None:
-            self._listening = asyncio.create_task(self._listen(), name="aioqless job watcher")
+    def _register(self, jid: str, every_event: bool) -> Iterator[asyncio.Event]:
+        changed = asyncio.Event()
+        self._every_event += every_event
+        self._changed.setdefault(jid, set()).add(changed)
+        if self._subscribed or self._closed:
+            changed.set()
+        elif self._listener is None:
+            self._listener = asyncio.create_task(self._listen(), name="aioqless job watcher")
         try:
-            yield heard
+            yield changed
         finally:
-            self._closely -= closely
-            self._waiting[jid].discard(heard)
-            if not self._waiting[jid]:
-                del self._waiting[jid]
-            if not self._waiting and self._listening is not None:
-                self._listening.cancel()
-                self._listening, self._stands = None, False
+            self._every_event -= every_event
+            self._changed[jid].discard(changed)
+            if not self._changed[jid]:
+                del self._changed[jid]
+            if not self._changed and self._listener is not None:
+                self._listener.cancel()
+                self._listener, self._subscribed = None, False
 
     async def _listen(self) -> None:
         while True:
             try:
                 async with subscribe(self._redis, f"{self._store.namespace}:log") as messages:
-                    self._stands = True
-                    self._wake(*self._waiting)
-                    await self._follow(messages)
+                    self._subscribed = True
+                    self._wake(*self._changed)
+                    await self._read_messages(messages)
             except exceptions.RedisError:
-                self._stands = False
+                self._subscribed = False
                 await asyncio.sleep(PAUSE)
 
-    async def _follow(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
+    async def _read_messages(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
         async for _, payload in messages:
-            # Most of what is told is of no interest here: it isn't even read, unless somebody
-            # follows closely.
-            if self._closely or any(end in payload for end in ENDS.values()):
-                event: dict[str, Any] = read_event(payload)
-                if self._closely or event.get("event") in ENDS:
+            # Most messages concern no waiting caller: they are parsed only if they might.
+            if self._every_event or any(end in payload for end in END_EVENTS.values()):
+                event = read_event(payload)
+                if self._every_event or event.get("event") in END_EVENTS:
                     self._wake(event.get("jid"))
 
     def _wake(self, *jids: str | None) -> None:
         for jid in jids:
-            for heard in self._waiting.get(jid or "", ()):
-                heard.set()
-
-    async def aclose(self) -> None:
-        """Let nobody wait any longer."""
-        self._closed = True
-        self._wake(*self._waiting)
-        if self._listening is not None:
-            await cancel_and_wait(self._listening)
+            for changed in self._changed.get(jid or "", ()):
+                changed.set()

@@ -1,11 +1,12 @@
-"""Jobs that come again and again.
+"""Recurring jobs: templates of which an instance is put at each due time.
 
-cron.py        Cron           which times a cron expression means
-schedules.py   Every          when instances come: by that, or whenever some seconds have passed
-job.py         RecurringJob   the template of those instances; `recur` makes one
+recurring_job.py  RecurringJob       the template and its methods; `recur` makes one
+schedule.py       Every, Schedule    an interval, or a cron expression
+cron.py           Cron               the times of a cron expression
+pages.py          iterate_recurring  lists recurring jobs a page at a time
 """
 
-from aioqless.client.put.options import RecurOptions
-from aioqless.client.recurring.job import RecurringJob, recur
+from aioqless.client.put_options import RecurOptions
+from aioqless.client.recurring.recurring_job import RecurringJob, recur
 
 __all__ = ["RecurOptions", "RecurringJob", "recur"]

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from aioqless.client import Client
-from aioqless.client.results import WorkerState
+from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.bulk_actions import BulkActions
 from aioqless.contrib.dashboard.flash import FlashMessages

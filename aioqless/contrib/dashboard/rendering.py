@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from aioqless.client.job.record import meaning
+from aioqless.client.job.state import explain_failure
 from aioqless.contrib.dashboard import charts, formatting
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.page_request import Page, PageRequest, address
@@ -62,7 +62,7 @@ def _templates() -> Environment:
         finalize=_show_invisible,
     )
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
-    environment.filters |= {"meaning": meaning, "exact": escape}
+    environment.filters |= {"explain_failure": explain_failure, "exact": escape}
     environment.globals |= {"charts": charts, "Role": Role, "NAVIGATION": NAVIGATION}
     return environment
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from redis import exceptions
 
 from aioqless.client import Client
-from aioqless.client.results import QueueCounts, QueueOverview, WorkerCounts, rates_between
-from aioqless.client.server import ServerInfo
+from aioqless.client.queue_statistics import QueueCounts, QueueOverview, rates_between
+from aioqless.client.redis_server import ServerInfo
+from aioqless.client.workers import WorkerCounts
 
 MAX_SAMPLES = 90
 MAX_QUEUES = 10_000

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 import msgspec
 
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.client.codec import (
     ENCRYPTED,
     RESULT,
@@ -159,9 +159,9 @@ class Encryption:
         bound = _result_of(jid)
         try:
             if ENCRYPTED in value:
-                return json_data.decoded(self._decrypt(value[ENCRYPTED], bound).decode())
+                return job_data.decode(self._decrypt(value[ENCRYPTED], bound).decode())
             text = value[RESULT].encode("utf-8", "surrogatepass")
-            return json_data.decoded(self._verify(value[SIGNED], text, bound).decode())
+            return job_data.decode(self._verify(value[SIGNED], text, bound).decode())
         except DecryptionError:
             raise DecryptionError(
                 f"the result of job {jid} is encoded with a key that isn't here or as that of "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aioqless import validation
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.client.reservations import Lock, Reservations
 from aioqless.contrib.human_tasks.person import Person
@@ -131,10 +131,10 @@ class Reservation:
         Raises:
             InvalidData: An answer that is not JSON or too large, or data that is no object.
         """
-        text = b"false" if answer is False else json_data.encoded(answer, self.job.max_data)
+        text = b"false" if answer is False else job_data.encode(answer, self.job.max_data)
         result = None
         if self.policy.next is None:
-            kept = b"%d %s" % (self.policy.result_ttl, self.job.encoded_result(text))
+            kept = b"%d %s" % (self.policy.result_ttl, self.job.encode_result(text))
             result = kept.decode("utf-8", "surrogateescape")
         elif not isinstance(self.job.data, dict):
             raise InvalidData(

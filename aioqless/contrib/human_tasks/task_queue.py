@@ -5,7 +5,7 @@ from __future__ import annotations
 from aioqless import validation
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.client.results import QueueCounts
+from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
 from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by

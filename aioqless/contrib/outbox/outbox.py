@@ -15,9 +15,10 @@ from redis import exceptions
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client import REDIS_UNAVAILABLE, Client, json_data
+from aioqless.client import REDIS_UNAVAILABLE, Client, job_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.put import Klass, NewJob, PreparedJob, PutOptions
+from aioqless.client.put import Klass, NewJob, PreparedJob
+from aioqless.client.put_options import PutOptions
 from aioqless.errors import QueueFull, require_extra
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -60,7 +61,7 @@ class Outbox:
         metadata: MetaData | None = None,
         *,
         table: str = "aioqless_outbox",
-        max_data: int = json_data.LIMIT,
+        max_data: int = job_data.MAX_BYTES,
         codec: Codec = PLAIN,
     ) -> None:
         self._max_data = max_data
@@ -228,7 +229,8 @@ def _prepared_job(row: Any) -> PreparedJob:
     """Return the job of a row, with delays reduced by the time since the row was written."""
     job: PreparedJob = json.loads(row.job)
     passed = time.time() - row.written
-    job["delay"] = max(0.0, job["delay"] - passed)
-    if job["within"] is not None:
-        job["within"] = max(0.0, job["within"] - passed)
+    if delay := job.get("delay"):
+        job["delay"] = max(0.0, delay - passed)
+    if (within := job.get("within")) is not None:
+        job["within"] = max(0.0, within - passed)
     return job

@@ -16,9 +16,10 @@ from typing import Any, Self, TypeVar
 from typing_extensions import Unpack
 
 from aioqless import client as async_
-from aioqless.client.clearing import QUEUED, Cleared, ClearState
 from aioqless.client.job import Job
-from aioqless.client.put import Klass, NewJob, PutOptions
+from aioqless.client.put import Klass, NewJob
+from aioqless.client.put_options import PutOptions
+from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 
 Result = TypeVar("Result")
 
@@ -82,7 +83,7 @@ class Client:
 
     def clear(
         self, queue: str, states: Iterable[ClearState] = QUEUED, *, dry_run: bool = False
-    ) -> Cleared:
+    ) -> ClearResult:
         """Delete the jobs of a queue except running ones, as `Queue.clear` does."""
         return self.call(lambda client: client.queue(queue).clear(states, dry_run=dry_run))
 

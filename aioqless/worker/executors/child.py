@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from aioqless.client.job import Reason
+from aioqless.client.job import StopReason
 from aioqless.errors import ProcessDied
 from aioqless.runtime import log
 from aioqless.worker.executors.ipc import LENGTH, JobReply, StopRequest, frame
@@ -85,7 +85,7 @@ class Child:
         self._writer.write(request)
         return await self._reply()
 
-    def stop(self, reason: Reason) -> None:
+    def stop(self, reason: StopReason) -> None:
         """Ask it to stop its job."""
         self.stopping = True
         if self._writer:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aioqless import validation
-from aioqless.client.job import Job, Reason
+from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
 from aioqless.worker.executors.context_vars import Variables
 from aioqless.worker.outcome import RemoteTraceback, format_error
@@ -86,7 +86,7 @@ class JobRequest:
 class StopRequest:
     """Asks a process to stop its job."""
 
-    reason: Reason
+    reason: StopReason
 
 
 @dataclass(frozen=True)

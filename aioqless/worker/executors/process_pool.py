@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from aioqless.client.json_data import decoded
+from aioqless.client import job_data
 from aioqless.errors import ProcessDied
 from aioqless.handlers import Handler, Handlers
 from aioqless.worker.executors.child import Child
@@ -45,7 +45,7 @@ class ProcessPool:
             ProcessDied: The process died.
             BaseException: What the handler raised there.
         """
-        request = frame(JobRequest(self._functions[handler.klass], run.job.detached(), pack()))
+        request = frame(JobRequest(self._functions[handler.klass], run.job.detach(), pack()))
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         child = self._take()
@@ -57,7 +57,7 @@ class ProcessPool:
         if reply.error is not None:
             raise error_of(reply.error)
         if reply.data is not None:
-            run.job.data = decoded(reply.data.decode())
+            run.job.data = job_data.decode(reply.data.decode())
         return reply.result
 
     async def _perform(self, child: Child, run: Run, request: bytes) -> JobReply:

@@ -36,7 +36,7 @@ async def send_receipt(job: aioqless.Job, to: str) -> None:
 @aioqless.job(klass="shop.pictures.resize")
 async def resize(job: aioqless.Job, path: str, width: int = 100) -> None:
     for part in range(4):
-        await job.progress(part / 4, f"part {part + 1} of 4")
+        job.progress(part / 4, f"part {part + 1} of 4")
         await asyncio.sleep(0.02)
 
 

@@ -35,7 +35,7 @@ async def test_a_job_whose_every_field_is_markup_is_shown_as_text(
     await client.config.set(NAME, NAME, force=True)
     (job,) = await queue.pop(worker=NAME)
     await job.log(MARKUP, more=MARKUP)
-    await job.progress(0.5, MARKUP)
+    job.progress(0.5, MARKUP)
     looked = [f"/job?jid={_quoted(jid)}", f"/recurring-job?jid={_quoted('r' + NAME)}"]
     looked += [f"/{each}?name={_quoted(NAME)}" for each in ("queue", "group", "tag", "worker")] + [
         f"/search?q={_quoted(NAME)}"

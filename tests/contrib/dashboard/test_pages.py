@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from aioqless import Client
-from aioqless.client.server import server_info
+from aioqless.client.redis_server import server_info
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.charts.timeline import strip
 from aioqless.contrib.dashboard.pages import PAGES
@@ -256,7 +256,7 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
         page = (await http.get("/job?jid=poison")).text
         assert (
             "Job exhausted retries" in page
-            and "it may kill or block its workers" in page
+            and "may kill or block its workers" in page
             and "<dd>0 of 0</dd>" in page
         )
         for path in ("/worker?name=ann", "/job?jid=stuck"):

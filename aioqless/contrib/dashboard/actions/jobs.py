@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from aioqless import validation
+from aioqless.client import job_data
 from aioqless.client.job import Job
-from aioqless.client.json_data import decoded
 from aioqless.client.put import NewJob
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
@@ -149,7 +149,7 @@ def _edited_data(request: ActionRequest, stored: str) -> msgspec.Raw:
         return msgspec.Raw(stored.encode("utf-8", "surrogateescape"))
     try:
         restored = redaction.restore(text, stored)
-        decoded(restored)
+        job_data.decode(restored)
     except ValueError as error:
         raise ValueError(f"the data are not JSON, nothing was changed: {error}") from None
     return msgspec.Raw(restored.encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioqless import validation
-from aioqless.client.clearing import QUEUED
+from aioqless.client.queue_clearing import QUEUED
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 
 HELD = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from aioqless.client.results import DayTotals, Durations
+from aioqless.client.queue_statistics import DayTotals, Durations
 from aioqless.contrib.dashboard import formatting
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18

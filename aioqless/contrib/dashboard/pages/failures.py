@@ -36,7 +36,7 @@ async def show_group(request: PageRequest) -> Page:
     (group,) = await request.client.jobs.failures(name)
     values = {
         "group": group,
-        "jobs": await request.client.jobs.glances(*jids) if jids else [],
+        "jobs": await request.client.jobs.summaries(*jids) if jids else [],
         "now": time.time(),
     }
     return Page("group.html", f"{name} · failures", values)

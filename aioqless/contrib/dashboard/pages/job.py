@@ -60,7 +60,7 @@ async def show_recurring_job(request: PageRequest) -> Page:
             "recur", "NOJOB", {"why": "There is no such recurring job, or no longer", "jid": jid}
         )
     numbers = range(template.count, max(0, template.count - MAX_INSTANCES), -1)
-    latest = await request.client.jobs.glances(*[f"{jid}-{number}" for number in numbers])
+    latest = await request.client.jobs.summaries(*[f"{jid}-{number}" for number in numbers])
     data, unreadable = shown_data(request, template)
     values = {
         "template": template,
@@ -129,8 +129,8 @@ class DependencyGraph:
         )
         self.edges |= dict.fromkeys(further_before + further_after)
         left = {
-            -1: job.whole.dependencies_total - len(dependencies),
-            1: job.whole.dependents_total - len(dependents),
+            -1: job.details.dependencies_total - len(dependencies),
+            1: job.details.dependents_total - len(dependents),
         }
         self.hidden = {column: count for column, count in left.items() if count > 0}
 
@@ -141,7 +141,7 @@ class DependencyGraph:
             for column, jids in columns.items()
         }
         jids = [jid for each in wanted.values() for jid in each]
-        found = {each.jid: each for each in await client.jobs.glances(*jids)} if jids else {}
+        found = {each.jid: each for each in await client.jobs.summaries(*jids)} if jids else {}
         for column, each in wanted.items():
             self.nodes += [
                 Node(jid, found[jid].klass, found[jid].state, column)

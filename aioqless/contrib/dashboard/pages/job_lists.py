@@ -16,7 +16,7 @@ SAMPLE_AGE = 10.0  # seconds
 async def list_completed(request: PageRequest) -> Page:
     """List the completed jobs, latest first."""
     jids = await request.client.jobs.complete(offset=request.offset, count=PAGE_SIZE + 1)
-    jobs = await request.client.jobs.glances(*jids[:PAGE_SIZE]) if jids else []
+    jobs = await request.client.jobs.summaries(*jids[:PAGE_SIZE]) if jids else []
     values = {"jobs": jobs, "has_more": len(jids) > PAGE_SIZE}
     return Page("completed.html", "Completed", values)
 
@@ -25,7 +25,7 @@ async def list_tracked(request: PageRequest) -> Page:
     """List the tracked jobs, those tracked last first."""
     jobs, gone = await request.client.jobs.tracked()
     jids = [job.jid for job in reversed(jobs)][request.offset : request.offset + PAGE_SIZE]
-    shown = await request.client.jobs.glances(*jids) if jids else []
+    shown = await request.client.jobs.summaries(*jids) if jids else []
     values = {"jobs": shown, "gone": gone[:PAGE_SIZE], "total": len(jobs)}
     return Page("tracked.html", "Tracked", values)
 
@@ -41,7 +41,7 @@ async def show_tag(request: PageRequest) -> Page:
     """List the jobs with a tag."""
     name, tagged = request.text("name"), request.client.jobs.tagged
     total, jids = await tagged(name, offset=request.offset, count=PAGE_SIZE) if name else (0, [])
-    jobs = await request.client.jobs.glances(*jids) if jids else []
+    jobs = await request.client.jobs.summaries(*jids) if jids else []
     return Page("tag.html", f"{name} · tag", {"name": name, "jobs": jobs, "total": total})
 
 
@@ -63,12 +63,12 @@ async def search(request: PageRequest) -> Page:
         total, _ = await jobs.tagged(text, count=1)
         cursor, jids = await _find_by_klass(request, text)
         values |= {
-            "exact": await jobs.glances(text),
+            "exact": await jobs.summaries(text),
             "template": await jobs.recurring(text),
             "tagged": total,
             "queues": queues[:MAX_NAMES_FOUND],
             "groups": groups[:MAX_NAMES_FOUND],
-            "jobs": await jobs.glances(*jids[:MAX_FOUND]) if jids else [],
+            "jobs": await jobs.summaries(*jids[:MAX_FOUND]) if jids else [],
             "cursor": cursor,
         }
     return Page("search.html", "Search", values, live=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioqless.client.results import WorkerState
+from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.errors import NoSuchWorker, NotObeyed
 

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aioqless.client.job.record import read_texts
+from aioqless.client.job.decoding import decode_texts
 
 Stored: TypeAlias = Sequence[bytes | None]
 
@@ -137,7 +137,7 @@ def _list(value: bytes | None) -> list[str]:
         found = msgspec.json.decode(value)
     except (ValueError, UnicodeDecodeError):
         return []
-    return read_texts(found) if isinstance(found, list) else []
+    return decode_texts(found) if isinstance(found, list) else []
 
 
 def _failure(value: bytes | None) -> dict[str, Any] | None:

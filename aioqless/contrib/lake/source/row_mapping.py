@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from aioqless import validation
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.client.codec import Codec
 from aioqless.client.put import NewJob, PreparedJob
 from aioqless.contrib.lake.source.options import Options
@@ -139,7 +139,7 @@ class Recipe:
             elif name not in self.constant and name in NEEDED:
                 raise ValueError(f"{name} is null{NEEDED[name]}")
         queue = job.pop("queue", None) or self.constant["queue"]
-        text = json_data.encoded(self._data(row, columns), self.max_data)
+        text = job_data.encode(self._data(row, columns), self.max_data)
         job["data"] = codec.encode(text, job["klass"])
         if job["jid"] is None:
             job["jid"] = self._derived(row)

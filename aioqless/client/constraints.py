@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import msgspec
 
 from aioqless import validation
-from aioqless.client.put.options import ConstraintOptions, Key
+from aioqless.client.put_options import ConstraintOptions, Key
 from aioqless.errors import InvalidData
 from aioqless.lua import constant
 
-Values: TypeAlias = Callable[[], Mapping[str, Any]]
+Values: TypeAlias = Callable[[], Mapping[str, object]]
 
 MAX_CONCURRENT = constant("MAX_CONCURRENT")
 MAX_STARTS = constant("MAX_RATE_STARTS")
@@ -21,7 +21,7 @@ MAX_SECONDS = 1e10
 NAMES = tuple(ConstraintOptions.__annotations__)
 
 
-def select_constraints(options: Mapping[str, Any]) -> ConstraintOptions:
+def select_constraints(options: Mapping[str, object]) -> ConstraintOptions:
     """Return those of the options that are constraints and are set."""
     chosen = {name: options[name] for name in NAMES if options.get(name) is not None}
     return cast(ConstraintOptions, chosen)
@@ -89,7 +89,7 @@ def encode_constraints(
         InvalidData: The data lacks a field that a key is made of.
         ValueError: An option lacks the one that it is about.
     """
-    encoded: dict[str, Any] = {"exists": if_exists} if if_exists else {}
+    encoded: dict[str, object] = {"exists": if_exists} if if_exists else {}
     seconds, until = constraints.get("unique_for"), constraints.get("unique_until")
     most, rate = constraints.get("max_concurrent"), constraints.get("rate_limit")
     if (unique := constraints.get("unique")) is not None:

@@ -1,13 +1,10 @@
-"""Results of read calls: counts, statistics, workers and consistency findings."""
+"""Counts and statistics of queues."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Self, TypeAlias
+from collections.abc import Iterable
 
 import msgspec
-
-JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
 
 class QueueCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -119,76 +116,6 @@ class DayStats(msgspec.Struct, frozen=True, kw_only=True):
     explicit_retries: int
     wait: Durations
     run: Durations
-
-
-class WorkerCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Number of jobs that a worker holds.
-
-    Attributes:
-        name: Name of the worker.
-        jobs: Jobs it holds with a valid lock.
-        stalled: Jobs it holds with an expired lock.
-    """
-
-    name: str
-    jobs: int
-    stalled: int
-
-
-class WorkerJobs(msgspec.Struct, frozen=True, kw_only=True):
-    """The jids of the jobs that a worker holds.
-
-    Attributes:
-        jobs: Those with a valid lock.
-        stalled: Those with an expired lock.
-    """
-
-    jobs: list[str]
-    stalled: list[str]
-
-
-class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running worker answers to a remote command.
-
-    Attributes:
-        queues: Subscriptions of the worker, such as `mail` or `reports=4`.
-        paused: Whether it pops no jobs.
-    """
-
-    queues: list[str]
-    paused: bool
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One inconsistency that `Client.check` found.
-
-    Attributes:
-        problem: Kind of problem, as `aioqless lua check` lists them.
-        mended: Whether it was repaired.
-        about: What it concerns, such as `jid`, `queue` or `key`.
-    """
-
-    problem: str
-    mended: bool
-    about: dict[str, JsonValue]
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, JsonValue]) -> Self:
-        """Build a finding from the reply of the command `check`."""
-        about = {name: each for name, each in record.items() if name not in ("problem", "mended")}
-        return cls(problem=str(record["problem"]), mended=bool(record["mended"]), about=about)
-
-
-class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of `Jobs.cancel_many`.
-
-    Attributes:
-        canceled: Number of jobs that were deleted.
-        kept: Jids of the jobs that stayed since a job that was not canceled depends on them.
-    """
-
-    canceled: int
-    kept: tuple[str, ...]
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True, gc=False):

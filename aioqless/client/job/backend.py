@@ -1,10 +1,10 @@
-"""What a client shares with the jobs and queues that it returns."""
+"""JobBackend: what connects jobs and queues to their client."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aioqless.client import json_data
+from aioqless.client import job_data
 from aioqless.client.codec import Codec, PlainCodec
 from aioqless.client.job.progress_reporter import Reporter
 from aioqless.client.job.watcher import JobWatcher
@@ -12,8 +12,8 @@ from aioqless.store import OfflineStore, Store, refusal
 
 
 @dataclass(frozen=True)
-class Services:
-    """The collaborators of a job.
+class JobBackend:
+    """The collaborators of a job, which a client shares with all jobs and queues that it returns.
 
     Attributes:
         store: Runs commands.
@@ -25,13 +25,13 @@ class Services:
 
     store: Store
     codec: Codec
-    max_data: int = json_data.LIMIT
+    max_data: int = job_data.MAX_BYTES
     job_watcher: JobWatcher | None = None
     progress_reporter: Reporter | None = None
 
     @classmethod
-    def offline(cls, max_data: int = json_data.LIMIT) -> Services:
-        """Return the services of a job in a process that has no connection to Redis."""
+    def offline(cls, max_data: int = job_data.MAX_BYTES) -> JobBackend:
+        """Return the backend of a job in a process that has no connection to Redis."""
         return cls(OfflineStore(), PlainCodec(), max_data)
 
     @property

@@ -20,7 +20,7 @@ _MOST_NAMED = 1000
 
 
 @dataclass(kw_only=True)
-class Cleared:
+class ClearResult:
     """The result of `Queue.clear`.
 
     Attributes:
@@ -40,7 +40,7 @@ class Clearing:
     def __init__(
         self, store: Store, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
     ) -> None:
-        self.result = Cleared()
+        self.result = ClearResult()
         self._store = store
         self._queue = queue
         self._states = checked(states)

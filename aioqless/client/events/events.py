@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from redis.asyncio import Redis
 
-from aioqless.client.events.filters import Wanted
+from aioqless.client.events.filters import EventFilter
 from aioqless.client.events.stream import Stream
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import TRACKED, Event, read_event, subscribe
@@ -44,7 +44,7 @@ class Events:
         gives it up misses what came meanwhile, and hears of that too. Raises ValueError and
         TypeError for a filter that can't be, redis-py's ConnectionError when Redis isn't there at
         the beginning."""
-        wanted = Wanted.checked(queue, jid, kind, tracked)
+        wanted = EventFilter.checked(queue, jid, kind, tracked)
         return Stream(self._redis, self._store, wanted, lambda: self._closed)
 
     def close(self) -> None:

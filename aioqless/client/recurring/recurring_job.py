@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from typing import Any, Self, cast
 
 from aioqless import validation
-from aioqless.client import json_data
-from aioqless.client.job.services import Services
-from aioqless.client.put import Klass, NewJob, PutOptions, RecurOptions
-from aioqless.client.put.options import TemplateOptions
+from aioqless.client import job_data
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.put import Klass, NewJob
+from aioqless.client.put_options import PutOptions, RecurOptions, TemplateOptions
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedules import Every, checked_backlog, schedule_of
+from aioqless.client.recurring.schedule import Every, checked_backlog, schedule_of
 from aioqless.errors import AioqlessError, NoSuchJob
 
 OF_PUT_ALONE = PutOptions.__annotations__.keys() - TemplateOptions.__annotations__.keys()
 
 
 async def recur(
-    services: Services,
+    backend: JobBackend,
     queue: str,
     job: str | Klass | NewJob,
     data: Any,
@@ -37,23 +37,23 @@ async def recur(
             f"recur has no option {', '.join(sorted(wrong))}; "
             f"it has {', '.join(RecurOptions.__annotations__)}"
         )
-    store, schedule = services.store, schedule_of(options)
+    store, schedule = backend.store, schedule_of(options)
     backlog = checked_backlog(schedule, options.get("backlog"))
     offset = validation.check_number("offset", options.get("offset", 0), least=0)
     of_put = {name: options[name] for name in TemplateOptions.__annotations__ if name in options}  # type: ignore[literal-required]  # the names are those of a part of the options
     template = NewJob.of(job, data, cast(PutOptions, of_put))
     if astray := sorted(OF_PUT_ALONE & template.options.keys()):
         raise TypeError(f"a recurring job has no option {', '.join(astray)}: put has")
-    new = template.prepare(services.max_data, services.codec)
+    new = template.prepare(backend.max_data, backend.codec)
     shared: dict[str, Any] = {
         "queue": queue,
         "jid": new["jid"],
         "klass": new["klass"],
         "data": new["data"],
-        "priority": new["priority"],
-        "tags": new["tags"],
-        "retries": new["retries"],
-        "terms": new["terms"],
+        "priority": new.get("priority"),
+        "tags": new.get("tags"),
+        "retries": new.get("retries"),
+        "terms": new.get("terms"),
         "backlog": backlog,
     }
     if isinstance(schedule, Cron):
@@ -70,7 +70,7 @@ async def recur(
     record = await store.recur_get(jid=new["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {new['jid']} was canceled while it was being read")
-    return RecurringJob(services, record)
+    return RecurringJob(backend, record)
 
 
 class RecurringJob:
@@ -82,13 +82,13 @@ class RecurringJob:
     give one. `declared` is when code last declared it, None for one made by hand."""
 
     __slots__ = (
-        "_services", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
+        "_backend", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
         "priority", "queue", "raw_data", "retries", "tags", "timezone",
     )  # fmt: skip
 
-    def __init__(self, services: Services, record: Mapping[str, Any]) -> None:
-        self._services = services
-        self._store = services.store
+    def __init__(self, backend: JobBackend, record: Mapping[str, Any]) -> None:
+        self._backend = backend
+        self._store = backend.store
         self._read(record)
 
     def _read(self, record: Mapping[str, Any]) -> None:
@@ -112,12 +112,12 @@ class RecurringJob:
     @property
     def data(self) -> Any:
         """The data of its instances. Raises InvalidData."""
-        return json_data.decoded(self.text)
+        return job_data.decode(self.text)
 
     @property
     def text(self) -> str:
         """The data of its instances as decrypted JSON. Raises DecryptionError."""
-        return self._services.codec.decode(self.raw_data, self.klass)
+        return self._backend.codec.decode(self.raw_data, self.klass)
 
     def upcoming(self, count: int = 5) -> list[float]:
         """Return when the next instances are due, in seconds since 1970; none while paused."""
@@ -158,11 +158,11 @@ class RecurringJob:
             if "interval" in changes:
                 raise TypeError("every and interval are the same: say one of them")
             changes["interval"] = Every(changes.pop("every")).seconds
-        codec, klass = self._services.codec, changes.get("klass", self.klass)
+        codec, klass = self._backend.codec, changes.get("klass", self.klass)
         if "data" not in changes and codec.bound_to_klass and klass != self.klass:
             changes["data"] = self.data
         if "data" in changes:
-            text = json_data.encoded(changes["data"], self._services.max_data)
+            text = job_data.encode(changes["data"], self._backend.max_data)
             changes["data"] = codec.encode(text, klass)
         if "cron" in changes or "timezone" in changes:
             await self.refresh()

@@ -1,0 +1,233 @@
+"""Decodes what Redis keeps of a job: the row of a popped job, or a whole record in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+
+import msgspec
+
+from aioqless.client.job.state import (
+    Failure,
+    HeldBack,
+    HistoryEvent,
+    JobDetails,
+    JobState,
+    Progress,
+)
+from aioqless.lua import constant, row_fields
+
+_DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
+_select_fields = itemgetter(
+    *map(
+        row_fields().index,
+        [
+            "jid", "klass", "state", "queue", "worker", "data", "priority", "retries", "remaining",
+            "expires", "x-fence", "tags", "failure", "spawned_from_jid", "x-context", "x-start-by",
+        ],
+    )
+)  # fmt: skip
+
+T = TypeVar("T", list[Any], dict[str, Any])
+
+
+class JobFields(NamedTuple):
+    """The fields of a Job that come from Redis, in the order in which a Job takes them."""
+
+    jid: str
+    klass: str
+    state: JobState
+    queue: str
+    worker: str
+    raw_data: str
+    priority: float
+    retries: int
+    remaining: int
+    expires: float
+    fence: int
+    tags: list[str]
+    failure: Failure | None
+    spawned_from: str | None
+    context: dict[str, str]
+    start_by: float | None
+    tracked: bool = False
+    held_back: HeldBack | None = None
+    last_progress: Progress | None = None
+    details: JobDetails | None = None
+
+
+class JobRecord(TypedDict):
+    """A job as commands return it in JSON, such as `get` and `pop`."""
+
+    jid: str
+    klass: str
+    state: str
+    queue: str
+    worker: str
+    data: str
+    priority: float
+    retries: int
+    remaining: int
+    expires: float
+    fence: int
+    tags: list[str]
+    tracked: bool
+    failure: FailureRecord
+    spawned_from_jid: str | Literal[False] | None
+    context: NotRequired[dict[str, str] | None]
+    start_by: NotRequired[float]
+    held_back: NotRequired[HeldBackRecord]
+    progress: NotRequired[dict[str, str]]
+    history: NotRequired[list[HistoryEvent]]
+    history_total: NotRequired[int]
+    dependencies: NotRequired[list[str]]
+    dependencies_total: NotRequired[int]
+    dependents: NotRequired[list[str]]
+    dependents_total: NotRequired[int]
+
+
+class FailureRecord(TypedDict, total=False):
+    """The failure of a job; empty for a job that never failed."""
+
+    group: str
+    message: str
+    when: float
+    worker: str
+
+
+class HeldBackRecord(TypedDict):
+    """The limit that holds a job back."""
+
+    key: str
+    until: float
+    limit: NotRequired[int]
+    running: NotRequired[list[str]]
+    rate: NotRequired[tuple[int, float]]
+
+
+def decode_row(row: Sequence[bytes | None]) -> JobFields:
+    """Decode the row of a popped job, which other qless clients may have written parts of."""
+    texts = [None if each is None else each.decode("utf-8", "surrogateescape") for each in row]
+    (
+        jid, klass, state, queue, worker, data, priority, retries, remaining,
+        expires, fence, tags, failure, spawned_from, context, start_by,
+    ) = _select_fields(texts)  # fmt: skip
+    retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
+    return JobFields(
+        jid,
+        klass or "",
+        JobState(state),
+        queue,
+        worker,
+        data or "null",
+        -_decode_number(priority, 0) or 0,
+        retry_limit,
+        _decode_number(remaining, retry_limit),
+        _decode_number(expires, 0),
+        _decode_number(fence, 0),
+        decode_texts(_decode_json(tags, [])),
+        _decode_failure(failure) if failure else None,
+        spawned_from or None,
+        _decode_json(context, {}),
+        _decode_number(start_by, 0) or None,
+    )
+
+
+def decode_record(record: JobRecord) -> JobFields:
+    """Decode the record of a job; it has details if a whole job was read."""
+    failure = record["failure"]
+    return JobFields(
+        jid=record["jid"],
+        klass=record["klass"],
+        state=JobState(record["state"]),
+        queue=record["queue"],
+        worker=record["worker"],
+        raw_data=record["data"],
+        priority=record["priority"],
+        retries=record["retries"],
+        remaining=record["remaining"],
+        expires=record["expires"],
+        fence=record["fence"],
+        tags=list(record["tags"]),
+        failure=Failure(**failure) if failure else None,
+        spawned_from=record["spawned_from_jid"] or None,
+        context=record.get("context") or {},
+        start_by=record.get("start_by"),
+        tracked=record["tracked"],
+        held_back=_decode_held_back(record.get("held_back")),
+        last_progress=_decode_progress(record.get("progress"), record["fence"]),
+        details=JobDetails(
+            events=list(record["history"]),
+            events_total=record["history_total"],
+            dependencies=list(record["dependencies"]),
+            dependencies_total=record["dependencies_total"],
+            dependents=list(record["dependents"]),
+            dependents_total=record["dependents_total"],
+        )
+        if "history" in record
+        else None,
+    )
+
+
+def decode_texts(values: Sequence[object]) -> list[str]:
+    """Return the texts of a list as the scripts read it.
+
+    Numbers, which another qless client may have put into it, become texts; anything else is left
+    out.
+    """
+    known = (each for each in values if isinstance(each, str | float) or type(each) is int)
+    return [each if isinstance(each, str) else f"{each:.14g}" for each in known]
+
+
+def _decode_failure(text: str) -> Failure | None:
+    stored = _decode_json(text, {})
+    return (
+        Failure(*(stored.get(name, "") for name in ("group", "message", "when", "worker")))
+        if stored
+        else None
+    )
+
+
+def _decode_held_back(record: HeldBackRecord | None) -> HeldBack | None:
+    if not record:
+        return None
+    rate = record.get("rate")
+    return HeldBack(
+        key=record["key"],
+        until=record["until"],
+        limit=record.get("limit"),
+        running=tuple(record.get("running", ())),
+        rate=(int(rate[0]), float(rate[1])) if rate else None,
+    )
+
+
+def _decode_progress(record: Mapping[str, str] | None, fence: int) -> Progress | None:
+    """Return the progress of the latest run; a run starts without that of the one before."""
+    if not record or record.get("fence") not in (None, str(fence)):
+        return None
+    try:
+        return Progress(float(record["share"]), str(record["message"]), float(record["when"]))
+    except (KeyError, ValueError):  # written by another program
+        return None
+
+
+@lru_cache(1024)  # most jobs of a pop have the same numbers
+def _decode_number(text: str | None, default: int) -> Any:
+    """Return a number, an int if it is whole; any number may stand where an int is expected."""
+    try:
+        number = float(text or default)
+    except ValueError:
+        return default
+    return int(number) if number.is_integer() else number
+
+
+def _decode_json(text: str | None, default: T) -> T:
+    if not text or text in ("{}", "[]"):
+        return default
+    try:
+        value = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return default
+    return value if isinstance(value, type(default)) else default

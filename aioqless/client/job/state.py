@@ -1,0 +1,168 @@
+"""The parts of a job's state: JobState, Failure, Progress, HeldBack, JobDetails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+HistoryEvent: TypeAlias = dict[str, Any]  # `when`, `what`, and what belongs to the kind of event
+
+
+class JobState(StrEnum):
+    """Where a job is in its lifecycle."""
+
+    WAITING = "waiting"
+    SCHEDULED = "scheduled"
+    DEPENDS = "depends"
+    RUNNING = "running"
+    STALLED = "stalled"
+    FAILED = "failed"
+    COMPLETE = "complete"
+
+    @classmethod
+    def _missing_(cls, value: object) -> JobState:
+        """Return a state that only another qless client knows, so that it can be shown."""
+        state = str.__new__(cls, value)
+        state._name_, state._value_ = "UNKNOWN", str(value)
+        return state
+
+
+ENDED = (JobState.COMPLETE, JobState.FAILED)
+
+
+def is_stalled(state: str, expires: float) -> bool:
+    """Return whether a job of this state, with a lock until then, is stalled."""
+    return state == JobState.STALLED or (state == JobState.RUNNING and 0 < expires < time.time())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job failed last.
+
+    Attributes:
+        group: Failure group.
+        message: Error message.
+        when: When it failed, in seconds since 1970.
+        worker: Name of the worker that ran it.
+    """
+
+    group: str
+    message: str
+    when: float
+    worker: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The latest progress that a run reported.
+
+    Attributes:
+        share: How much is done, from 0 to 1.
+        message: What is being done.
+        when: When it was reported, in seconds since 1970.
+    """
+
+    share: float
+    message: str
+    when: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldBack:
+    """The limit that keeps a scheduled job from starting.
+
+    Attributes:
+        key: Key of the limit.
+        until: When the limit is checked again at the latest, in seconds since 1970.
+        limit: Maximum number of jobs of the key that run at once, if that is the limit.
+        running: Jids of jobs of the key that run; at most 10.
+        rate: Maximum number of starts and the period in seconds, if that is the limit.
+    """
+
+    key: str
+    until: float
+    limit: int | None = None
+    running: tuple[str, ...] = ()
+    rate: tuple[int, float] | None = None
+
+    @property
+    def reason(self) -> str:
+        """The limit in words."""
+        if self.limit is not None:
+            return f"concurrency limit of key {self.key}: {self.limit:,} at a time"
+        if self.rate is not None:
+            return f"rate limit of key {self.key}: {self.rate[0]:,} in {self.rate[1]:g} s"
+        return f"limit of key {self.key}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobDetails:
+    """The lists of a job, which a popped job comes without. Each has at most 1,000 entries.
+
+    Attributes:
+        events: The latest events, oldest first: dicts with `when` (seconds since 1970), `what` and
+            more.
+        events_total: Number of all events.
+        dependencies: Jids of jobs that it waits for, in no particular order.
+        dependencies_total: Number of all of them.
+        dependents: Jids of jobs that wait for it, in no particular order.
+        dependents_total: Number of all of them.
+    """
+
+    events: list[HistoryEvent] = field(default_factory=list)
+    events_total: int = 0
+    dependencies: list[str] = field(default_factory=list)
+    dependencies_total: int = 0
+    dependents: list[str] = field(default_factory=list)
+    dependents_total: int = 0
+
+
+def list_stages(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+    """Return the stages of a job: one for each time that it was put into a queue.
+
+    Args:
+        events: Events of the job, oldest first.
+
+    Returns:
+        For each stage the queue, the worker, and when the job was last put, popped, done or failed.
+    """
+    stages: list[HistoryEvent] = []
+    for event in events:
+        if event["what"] == "put" or not stages:
+            stages.append({})
+        stage = stages[-1]
+        match event["what"]:
+            case "put":
+                stage.update(q=event.get("q"), put=event["when"])
+            case "popped":
+                stage.update(popped=event["when"], worker=event.get("worker"))
+            case "handed-over":
+                stage["worker"] = event.get("to")
+            case "done" | "failed" as what:
+                stage[what] = event["when"]
+    return stages
+
+
+def explain_failure(message: str) -> str:
+    """Explain a failure that the job's handler did not cause, but the loss of its worker.
+
+    Args:
+        message: Message of the failure.
+
+    Returns:
+        The likely cause; empty for any other failure.
+    """
+    if message.startswith("Lost its lock "):
+        return (
+            "Each run ended without a sign of its worker. The job may kill its worker (out of "
+            "memory, a crash in C code) or keep it from renewing the lock; see the worker's log."
+        )
+    if message.startswith("Job exhausted retries "):
+        return (
+            "Its worker was lost in each run until no retry was left. The job, or another one "
+            "beside it, may kill or block its workers."
+        )
+    return ""

@@ -1,0 +1,440 @@
+"""Putting jobs: NewJob checks and encodes one, PutSender sends them to Redis.
+
+`put`, `put_many` and workflows share this route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias, get_args
+
+import msgspec
+from typing_extensions import Unpack
+
+from aioqless import validation
+from aioqless.client import job_data
+from aioqless.client.codec import PLAIN, Codec
+from aioqless.client.constraints import (
+    check_constraints,
+    encode_constraints,
+    merge_constraints,
+    select_constraints,
+)
+from aioqless.client.put_options import ConstraintOptions, OnFailed, PutOptions
+from aioqless.errors import InvalidData, QueueFull
+from aioqless.redis.batcher import Batcher
+from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.store import PutFlowRow, PutManyRow, Store
+
+MAX_CONTEXT = 4_096  # bytes
+MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
+MAX_BYTES_PER_CALL = 1 << 18
+MAX_NAMES_PER_CALL = 5_000  # tags and dependencies of all its jobs
+PARALLEL_PUTS = 8  # batches of one queue's
+PARALLEL_BATCHES = 2  # of one put_many
+FIRST_PAUSE = 0.02  # seconds between two attempts; it doubles
+LONGEST_PAUSE = 1.0
+
+_OPTIONS = PutOptions.__annotations__.keys()
+_ON_FAILED = get_args(OnFailed)
+
+
+class Klass(Protocol):
+    """What a handler declares about the jobs that are put for it."""
+
+    @property
+    def klass(self) -> str:
+        """Name of its jobs in Redis."""
+
+    @property
+    def retries(self) -> int | None:
+        """Maximum number of retries; None for the default."""
+
+    @property
+    def constraints(self) -> ConstraintOptions:
+        """Constraints of its jobs."""
+
+    def check(self, text: bytes) -> None:
+        """Check that it takes this data.
+
+        Raises:
+            InvalidData: It doesn't.
+        """
+
+    def values(self, text: bytes) -> Mapping[str, object]:
+        """Return the data by field name, with defaults.
+
+        Raises:
+            InvalidData: It doesn't take this data.
+        """
+
+
+# A job as the put commands take it: checked, encoded and encrypted.
+PreparedJob: TypeAlias = PutManyRow
+
+
+@dataclass(frozen=True, init=False)
+class NewJob:
+    """A job to be put.
+
+    Attributes:
+        klass: The handler, or the klass of one in another process or language.
+        data: The job's data, any JSON value but `false`.
+        options: Options of put.
+    """
+
+    klass: str | Klass
+    data: Any
+    options: PutOptions
+
+    def __init__(self, klass: str | Klass, data: Any = None, **options: Unpack[PutOptions]) -> None:
+        """Make a job.
+
+        Args:
+            klass: The handler, or the klass of one in another process or language.
+            data: The job's data.
+            options: See PutOptions.
+
+        Raises:
+            TypeError: Put has no such option.
+        """
+        if not options.keys() <= _OPTIONS:
+            raise TypeError(
+                f"put has no option {', '.join(sorted(options.keys() - _OPTIONS))}; "
+                f"it has {', '.join(_OPTIONS)}"
+            )
+        object.__setattr__(self, "klass", klass)
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "options", options)
+
+    @classmethod
+    def of(cls, job: str | Klass | NewJob, data: Any, options: PutOptions) -> NewJob:
+        """Return what a caller of put gave as one job.
+
+        Args:
+            job: A klass, a handler, or a new job.
+            data: The data, unless `job` is a new job.
+            options: Options of put; they override those of a new job.
+
+        Raises:
+            TypeError: A new job was given data, or put has no such option.
+        """
+        if not isinstance(job, NewJob):
+            return cls(job, data, **options)
+        if data is not None:
+            raise TypeError(
+                f"the job has its data already, {job_data.shorten(job.data)}: "
+                "pass options of put by name"
+            )
+        return job.with_options(**options) if options else job
+
+    def with_options(self, **options: Unpack[PutOptions]) -> NewJob:
+        """Return the same job with more options, which override its own.
+
+        Raises:
+            TypeError: Put has no such option.
+        """
+        merged = self.options.copy()
+        merged.update(options)
+        return NewJob(self.klass, self.data, **merged)
+
+    def prepare(self, max_data: int, codec: Codec = PLAIN) -> PreparedJob:
+        """Check and encode the job as the put commands take it.
+
+        Args:
+            max_data: Maximum size of the data, in bytes.
+            codec: Encodes the data.
+
+        Raises:
+            InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range.
+        """
+        text = job_data.encode(self.data, max_data)
+        if isinstance(self.klass, str):
+            handler, klass = None, validation.check_name("klass", self.klass)
+        elif hasattr(self.klass, "klass"):
+            handler, klass = self.klass, self.klass.klass
+            handler.check(text)
+        else:
+            raise TypeError(
+                "klass must be a handler, which @job makes of a function, or a text "
+                f"(got {self.klass!r})"
+            )
+        job: PreparedJob = {"jid": "", "klass": klass, "data": codec.encode(text, klass)}
+        if handler and handler.retries is not None:
+            job["retries"] = handler.retries
+        if self.options:
+            _add_options(job, self.options)
+        if not job["jid"]:
+            job["jid"] = secrets.token_hex(16)
+        if self.options or (handler and handler.constraints):
+            self._add_constraints(job, handler, text)
+        return job
+
+    def _add_constraints(self, job: PreparedJob, handler: Klass | None, text: bytes) -> None:
+        own, if_exists = select_constraints(self.options), self.options.get("if_exists")
+        if if_exists not in (None, "keep", "raise"):
+            raise ValueError(f"if_exists must be 'keep' or 'raise' (got {if_exists!r})")
+        constraints = merge_constraints(own, handler.constraints) if handler else own
+        if not constraints and if_exists is None:
+            return
+        check_constraints(own)
+        read_fields = partial(handler.values if handler else _decode_fields, text)
+        job["terms"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
+
+
+def _add_options(job: PreparedJob, options: PutOptions) -> None:
+    """Check the options that are set, and add them to a job; its constraints come later."""
+    if (jid := options.get("jid")) is not None:
+        job["jid"] = validation.check_jid(jid)
+    if "delay" in options:
+        job["delay"] = validation.check_number("delay", options["delay"], least=0)
+    if (priority := options.get("priority")) is not None:
+        job["priority"] = validation.check_number("priority", priority)
+    if (tags := options.get("tags")) is not None:
+        job["tags"] = validation.check_names("tags", tags)
+    if (retries := options.get("retries")) is not None:
+        validation.check_number("retries", retries, least=0)
+        job["retries"] = retries
+    if (depends := options.get("depends")) is not None:
+        job["depends"] = validation.check_names("depends", depends)
+    if (context := options.get("context")) is not None:
+        job["context"] = _encode_context(context)
+    if (expires_in := options.get("expires_in")) is not None:
+        job["within"] = validation.check_number("expires_in", expires_in, least=0)
+    if (on_failed := options.get("on_failed")) is not None:
+        if on_failed not in _ON_FAILED:
+            raise ValueError(
+                f"on_failed must be one of {', '.join(_ON_FAILED)} (got {on_failed!r})"
+            )
+        job["on_failed"] = on_failed
+
+
+def _decode_fields(text: bytes) -> Mapping[str, object]:
+    data = msgspec.json.decode(text)
+    return data if isinstance(data, dict) else {}
+
+
+def _encode_context(texts: Mapping[str, str]) -> bytes:
+    text = job_data.encode(validation.check_texts("context", texts))
+    if len(text) > MAX_CONTEXT:
+        raise InvalidData(
+            f"context must be at most {MAX_CONTEXT:,} bytes (got {len(text):,}): "
+            "put it into the data"
+        )
+    return text
+
+
+DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
+
+
+class PutSender:
+    """Prepares jobs and sends them.
+
+    Single puts to one queue that are made in the same iteration of the event loop share a call, and
+    each caller gets its own result.
+
+    Owns a batcher for each queue that has single puts under way.
+
+    Args:
+        store: Where jobs are put.
+        codec: Encodes the data.
+        max_data: Maximum size of a job's data, in bytes.
+        default_context: Returns the context of a job that is put without one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        codec: Codec,
+        max_data: int,
+        default_context: DefaultContext | None = None,
+    ) -> None:
+        self._store = store
+        self._codec = codec
+        self._max_data = max_data
+        self._default_context = default_context
+        self._batchers: dict[str, Batcher[PreparedJob, str]] = {}
+
+    def set_default_context(self, make: DefaultContext) -> None:
+        """Set the function that returns the context of jobs that are put without one."""
+        self._default_context = make
+
+    def prepare(self, job: NewJob) -> PreparedJob:
+        """Check and encode a job, with the default context if it has none.
+
+        Raises:
+            InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range.
+        """
+        make = self._default_context
+        if make and job.options.get("context") is None and (context := make(job)):
+            job = job.with_options(context=context)
+        return job.prepare(self._max_data, self._codec)
+
+    async def put(self, queue: str, job: PreparedJob, wait: float) -> str:
+        """Put one job; return its jid. If the caller is canceled, it may be put nevertheless.
+
+        Raises:
+            QueueFull: There was no room within `wait` seconds.
+        """
+        backpressure = Backpressure(wait)
+        while True:
+            try:
+                return await self._batcher(queue).submit(job)
+            except QueueFull:
+                if not await backpressure.pause():
+                    raise
+
+    async def put_many(
+        self, queue: str, jobs: Sequence[PreparedJob], wait: float, *, keep_existing: bool = False
+    ) -> list[str | Exception]:
+        """Put jobs in calls of a bounded size; return the jid or the refusal of each.
+
+        While Redis works on a batch the next one is sent, unless some jobs depend on others, which
+        have to be there before.
+
+        Args:
+            queue: Name of the queue.
+            jobs: The jobs, in the order in which they are to run.
+            wait: Seconds to wait for room.
+            keep_existing: Leave a job alone whose jid exists; its result is an empty text.
+
+        Raises:
+            QueueFull: Redis has no memory left.
+        """
+        backpressure = Backpressure(wait)
+        ordered = any(job.get("depends") for job in jobs)
+        slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
+
+        async def send(batch: list[PreparedJob]) -> list[str | Exception]:
+            async with slots:
+                return await self._put_batch(queue, batch, backpressure, keep_existing)
+
+        tasks = [asyncio.create_task(send(batch)) for batch in split(jobs)]
+        try:
+            return [answer for task in tasks for answer in await task]
+        finally:
+            await cancel_and_wait(*tasks)
+
+    async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: float) -> None:
+        """Put jobs, each with its queue, in one step: all of them, or none.
+
+        Raises:
+            QueueFull: There was no room within `wait` seconds.
+        """
+        batch: list[PutFlowRow] = [{"queue": queue, **job} for queue, job in jobs]
+        backpressure = Backpressure(wait)
+        while True:
+            try:
+                await self._store.put_flow(batch=batch)
+                return
+            except QueueFull:
+                if not await backpressure.pause():
+                    raise
+
+    def _batcher(self, queue: str) -> Batcher[PreparedJob, str]:
+        if (batcher := self._batchers.get(queue)) is None:
+            batcher = self._batchers[queue] = Batcher(
+                partial(self._send, queue),
+                name="puts",
+                fitting=count_fitting,
+                parallel=PARALLEL_PUTS,
+            )
+        return batcher
+
+    async def _send(self, queue: str, batch: list[PreparedJob]) -> Sequence[str | Exception]:
+        try:
+            if len(batch) == 1:
+                return [await self._store.put(queue=queue, **batch[0])]
+            return await self._store.put_many(queue=queue, batch=batch)
+        finally:
+            if self._batchers[queue].is_on_last_batch:
+                del self._batchers[queue]
+
+    async def _put_batch(
+        self, queue: str, batch: list[PreparedJob], backpressure: Backpressure, keep: bool
+    ) -> list[str | Exception]:
+        """Put a batch; put again those for which there was no room, as long as the caller waits."""
+        answers = await self._call_put_many(queue, batch, keep)
+        while (
+            refused := [n for n, answer in enumerate(answers) if isinstance(answer, QueueFull)]
+        ) and await backpressure.pause():
+            retried = await self._call_put_many(queue, [batch[n] for n in refused], keep)
+            for n, answer in zip(refused, retried, strict=True):
+                answers[n] = answer
+        first = answers[0]
+        if len(refused) == len(batch) and isinstance(first, QueueFull) and first.code == "OOM":
+            raise first
+        return answers
+
+    async def _call_put_many(
+        self, queue: str, batch: list[PreparedJob], keep: bool
+    ) -> list[str | Exception]:
+        try:
+            return await self._store.put_many(
+                queue=queue, batch=batch, existing="keep" if keep else None
+            )
+        except QueueFull as full:  # Redis has no memory, so for none of them
+            return [full] * len(batch)
+
+
+class Backpressure:
+    """Paces the attempts of a caller that waits for a full queue, or a full Redis.
+
+    Args:
+        wait: Maximum number of seconds to wait.
+
+    Raises:
+        TypeError: `wait` is not a number.
+        ValueError: `wait` is negative.
+    """
+
+    def __init__(self, wait: float) -> None:
+        self._until = time.monotonic() + validation.check_number("wait", wait, least=0)
+        self._pause = FIRST_PAUSE
+
+    @property
+    def left(self) -> float:
+        """Number of seconds that are left to wait."""
+        return max(0.0, self._until - time.monotonic())
+
+    async def pause(self) -> bool:
+        """Pause before the next attempt; return False, at once, if the time is up."""
+        left = self.left
+        if not left:
+            return False
+        await asyncio.sleep(min(left, self._pause * random.uniform(0.8, 1.2)))
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        return True
+
+
+def count_fitting(jobs: Sequence[PreparedJob]) -> int:
+    """Return how many of the leading jobs fit into one call, which Redis must handle quickly.
+
+    Limits are the number of jobs, of bytes, and of names in their lists.
+    """
+    size = names = 0
+    for count, job in enumerate(jobs[:MAX_JOBS_PER_CALL]):
+        size += len(job["data"])
+        names += len(job.get("tags") or ()) + len(job.get("depends") or ())
+        if count and (size > MAX_BYTES_PER_CALL or names > MAX_NAMES_PER_CALL):
+            return count
+    return min(len(jobs), MAX_JOBS_PER_CALL)
+
+
+def split(jobs: Sequence[PreparedJob]) -> Iterator[list[PreparedJob]]:
+    """Split jobs into batches that Redis handles quickly."""
+    start = 0
+    while start < len(jobs):
+        end = start + count_fitting(jobs[start : start + MAX_JOBS_PER_CALL])
+        yield list(jobs[start:end])
+        start = end
