@@ -1,5 +1,4 @@
-"""Whether somebody takes what ended is told wherever one looks, before the stream has filled
-Redis."""
+"""Warnings about an unread archive, before the stream fills Redis."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def state(**more: object) -> ArchiveState:
     return ArchiveState(**{**usual, **more})  # type: ignore[arg-type]
 
 
-def test_the_oldest_that_nobody_has_says_for_how_long_it_waits() -> None:
+def test_age_of_the_oldest_unread_entry_is_reported() -> None:
     assert state().unread_since(110) == 100
     assert state(length=0, first=None).unread_since(110) == 0
     assert state(reader="lake", read="9000-0", at=50.0).unread_since(110) == 100
@@ -39,7 +38,7 @@ def test_the_oldest_that_nobody_has_says_for_how_long_it_waits() -> None:
     assert state(reader="lake", read="30000-0", at=50.0).unread_since(110) == 0
 
 
-def test_what_waits_for_too_long_or_is_about_to_be_cut_is_trouble() -> None:
+def test_old_and_soon_trimmed_entries_are_a_problem() -> None:
     assert state().trouble(10 + HOUR) is None and state(length=950).trouble(10 + HOUR) is None
     assert state(length=0, first=None).trouble(10 * HOUR) is None
     held, cut = state().trouble(10 + 2 * HOUR), state(length=950, when_full="count").trouble(20)
@@ -55,7 +54,7 @@ def test_what_waits_for_too_long_or_is_about_to_be_cut_is_trouble() -> None:
     )
 
 
-async def test_a_worker_the_check_and_the_dashboard_tell_of_it(
+async def test_worker_check_and_dashboard_warn(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker, key = ArchiveMonitor(client.store), f"{client.namespace}:x:archive"
@@ -70,7 +69,7 @@ async def test_a_worker_the_check_and_the_dashboard_tell_of_it(
     )
 
 
-def test_the_command_says_so_and_its_exit_code_too(
+def test_command_warns_with_its_exit_code(
     redis_url: str,
     namespace: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""The stream of the archive: how long it gets, and what goes from it."""
+"""Length and trimming of the archive's stream."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ async def _ids(story: Archived) -> list[str]:
     return [event.id for event in await story.events()]
 
 
-async def test_nothing_unread_is_cut_unless_that_is_asked_for(story: Archived) -> None:
+async def test_unread_entries_are_not_trimmed_by_default(story: Archived) -> None:
     await story.configure(archive_length=10)
     await _end(story, *(f"j{n}" for n in range(300)))
     assert len(await _ids(story)) == 300
 
 
-async def test_on_request_the_oldest_are_cut_and_can_be_counted(story: Archived) -> None:
+async def test_oldest_entries_are_trimmed_on_request_and_counted(story: Archived) -> None:
     await story.configure(archive_length=100, archive_when_full="count")
     await _end(story, *(f"j{n}" for n in range(450)))
     state = await Archive(story.store).state()
@@ -31,7 +31,7 @@ async def test_on_request_the_oldest_are_cut_and_can_be_counted(story: Archived)
     assert [event.jid for event in await story.events()][-1] == "j449"
 
 
-async def test_what_is_kept_elsewhere_goes_and_nothing_else(story: Archived) -> None:
+async def test_only_stored_entries_are_trimmed(story: Archived) -> None:
     await _end(story, *(f"j{n}" for n in range(250)))
     ids = await _ids(story)
     assert await story.store.archive_trim(id=ids[219], reader="lake", now=5) == 220
@@ -39,7 +39,7 @@ async def test_what_is_kept_elsewhere_goes_and_nothing_else(story: Archived) -> 
     assert await story.store.archive_trim(id=ids[219], reader="lake", now=5) == 0
 
 
-async def test_a_second_reader_may_not_trim_what_the_first_has_yet_to_read(story: Archived) -> None:
+async def test_second_reader_does_not_trim_unread_entries_of_the_first(story: Archived) -> None:
     await _end(story, "a", "b")
     first, second = await _ids(story)
     await story.store.archive_trim(id=first, reader="lake", now=5)
@@ -49,7 +49,7 @@ async def test_a_second_reader_may_not_trim_what_the_first_has_yet_to_read(story
     assert (await Archive(story.store).state()).reader == "other"
 
 
-async def test_its_state_can_be_asked_for(story: Archived) -> None:
+async def test_state_of_the_stream_is_readable(story: Archived) -> None:
     assert await Archive(story.store).state() == ArchiveState(True, "hold", 1_000_000, 0, 0)
     await _end(story, "a", "b")
     first, last = await _ids(story)
@@ -59,7 +59,7 @@ async def test_its_state_can_be_asked_for(story: Archived) -> None:
     )
 
 
-async def test_check_finds_nothing_wrong_with_it(story: Archived) -> None:
+async def test_check_finds_no_problem_in_the_stream(story: Archived) -> None:
     await story.completed("a")
     await story.failed("b", 3, 4, 5)
     assert (await story.store.check(now=6, budget=10_000))["found"] == []

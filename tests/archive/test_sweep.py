@@ -1,4 +1,4 @@
-"""What other clients of qless ended is found, and told once."""
+"""The sweep: ends by other qless clients are archived, once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from tests.archive.conftest import Archived
 
 
-async def test_a_job_that_a_peer_completed_is_told_by_its_history(story: Archived) -> None:
+async def test_job_completed_by_another_client_is_archived_from_its_history(
+    story: Archived,
+) -> None:
     await story.put("a", 1.5, tags=["x"], priority=-2)
     await story.popped_by_a_peer("a", 2.25)
     await story.as_a_peer("a", 3.75)
@@ -33,7 +35,7 @@ async def test_a_job_that_a_peer_completed_is_told_by_its_history(story: Archive
     )
 
 
-async def test_a_job_that_a_peer_failed_is_told_with_its_group(story: Archived) -> None:
+async def test_job_failed_by_another_client_is_archived_with_its_group(story: Archived) -> None:
     await story.put("a", 1)
     await story.popped_by_a_peer("a", 2.25)
     await story.as_a_peer("a", 3, fails=True)
@@ -48,7 +50,7 @@ async def test_a_job_that_a_peer_failed_is_told_with_its_group(story: Archived) 
     assert event.popped == 2_250_000, "its `time` is still that of the pop"
 
 
-async def test_what_was_told_is_not_told_again(story: Archived) -> None:
+async def test_archived_end_is_not_archived_again(story: Archived) -> None:
     await story.completed("ours")
     await story.failed("ours too", 3, 4, 5)
     await story.put("theirs", 6)
@@ -58,7 +60,7 @@ async def test_what_was_told_is_not_told_again(story: Archived) -> None:
     assert len(await story.events()) == 3
 
 
-async def test_a_job_that_failed_here_ran_again_and_was_completed_by_a_peer_is_told_both_times(
+async def test_failure_here_and_completion_by_another_client_are_both_archived(
     story: Archived,
 ) -> None:
     await story.failed("a")
@@ -72,7 +74,7 @@ async def test_a_job_that_failed_here_ran_again_and_was_completed_by_a_peer_is_t
     ]
 
 
-async def test_a_run_of_a_peer_whose_lock_we_take_has_no_time_that_was_another_runs(
+async def test_lost_run_of_another_client_has_no_times_of_other_runs(
     story: Archived,
 ) -> None:
     await story.configure(grace_period=0)
@@ -93,7 +95,7 @@ async def test_a_run_of_a_peer_whose_lock_we_take_has_no_time_that_was_another_r
     assert (second.fence, third.popped) == (None, 100_000_000)
 
 
-async def test_what_ended_before_the_archive_was_on_is_found_too(story: Archived) -> None:
+async def test_ends_before_the_archive_was_on_are_found(story: Archived) -> None:
     await story.configure(archive="off")
     await story.completed("a")
     await story.configure(archive="on")
@@ -104,7 +106,9 @@ async def test_what_ended_before_the_archive_was_on_is_found_too(story: Archived
 @pytest.mark.parametrize(
     "by", ["a put", "an unfail", "a cancel", "its age", "the number of others"]
 )
-async def test_nothing_that_a_peer_ended_goes_by_our_hands_untold(story: Archived, by: str) -> None:
+async def test_end_by_another_client_is_archived_before_a_command_changes_the_job(
+    story: Archived, by: str
+) -> None:
     await story.put("a", 1)
     await story.popped_by_a_peer("a", 2)
     await story.as_a_peer("a", 3, fails=by in ("an unfail", "a cancel"))
@@ -125,7 +129,7 @@ async def test_nothing_that_a_peer_ended_goes_by_our_hands_untold(story: Archive
     assert await story.sweep() == 0
 
 
-async def test_a_failed_job_that_expires_is_not_told_as_cancelled(story: Archived) -> None:
+async def test_pruned_failed_job_is_not_archived_as_canceled(story: Archived) -> None:
     await story.configure(failed_history=10)
     await story.failed("a")
     await story.failed("b", 20, 21, 22)
@@ -136,7 +140,7 @@ async def test_a_failed_job_that_expires_is_not_told_as_cancelled(story: Archive
     ]
 
 
-async def test_a_jid_without_a_job_is_named_and_the_others_are_told(story: Archived) -> None:
+async def test_jid_without_a_job_is_reported_and_others_are_archived(story: Archived) -> None:
     await story.completed("a")
     await story.change("DEL", "j:a")
     await story.put("b", 5)
@@ -145,7 +149,9 @@ async def test_a_jid_without_a_job_is_named_and_the_others_are_told(story: Archi
     assert await story.store.sweep_completed() == {"found": 1, "missing": ["a"], "next": None}
 
 
-async def test_a_peers_odd_record_is_told_as_far_as_it_can_be_read(story: Archived) -> None:
+async def test_malformed_job_of_another_client_is_archived_as_far_as_readable(
+    story: Archived,
+) -> None:
     await story.put("a", 1)
     await story.as_a_peer("a", 3, fails=True)
     await story.change("HSET", "j:a", "failure", '{"group":["no"],"message":null}')
@@ -155,7 +161,7 @@ async def test_a_peers_odd_record_is_told_as_far_as_it_can_be_read(story: Archiv
     assert entry["jid"] == "a" and "group" not in entry
 
 
-async def test_many_are_found_in_several_calls(story: Archived) -> None:
+async def test_many_jobs_are_found_in_several_calls(story: Archived) -> None:
     await story.configure(archive="off")
     for n in range(450):
         await story.put(f"j{n}", n)
@@ -172,7 +178,7 @@ async def test_many_are_found_in_several_calls(story: Archived) -> None:
     assert {event.jid for event in await story.events()} == {f"j{n}" for n in range(450)}
 
 
-async def test_with_the_archive_off_nothing_is_swept(story: Archived) -> None:
+async def test_nothing_is_swept_with_the_archive_off(story: Archived) -> None:
     await story.configure(archive="off")
     await story.completed("a")
     assert await story.sweep() == 0

@@ -1,4 +1,4 @@
-"""Commands that look and act once."""
+"""Short commands: put, get, queues, workers, failed, retry, check, lua."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioqless.cli.main import load_command
 from tests.cli.conftest import Aioqless
 
 
-async def test_a_job_is_put_and_its_jid_printed(client: Client, aioqless: Aioqless) -> None:
+async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
     ended = await aioqless(
         "put", "mail", "Greet", '{ "name": "Ada" }', "--jid", "a", "--delay", "600", "--priority",
         "-3", "--tag", "x", "--tag", "y",
@@ -33,13 +33,13 @@ async def test_a_job_is_put_and_its_jid_printed(client: Client, aioqless: Aioqle
     assert (found.priority, found.tags, found.retries) == (-3, ["x", "y"], 2)
 
 
-async def test_a_job_without_data_has_null(client: Client, here: Aioqless) -> None:
+async def test_put_without_data_stores_null(client: Client, here: Aioqless) -> None:
     ended = await here("put", "mail", "Greet")
     found = await client.jobs.get(ended.out.strip())
     assert found and found.data is None
 
 
-async def test_a_job_is_shown_as_json(client: Client, here: Aioqless) -> None:
+async def test_get_prints_json(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Grüße", {"name": "Ada", "number": 12345678901234567}, jid="a")
     ended = await here("get", "a", "--json")
     shown = json.loads(ended.out)
@@ -52,7 +52,7 @@ async def test_a_job_is_shown_as_json(client: Client, here: Aioqless) -> None:
     assert shown["data"] == {"name": "Ada", "number": 12345678901234567}
 
 
-async def test_queues_are_shown_with_their_counts(client: Client, here: Aioqless) -> None:
+async def test_queues_prints_counts(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("billing").put("Greet", delay=600)
     lines = (await here("queues")).out.splitlines()
@@ -63,7 +63,7 @@ async def test_queues_are_shown_with_their_counts(client: Client, here: Aioqless
     ]
 
 
-async def test_workers_are_shown_with_what_they_hold(client: Client, here: Aioqless) -> None:
+async def test_workers_prints_held_jobs(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("mail").pop(worker="ann")
     header, ann = (await here("workers")).out.splitlines()
@@ -71,12 +71,14 @@ async def test_workers_are_shown_with_what_they_hold(client: Client, here: Aioql
     assert re.fullmatch(r"ann +1 +0 +\S+ m?s ago +Greet in mail *", ann)
 
 
-async def test_an_order_to_a_worker_that_is_not_there_is_refused(here: Aioqless) -> None:
+async def test_command_to_an_unknown_worker_is_refused(here: Aioqless) -> None:
     ended = await here("quiet", "ann")
     assert (ended.code, ended.err) == (1, "aioqless: no worker ann listens\n")
 
 
-async def test_failures_are_shown_by_group_and_run_again(client: Client, here: Aioqless) -> None:
+async def test_failed_lists_groups_and_retry_runs_them_again(
+    client: Client, here: Aioqless
+) -> None:
     for jid in "ab":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
         (running,) = await client.queue("mail").pop()
@@ -105,7 +107,7 @@ async def test_failures_are_shown_by_group_and_run_again(client: Client, here: A
     )
 
 
-async def test_a_namespace_is_checked_and_mended(client: Client, here: Aioqless) -> None:
+async def test_check_finds_and_resolves_problems(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     sound = await here("check")
     assert (sound.code, sound.out, sound.err) == (0, "", "0 problems\n")
@@ -121,9 +123,7 @@ async def test_a_namespace_is_checked_and_mended(client: Client, here: Aioqless)
     assert await client.queue("mail").jobs("waiting") == ["a"]
 
 
-async def test_a_script_is_printed_to_be_called_from_elsewhere(
-    client: Client, here: Aioqless
-) -> None:
+async def test_lua_prints_a_callable_script(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     ended = await here("lua", "get")
     assert json.loads(await client.redis.eval(ended.out.removesuffix("\n"), 0, "a"))["jid"] == "a"
@@ -149,7 +149,7 @@ async def test_a_script_is_printed_to_be_called_from_elsewhere(
         (["get", "a", "--url", "nonsense"], 1, "the URL of Redis must begin with redis://"),
     ],
 )
-async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(
+async def test_refusal_is_one_line_with_a_reason(
     here: Aioqless, arguments: list[str], code: int, why: str
 ) -> None:
     ended = await here(*arguments)
@@ -160,7 +160,7 @@ async def test_what_cannot_be_done_is_refused_in_a_line_with_a_reason(
     )
 
 
-async def test_a_process_exits_with_what_went_wrong(aioqless: Aioqless) -> None:
+async def test_exit_code_tells_what_failed(aioqless: Aioqless) -> None:
     ended = await aioqless("get", "nobody")
     assert (ended.code, ended.out, ended.err) == (
         1,
@@ -169,7 +169,7 @@ async def test_a_process_exits_with_what_went_wrong(aioqless: Aioqless) -> None:
     )
 
 
-def test_a_result_that_cannot_be_written_is_an_error_with_a_reason(
+def test_unwritable_output_is_an_error_with_a_reason(
     folder: Path, environment: dict[str, str]
 ) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -183,14 +183,14 @@ def test_a_result_that_cannot_be_written_is_an_error_with_a_reason(
     )
 
 
-async def test_a_namespace_that_cannot_be_is_refused(here: Aioqless) -> None:
+async def test_invalid_namespace_is_refused(here: Aioqless) -> None:
     ended = await here("queues", "--namespace", "a:b", in_namespace=False)
     assert ended.code == 1 and ended.err.startswith(
         "aioqless: namespace 'a:b' must be a printable name"
     )
 
 
-async def test_without_a_command_help_is_shown(here: Aioqless) -> None:
+async def test_help_is_shown_without_a_command(here: Aioqless) -> None:
     ended = await here(in_namespace=False)
     told = {
         line.split()[0] for line in (ended.out + ended.err).splitlines() if line.startswith("  ")

@@ -1,4 +1,4 @@
-"""`--health`: alive and ready, over HTTP."""
+"""Health checks of a worker over HTTP: `--health`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def asked(worker: Running, path: str) -> int:
 
 
 @pytest.mark.parametrize("processes", [[], ["-w", "1"]])
-async def test_it_is_ready_while_it_takes_jobs(
+async def test_worker_is_ready_while_it_pops_jobs(
     start: Start, until: Until, processes: list[str]
 ) -> None:
     async with start("--health", "127.0.0.1:0", *processes) as worker:
@@ -41,13 +41,13 @@ async def test_it_is_ready_while_it_takes_jobs(
         assert await asked(worker, "/live") == 200
 
 
-async def test_it_is_alive_but_not_ready_without_redis(start: Start, until: Until) -> None:
+async def test_worker_is_alive_but_not_ready_during_an_outage(start: Start, until: Until) -> None:
     async with start("--health", "127.0.0.1:0", "--url", "redis://127.0.0.1:1") as worker:
         await until(lambda: worker.logged("worker.redis_lost"))
         assert (await asked(worker, "/live"), await asked(worker, "/ready")) == (200, 503)
 
 
-async def test_an_address_that_is_taken_is_refused(aioqless: Aioqless) -> None:
+async def test_address_in_use_is_refused(aioqless: Aioqless) -> None:
     async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         ended = await aioqless("worker", "jobs", "--health", f"127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""Jobs on the command line: looked at, changed, run again, deleted."""
+"""Commands on jobs: show, list, change, retry and delete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def states(client: Client, *jids: str) -> dict[str, str]:
     return {job.jid: f"{job.state} {job.queue}" for job in await client.jobs.multiget(*jids)}
 
 
-async def test_a_failed_job_is_shown_with_why_its_data_its_history_and_who_waits_for_it(
+async def test_get_shows_failure_data_history_and_dependents(
     client: Client, here: Aioqless
 ) -> None:
     await failing(client, "a")
@@ -51,7 +51,7 @@ async def test_a_failed_job_is_shown_with_why_its_data_its_history_and_who_waits
     assert "a  failed" in (await here("get", "b")).out
 
 
-async def test_what_a_job_holds_can_not_draw_on_the_screen(client: Client, here: Aioqless) -> None:
+async def test_control_characters_in_jobs_are_escaped(client: Client, here: Aioqless) -> None:
     evil = "\x1b[2J\x1b]0;title\x07\u202e[bold red]x[/]"
     await client.queue("mail").put(
         f"Klass[link=x]{evil[-12:]}", {"text": evil}, jid="a", tags=["[blink]tag"]
@@ -71,7 +71,7 @@ async def test_what_a_job_holds_can_not_draw_on_the_screen(client: Client, here:
     assert "\\x1b[2J" in (await here("get", "a")).out
 
 
-async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(
+async def test_jobs_are_listed_by_queue_state_group_and_tag_in_pages(
     client: Client, here: Aioqless
 ) -> None:
     async def listed(*arguments: str) -> list[str]:
@@ -97,7 +97,7 @@ async def test_jobs_are_listed_by_queue_state_group_and_tag_a_page_at_a_time(
     assert (await here("jobs", "mail", "--tag", "x")).code == 2
 
 
-async def test_a_job_is_retried_where_it_failed_or_elsewhere(
+async def test_retry_uses_the_queue_of_the_failure_or_another(
     client: Client, here: Aioqless
 ) -> None:
     await failing(client, "a", "b")
@@ -110,7 +110,9 @@ async def test_a_job_is_retried_where_it_failed_or_elsewhere(
     assert (again.code, again.err) == (1, "aioqless: job 'a' has not failed: it is waiting\n")
 
 
-async def test_groups_are_retried_each_job_where_it_failed(client: Client, here: Aioqless) -> None:
+async def test_retry_of_groups_uses_the_queue_of_each_failure(
+    client: Client, here: Aioqless
+) -> None:
     await failing(client, "a", "b")
     await failing(client, "c", queue="post")
     await failing(client, "d", group="other")
@@ -130,9 +132,7 @@ async def test_groups_are_retried_each_job_where_it_failed(client: Client, here:
     assert (await here("retry")).code == 2
 
 
-async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(
-    client: Client, here: Aioqless
-) -> None:
+async def test_edit_changes_the_data_and_retries(client: Client, here: Aioqless) -> None:
     await failing(client, "a")
     ended = await here("edit", "a", "--data", '{"to": 12345678901234567}')
     assert (ended.code, ended.out) == (0, "a runs again in mail, with the new data\n")
@@ -156,7 +156,7 @@ async def test_the_data_of_a_failed_job_are_changed_and_it_runs_again(
         ("raise SystemExit(3)", 1, "ended with 3: nothing was changed"),
     ],
 )
-async def test_an_editor_changes_the_data(
+async def test_edit_opens_an_editor(
     client: Client,
     here: Aioqless,
     monkeypatch: pytest.MonkeyPatch,
@@ -180,7 +180,7 @@ async def test_an_editor_changes_the_data(
     )
 
 
-async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
+async def test_edit_refuses_to_overwrite_a_concurrent_change(
     client: Client, here: Aioqless, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     await failing(client, "a")
@@ -195,9 +195,7 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
     assert job and (job.state, job.data) == ("failed", {})
 
 
-async def test_the_beginning_of_a_jid_does_for_what_failed_lately(
-    client: Client, here: Aioqless
-) -> None:
+async def test_jid_prefix_finds_a_recently_failed_job(client: Client, here: Aioqless) -> None:
     await failing(client, "4f2a01", "4f2a02", "5e11aa")
     assert "5e11aa  Greet  failed" in (await here("get", "5e11")).out
     assert "several jobs begin with '4f2a': 4f2a0" in (await here("get", "4f2a")).err
@@ -213,7 +211,7 @@ async def test_the_beginning_of_a_jid_does_for_what_failed_lately(
     }
 
 
-async def test_jobs_are_deleted_only_after_a_yes(client: Client, here: Aioqless) -> None:
+async def test_cancel_asks_for_confirmation(client: Client, here: Aioqless) -> None:
     await failing(client, "a", "b")
     assert (await here("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"
     refused = await here("cancel", "a")
@@ -227,7 +225,7 @@ async def test_jobs_are_deleted_only_after_a_yes(client: Client, here: Aioqless)
     assert "depends on it" in (await here("cancel", "c", "--yes")).err
 
 
-async def test_many_are_deleted_in_steps_but_for_those_that_others_wait_for(
+async def test_cancel_of_many_jobs_keeps_those_with_dependents(
     client: Client, here: Aioqless
 ) -> None:
     await client.queue("mail").put_many(_news(count) for count in range(450))
@@ -249,7 +247,7 @@ def _news(count: int) -> Any:
     return NewJob("Greet", None, jid=f"n{count}", tags=["news"])
 
 
-async def test_a_job_is_moved_tagged_and_tracked(client: Client, here: Aioqless) -> None:
+async def test_move_tag_and_track_change_the_job(client: Client, here: Aioqless) -> None:
     await failing(client, "a")
     assert (
         await here("move", "a", "post", "--priority", "-3")
@@ -270,7 +268,7 @@ async def test_a_job_is_moved_tagged_and_tracked(client: Client, here: Aioqless)
     assert "which will lose it" in (await here("move", "a", "mail")).err
 
 
-async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(
+async def test_put_reads_data_from_a_file_and_refuses_invalid_json(
     client: Client, here: Aioqless, tmp_path: Path
 ) -> None:
     (tmp_path / "data.json").write_text('{"big": 1}')
@@ -282,7 +280,7 @@ async def test_put_reads_data_from_a_file_and_refuses_what_is_not_json(
     assert refused.code == 1 and "the data is not JSON" in refused.err
 
 
-async def test_a_queue_is_emptied_after_a_yes_and_running_jobs_stay(
+async def test_clear_asks_for_confirmation_and_keeps_running_jobs(
     client: Client, here: Aioqless
 ) -> None:
     await client.queue("mail").put("Greet", jid="running")
@@ -317,9 +315,7 @@ async def failing_in_post(client: Client) -> None:
     await failing(client, "bad", queue="post")
 
 
-async def test_clearing_reports_jobs_that_stay_for_others_and_names_that_do_not_exist(
-    client: Client, here: Aioqless
-) -> None:
+async def test_clear_reports_kept_jobs_and_unknown_queues(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put_many(_news(count) for count in range(3))
     await client.queue("post").put("Greet", jid="waits", depends=["n1"])
     for option, verb, some in (

@@ -1,5 +1,4 @@
-"""A worker whose log can't be written: its reader is gone or stalled, the disk is full, the
-descriptors are closed."""
+"""Workers whose log can't be written: closed or stalled readers, full disk, closed descriptors."""
 
 from __future__ import annotations
 
@@ -92,7 +91,7 @@ async def completed(client: Client, until: Until, *jids: str) -> None:
     await until(all_are, PATIENCE)
 
 
-async def test_jobs_run_and_sigterm_drains_while_the_log_cannot_be_written(
+async def test_jobs_run_and_sigterm_drains_with_an_unwritable_log(
     client: Client, unwritable: Callable[..., subprocess.Popen[bytes]], until: Until
 ) -> None:
     await client.queue("mail").put("Slow", jid="a")
@@ -120,7 +119,7 @@ async def test_supervisor_with_a_blocked_log_restarts_its_processes_and_they_end
     await until(lambda: not _group_exists(supervisor.pid), PATIENCE)
 
 
-async def test_a_supervisor_obeys_sigterm_when_the_reader_of_its_log_is_gone(
+async def test_supervisor_obeys_sigterm_when_the_reader_of_its_log_has_closed(
     client: Client, spawn: Spawn, until: Until
 ) -> None:
     reader, writer = os.pipe()
@@ -133,7 +132,7 @@ async def test_a_supervisor_obeys_sigterm_when_the_reader_of_its_log_is_gone(
     assert await exit_code(supervisor) == 0
 
 
-async def test_lines_that_were_dropped_are_counted_when_the_log_can_be_written_again(
+async def test_dropped_log_lines_are_counted_once_the_log_is_writable_again(
     client: Client, spawn: Spawn, until: Until
 ) -> None:
     reader, writer = os.pipe()

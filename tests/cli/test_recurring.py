@@ -1,4 +1,4 @@
-"""`aioqless recur`: recurring jobs."""
+"""Recurring jobs: `aioqless recur`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.conftest import Aioqless, Running, Start
 from tests.conftest import Until
 
 
-async def test_recurring_jobs_are_listed_with_when_they_are_due(
+async def test_recurring_jobs_are_listed_with_their_next_time(
     client: Client, here: Aioqless
 ) -> None:
     queue = client.queue("mail")
@@ -31,7 +31,7 @@ async def test_recurring_jobs_are_listed_with_when_they_are_due(
     assert digest.split()[2:] == ["digest", "mail", "every", "1", "min", "30", "s", "Digest", "-"]
 
 
-async def test_a_recurring_job_is_paused_resumed_run_and_cancelled(
+async def test_recurring_job_is_paused_resumed_run_and_canceled(
     client: Client, here: Aioqless
 ) -> None:
     recurring = await client.queue("mail").recur("Digest", cron="0 9 * * *", jid="digest")
@@ -45,7 +45,7 @@ async def test_a_recurring_job_is_paused_resumed_run_and_cancelled(
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "run", "cancel"])
-async def test_one_that_does_not_exist_is_told(here: Aioqless, command: str) -> None:
+async def test_unknown_recurring_job_is_refused(here: Aioqless, command: str) -> None:
     ended = await here("recur", command, "nobody")
     assert (ended.code, ended.err) == (1, "aioqless: there is no recurring job 'nobody'\n")
 
@@ -67,7 +67,7 @@ async def test_several_schedulers_put_one_instance_per_tick_even_if_one_is_kille
         assert made(third) == []
 
 
-async def test_a_declaration_that_can_never_come_is_refused_at_start_with_the_reason(
+async def test_schedule_that_is_never_due_is_refused_at_start(
     folder: Path, aioqless: Aioqless
 ) -> None:
     (folder / "never.py").write_text(

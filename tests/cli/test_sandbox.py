@@ -1,4 +1,4 @@
-"""`--sandbox`: each process in a directory of its own."""
+"""A working directory for each process: `--sandbox`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def exists(path: str) -> bool:
     return Path(path).exists()
 
 
-async def test_each_process_works_in_a_directory_of_its_own(
+async def test_each_process_has_its_own_working_directory(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start("--sandbox", "boxes", "-w", "2") as worker:
@@ -41,7 +41,7 @@ async def test_each_process_works_in_a_directory_of_its_own(
         assert not exists(found["scratch"])
 
 
-async def test_what_a_killed_process_left_is_gone_when_another_starts(
+async def test_directory_of_a_killed_process_is_deleted_when_another_starts(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Litter")
@@ -56,7 +56,7 @@ async def test_what_a_killed_process_left_is_gone_when_another_starts(
     assert (found["cwd"], found["files"]) == (str(box), ["tmp"])  # type: ignore[comparison-overlap]
 
 
-async def test_a_directory_in_which_somebody_works_is_left_alone(
+async def test_directory_in_use_is_not_deleted(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Litter")
@@ -69,7 +69,7 @@ async def test_a_directory_in_which_somebody_works_is_left_alone(
             await until((folder / "boxes" / "process-1" / "litter").exists)
 
 
-async def test_without_a_sandbox_a_job_works_where_its_worker_was_started(
+async def test_jobs_run_in_the_workers_directory_without_sandbox(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start():
@@ -77,6 +77,6 @@ async def test_without_a_sandbox_a_job_works_where_its_worker_was_started(
     assert found["cwd"] == str(folder) and not exists(found["scratch"])
 
 
-async def test_a_sandbox_that_cannot_be_made_is_refused(aioqless: Aioqless) -> None:
+async def test_sandbox_that_cannot_be_created_is_refused(aioqless: Aioqless) -> None:
     ended = await aioqless("worker", "jobs", "--sandbox", "jobs.py")
     assert ended.code == 1 and "jobs.py can't be a sandbox" in ended.err

@@ -1,4 +1,4 @@
-"""A worker's process ends when it promised to, whatever its handlers left behind."""
+"""The shutdown deadline: a worker process ends in time, whatever its handlers do."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 
 from aioqless import Client
 from tests.cli.conftest import PATIENCE, Start
-from tests.cli.test_processes import pid_of
+from tests.cli.test_supervisor import pid_of
 from tests.cli.test_worker import state_of
 from tests.conftest import Until
 
 SHORT = ("--grace", "0.5", "--kill-after", "0.1")
 
 
-async def test_a_thread_that_a_handler_left_does_not_keep_the_process(
+async def test_thread_left_by_a_handler_does_not_keep_the_process_alive(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Leave", jid="a")
@@ -30,7 +30,7 @@ async def test_a_thread_that_a_handler_left_does_not_keep_the_process(
 
 
 @pytest.mark.parametrize("klass", ["Block", "Suppress"])
-async def test_a_job_whose_code_does_not_stop_is_released_and_the_process_ends(
+async def test_job_that_does_not_stop_is_released_and_the_process_ends(
     client: Client, start: Start, until: Until, klass: str
 ) -> None:
     await client.queue("mail").put(klass, jid="a")
@@ -45,7 +45,7 @@ async def test_a_job_whose_code_does_not_stop_is_released_and_the_process_ends(
     assert back and (back.state, back.remaining, back.worker) == ("waiting", 5, "")
 
 
-async def test_a_blocked_loop_does_not_keep_the_process(
+async def test_blocked_loop_does_not_keep_the_process_alive(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Hold", 600, jid="a")
@@ -58,7 +58,7 @@ async def test_a_blocked_loop_does_not_keep_the_process(
 
 
 @pytest.mark.parametrize("klass", ["Block", "Hold", "Leave"])
-async def test_processes_of_a_killed_supervisor_end_whatever_their_handlers_do(
+async def test_processes_of_a_killed_supervisor_end_in_time(
     client: Client, start: Start, until: Until, klass: str
 ) -> None:
     await client.queue("mail").put(klass, 600)
@@ -69,7 +69,7 @@ async def test_processes_of_a_killed_supervisor_end_whatever_their_handlers_do(
         await until(lambda: not _exists(pid), PATIENCE)
 
 
-async def test_a_roll_leaves_no_process_behind_whose_job_does_not_stop(
+async def test_rolling_restart_ends_a_process_whose_job_does_not_stop(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Block", jid="a")

@@ -1,4 +1,4 @@
-"""Signals that ask a worker something, and those that make it pause."""
+"""Signals: stack dumps, pausing, and forked children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from aioqless import Client
 from tests.cli.conftest import PATIENCE, Start
-from tests.cli.test_processes import pid_of
+from tests.cli.test_supervisor import pid_of
 from tests.conftest import Until
 
 
@@ -24,7 +24,7 @@ from tests.conftest import Until
         ("Hold", "time.sleep(job.data)"),
     ],
 )
-async def test_usr1_tells_the_line_that_every_job_has_come_to(
+async def test_usr1_logs_the_current_line_of_every_job(
     client: Client, start: Start, until: Until, klass: str, where: str
 ) -> None:
     await client.queue("mail").put(klass, 600, jid="a")
@@ -47,9 +47,7 @@ async def test_usr1_tells_the_line_that_every_job_has_come_to(
         assert told["stack"].startswith('  File "') and "jobs.py" in told["stack"].splitlines()[0]
 
 
-async def test_usr2_lets_a_worker_pop_no_more_until_cont(
-    client: Client, start: Start, until: Until
-) -> None:
+async def test_usr2_pauses_a_worker_until_cont(client: Client, start: Start, until: Until) -> None:
     async with start() as worker:
         worker.process.send_signal(signal.SIGUSR2)
         await until(lambda: worker.logged("worker.paused"))
@@ -61,7 +59,7 @@ async def test_usr2_lets_a_worker_pop_no_more_until_cont(
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_a_process_that_is_started_during_a_pause_is_paused(
+async def test_process_started_during_a_pause_is_paused(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "1") as worker:
@@ -78,7 +76,7 @@ async def test_a_process_that_is_started_during_a_pause_is_paused(
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_hup_without_processes_is_answered_and_changes_nothing(
+async def test_hup_without_processes_is_logged_and_ignored(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start() as worker:
@@ -88,7 +86,7 @@ async def test_hup_without_processes_is_answered_and_changes_nothing(
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(
+async def test_second_signal_ends_a_worker_with_a_blocked_loop(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Hold", 600)
@@ -102,7 +100,7 @@ async def test_a_second_signal_ends_a_worker_whose_loop_is_blocked(
 
 
 @pytest.mark.parametrize("klass", ["Pool", "PoolApart"])
-async def test_processes_that_a_handler_forks_end_by_signals(
+async def test_forked_children_of_a_handler_end_by_signals(
     client: Client, start: Start, until: Until, klass: str
 ) -> None:
     """Leaving the block of a `multiprocessing.Pool` sends SIGTERM to its processes and waits for

@@ -1,4 +1,4 @@
-"""`aioqless top` on a terminal."""
+"""The screen of `aioqless top`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def screen(
         yield screen
 
 
-async def test_it_shows_queues_failures_and_what_redis_is_like(screen: Terminal) -> None:
+async def test_screen_shows_queues_failures_and_redis(screen: Terminal) -> None:
     text = await screen.shows("mail-SMTPError", "billing", "done/s", "memory", "q quit")
     lines = text.splitlines()
     assert "1 waiting" in lines[1] and "1 scheduled" in lines[1] and "1 failed" in lines[1]
@@ -48,7 +48,7 @@ async def test_it_shows_queues_failures_and_what_redis_is_like(screen: Terminal)
     assert mail.split()[1:6] == ["1", "0", "0", "0", "0"]
 
 
-async def test_a_queue_is_paused_and_goes_on_by_a_key(
+async def test_key_pauses_and_resumes_a_queue(
     screen: Terminal, client: Client, until: Until
 ) -> None:
     async def paused() -> bool:
@@ -64,7 +64,7 @@ async def test_a_queue_is_paused_and_goes_on_by_a_key(
     assert not await paused()
 
 
-async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(
+async def test_failure_group_is_explained_and_retried_after_confirmation(
     screen: Terminal, client: Client
 ) -> None:
     await screen.shows("mail-SMTPError")
@@ -82,7 +82,7 @@ async def test_a_failure_group_says_why_and_runs_again_when_the_answer_is_yes(
     assert await client.jobs.failed() == {}
 
 
-async def test_a_worker_is_shown_with_when_it_was_heard_of(
+async def test_worker_is_shown_with_the_time_of_its_last_heartbeat(
     screen: Terminal, client: Client
 ) -> None:
     await client.redis.zadd(
@@ -95,7 +95,7 @@ async def test_a_worker_is_shown_with_when_it_was_heard_of(
     assert text.index(" bob ") < text.index(" ann "), "who is silent comes last"
 
 
-async def test_rates_are_seen_while_jobs_are_done(
+async def test_rates_are_shown_while_jobs_complete(
     screen: Terminal, client: Client, until: Until
 ) -> None:
     await screen.shows("billing")
@@ -113,7 +113,7 @@ async def test_rates_are_seen_while_jobs_are_done(
     await until(work, 15)
 
 
-async def test_it_fits_whatever_size_the_terminal_gets(screen: Terminal) -> None:
+async def test_screen_fits_any_terminal_size(screen: Terminal) -> None:
     await screen.shows("scheduled")
     screen.resize(60, 14)
     text = await screen.shows("mail-SMTPError", "queue")
@@ -123,7 +123,7 @@ async def test_it_fits_whatever_size_the_terminal_gets(screen: Terminal) -> None
 
 
 @pytest.mark.parametrize("way", ["q", "\x1b", signal.SIGINT, signal.SIGTERM])
-async def test_the_terminal_is_left_as_it_was(screen: Terminal, way: str | signal.Signals) -> None:
+async def test_terminal_is_restored(screen: Terminal, way: str | signal.Signals) -> None:
     before = screen.modes()
     await screen.shows("billing")
     assert screen.modes()[3] != before[3]
@@ -137,7 +137,7 @@ async def test_the_terminal_is_left_as_it_was(screen: Terminal, way: str | signa
     ) > screen.raw.rindex(HIDDEN)
 
 
-async def test_redis_being_away_is_said_and_it_goes_on(
+async def test_outage_is_shown_and_the_screen_recovers(
     own_server: OwnServer, environment: dict[str, str], tmp_path: Path
 ) -> None:
     async with Client(own_server.url) as client:
@@ -155,6 +155,6 @@ async def test_redis_being_away_is_said_and_it_goes_on(
         assert await screen.ended() == 0
 
 
-async def test_without_a_terminal_it_is_refused(here: Aioqless) -> None:
+async def test_top_is_refused_without_a_terminal(here: Aioqless) -> None:
     ended = await here("top")
     assert ended.code == 1 and "this takes a terminal" in ended.err and "queues --json" in ended.err

@@ -1,4 +1,4 @@
-"""`aioqless worker`: signals, exit codes, logs; and what happens to the jobs of one that dies."""
+"""`aioqless worker`: signals, exit codes, logs, and jobs of a killed worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def state_of(client: Client, jid: str) -> str | None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_lets_what_runs_finish_and_begins_nothing_more(
+async def test_signal_lets_running_jobs_finish_and_starts_no_more(
     client: Client, start: Start, until: Until, number: signal.Signals
 ) -> None:
     await client.queue("mail").put("Slow", 0.3, jid="a")
@@ -46,9 +46,7 @@ async def test_a_signal_lets_what_runs_finish_and_begins_nothing_more(
     assert worker.lines[2]["jid"] == "a" and worker.lines[0]["url"] == client.url
 
 
-async def test_a_full_collection_of_garbage_walks_through_little_of_what_a_worker_is_made_of(
-    client: Client, start: Start
-) -> None:
+async def test_full_garbage_collection_visits_few_objects(client: Client, start: Start) -> None:
     await client.queue("mail").put("Collect", {}, jid="a")
     async with start("--burst") as worker:
         assert await worker.ended() == 0
@@ -56,7 +54,7 @@ async def test_a_full_collection_of_garbage_walks_through_little_of_what_a_worke
     assert job and job.data["left alone"] > 10 * job.data["walked through"]
 
 
-async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(
+async def test_unfinished_jobs_are_released_without_using_a_retry(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Stay", jid="a")
@@ -69,7 +67,7 @@ async def test_what_does_not_finish_in_time_is_handed_back_at_no_cost(
     assert worker.logged("job.released")
 
 
-async def test_a_worker_that_is_killed_leaves_no_process_of_its_own(
+async def test_killed_worker_leaves_no_child_process(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Apart", 1, jid="a")
@@ -90,7 +88,7 @@ async def test_a_worker_that_is_killed_leaves_no_process_of_its_own(
             await until(lambda: not _is_alive(line["process"]))  # noqa: B023
 
 
-async def test_ctrl_c_reaches_the_processes_and_the_worker_decides(
+async def test_ctrl_c_is_handled_by_the_worker_not_by_its_processes(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Apart", 1, jid="a")
@@ -112,7 +110,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-async def test_a_worker_that_was_suspended_stores_nothing_for_a_job_that_ran_elsewhere_meanwhile(
+async def test_resumed_worker_stores_nothing_for_a_job_that_ran_elsewhere(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.config.set("heartbeat", 1)
@@ -136,7 +134,7 @@ async def test_a_worker_that_was_suspended_stores_nothing_for_a_job_that_ran_els
     ]
 
 
-async def test_a_job_that_kills_its_worker_again_and_again_is_set_aside_and_says_whom_it_killed(
+async def test_job_that_keeps_killing_workers_fails_and_names_them(
     client: Client, start: Start, until: Until
 ) -> None:
     for option, value in {"heartbeat": 1, "grace-period": 0, "max-lost": 1}.items():
@@ -154,7 +152,7 @@ async def test_a_job_that_kills_its_worker_again_and_again_is_set_aside_and_says
 
 
 @pytest.mark.parametrize("klass", ["Stay", "Block"])
-async def test_a_second_signal_ends_it_at_once(
+async def test_second_signal_ends_the_worker_at_once(
     client: Client, start: Start, until: Until, klass: str
 ) -> None:
     await client.queue("mail").put(klass, jid="a")
@@ -168,7 +166,7 @@ async def test_a_second_signal_ends_it_at_once(
     assert time.monotonic() - began < 5 and await state_of(client, "a") == "running"
 
 
-async def test_a_job_of_a_worker_that_was_killed_is_done_by_another_when_its_lock_lapses(
+async def test_job_of_a_killed_worker_runs_elsewhere_when_its_lock_expires(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.config.set("heartbeat", 2)
@@ -194,7 +192,7 @@ async def test_a_job_of_a_worker_that_was_killed_is_done_by_another_when_its_loc
     }
 
 
-async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(
+async def test_worker_has_the_given_name_and_queues(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start(
@@ -206,7 +204,7 @@ async def test_it_is_known_by_its_name_and_serves_the_queues_it_was_given(
         await until(lambda: worker.logged("job.completed"))
 
 
-async def test_a_running_worker_is_told_by_its_name_what_to_serve(
+async def test_running_worker_is_subscribed_by_its_name(
     client: Client, start: Start, until: Until, aioqless: Aioqless
 ) -> None:
     async with start("--name", "w-1", "-q", "reports=4") as worker:
@@ -267,7 +265,7 @@ async def test_a_running_worker_is_told_by_its_name_what_to_serve(
         (["-c", "many"], 2, "Invalid value"),
     ],
 )
-async def test_options_that_cannot_be_are_refused_with_a_reason(
+async def test_invalid_options_are_refused_with_a_reason(
     here: Aioqless, options: list[str], code: int, why: str
 ) -> None:
     ended = await here("worker", "examples.site_audit.pages", *options)
@@ -294,7 +292,7 @@ async def test_options_that_cannot_be_are_refused_with_a_reason(
         ("broken", "import antimatter", "ModuleNotFoundError: No module named 'antimatter'"),
     ],
 )
-async def test_modules_that_cannot_be_used_are_refused_with_a_reason(
+async def test_unusable_modules_are_refused_with_a_reason(
     aioqless: Aioqless, folder: Path, module: str, text: str, why: str
 ) -> None:
     if text:
@@ -304,7 +302,7 @@ async def test_modules_that_cannot_be_used_are_refused_with_a_reason(
 
 
 @pytest.mark.parametrize("options", [[], ["-w", "2"]])
-def test_too_few_descriptors_are_refused_with_what_to_do(
+def test_too_low_open_file_limit_is_refused_with_a_hint(
     folder: Path, environment: dict[str, str], options: list[str]
 ) -> None:
     command = [
@@ -326,12 +324,12 @@ def test_too_few_descriptors_are_refused_with_what_to_do(
     assert "may open 24 file descriptors" in ended.stderr and "ulimit -n 1024" in ended.stderr
 
 
-async def test_a_worker_without_modules_is_refused(here: Aioqless) -> None:
+async def test_worker_without_modules_is_refused(here: Aioqless) -> None:
     ended = await here("worker")
     assert ended.code == 2 and "Missing argument" in ended.err
 
 
-async def test_a_redis_that_cannot_be_reached_is_waited_for(
+async def test_worker_waits_for_an_unreachable_redis(
     folder: Path, environment: dict[str, str]
 ) -> None:
     process = await asyncio.create_subprocess_exec(

@@ -1,5 +1,4 @@
-"""A worker in the lifespan of a web service: it works in the same process, drains on exit, and does
-its host no harm."""
+"""A worker in the lifespan of a web service."""
 
 from __future__ import annotations
 
@@ -106,7 +105,7 @@ def host(
     return HOSTS[request.param]
 
 
-async def test_a_job_that_a_request_put_runs_in_the_same_process_and_stopping_drains(
+async def test_job_of_a_request_runs_in_the_same_process_and_shutdown_drains(
     client: Client, host: Any, until: Until, lines: Lines
 ) -> None:
     app = App(client)
@@ -124,7 +123,7 @@ async def test_a_job_that_a_request_put_runs_in_the_same_process_and_stopping_dr
     await until(lambda: len(asyncio.all_tasks()) == before)
 
 
-async def test_what_does_not_end_in_time_is_handed_back_before_the_server_ends(
+async def test_unfinished_job_is_released_before_the_server_ends(
     client: Client, host: Any, until: Until
 ) -> None:
     app = App(client, grace=0.05)
@@ -135,7 +134,7 @@ async def test_what_does_not_end_in_time_is_handed_back_before_the_server_ends(
     assert await state_of(client, jid) == "waiting"
 
 
-async def test_the_host_answers_while_and_after_its_worker_breaks(
+async def test_host_serves_requests_after_its_worker_crashed(
     client: Client, host: Any, until: Until, lines: Lines
 ) -> None:
     @resource
@@ -155,7 +154,7 @@ async def test_the_host_answers_while_and_after_its_worker_breaks(
     assert isinstance(app.left, ConnectionError)
 
 
-async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(
+async def test_shutdown_does_not_wait_for_a_resource_to_open(
     client: Client, until: Until, lines: Lines
 ) -> None:
     closed: list[str] = []
@@ -185,7 +184,7 @@ async def test_a_host_that_leaves_does_not_wait_for_a_resource_to_open(
     )
 
 
-async def test_a_resource_that_wants_to_exit_ends_the_worker_and_not_the_host(
+async def test_sys_exit_in_a_resource_ends_the_worker_and_not_the_host(
     client: Client, until: Until, lines: Lines
 ) -> None:
     @resource
@@ -202,7 +201,7 @@ async def test_a_resource_that_wants_to_exit_ends_the_worker_and_not_the_host(
     assert lines.of("worker.crashed")
 
 
-async def test_a_redis_that_refuses_the_password_is_tried_again_and_the_host_answers(
+async def test_host_serves_requests_while_the_worker_retries_a_refused_password(
     own_server: OwnServer, until: Until, lines: Lines
 ) -> None:
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
@@ -219,7 +218,7 @@ async def test_a_redis_that_refuses_the_password_is_tried_again_and_the_host_ans
             go[0].set()
 
 
-async def test_a_host_that_is_stopped_while_redis_refuses_it_ends(
+async def test_host_stops_while_redis_refuses_the_password(
     own_server: OwnServer, until: Until, lines: Lines
 ) -> None:
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
@@ -231,7 +230,7 @@ async def test_a_host_that_is_stopped_while_redis_refuses_it_ends(
     assert app.left is None
 
 
-async def test_signal_handlers_are_the_hosts(client: Client, until: Until) -> None:
+async def test_worker_in_a_host_installs_no_signal_handlers(client: Client, until: Until) -> None:
     def theirs(*_: object) -> None: ...
 
     loop, known = (
@@ -255,9 +254,7 @@ async def test_signal_handlers_are_the_hosts(client: Client, until: Until) -> No
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-async def test_a_scope_of_anyio_that_is_cancelled_hands_back_what_runs(
-    client: Client, until: Until
-) -> None:
+async def test_canceled_anyio_scope_releases_running_jobs(client: Client, until: Until) -> None:
     async def host() -> None:
         async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
             await anyio.sleep_forever()
@@ -270,9 +267,7 @@ async def test_a_scope_of_anyio_that_is_cancelled_hands_back_what_runs(
     assert await state_of(client, jid) == "waiting"
 
 
-async def test_a_host_may_give_up_in_the_middle_of_a_drain(
-    client: Client, until: Until, lines: Lines
-) -> None:
+async def test_host_can_cancel_a_drain(client: Client, until: Until, lines: Lines) -> None:
     async def host() -> None:
         async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
             await until(lambda: began == [jid])
@@ -286,7 +281,7 @@ async def test_a_host_may_give_up_in_the_middle_of_a_drain(
     assert scope.cancelled_caught and await state_of(client, jid) == "waiting"
 
 
-async def test_what_the_host_raises_is_not_hidden_by_its_worker(
+async def test_exception_of_the_host_is_not_hidden_by_its_worker(
     client: Client, until: Until
 ) -> None:
     @resource
@@ -300,7 +295,7 @@ async def test_what_the_host_raises_is_not_hidden_by_its_worker(
             raise LookupError
 
 
-async def test_two_workers_in_one_host_each_have_their_queues(client: Client, until: Until) -> None:
+async def test_two_workers_in_one_host_serve_their_own_queues(client: Client, until: Until) -> None:
     first, second = App(client), App(client, queues=("reports",))
 
     @asynccontextmanager
@@ -321,7 +316,7 @@ async def test_two_workers_in_one_host_each_have_their_queues(client: Client, un
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
-def test_any_loop_in_any_thread_will_do(
+def test_worker_runs_on_any_loop_in_any_thread(
     redis_url: str, namespace: str, loop: Any, where: str
 ) -> None:
     async def main() -> str:
@@ -348,7 +343,7 @@ def test_any_loop_in_any_thread_will_do(
     assert states == ["complete"]
 
 
-def test_an_application_can_be_tried_with_the_test_client_of_its_framework(
+def test_application_works_with_the_test_client_of_its_framework(
     redis_url: str, namespace: str
 ) -> None:
     """It runs the lifespan on a loop of anyio's in a thread."""
@@ -392,7 +387,7 @@ async def test_it(client):
 """
 
 
-def test_tests_under_the_plugin_of_anyio_may_have_a_worker(
+def test_worker_runs_under_the_anyio_pytest_plugin(
     redis_url: str, namespace: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "test_theirs.py"

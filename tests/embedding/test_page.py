@@ -1,5 +1,4 @@
-"""What docs/embedding.md shows, in processes of their own that are told to stop while a job
-runs."""
+"""The programs of docs/embedding.md, stopped while a job runs."""
 
 from __future__ import annotations
 
@@ -97,7 +96,7 @@ def started(folder: Path, told: Path, redis_url: str) -> subprocess.Popen[bytes]
 
 
 @pytest.mark.parametrize("framework", MAINS)
-async def test_a_server_that_is_told_to_stop_ends_when_its_job_has(
+async def test_stopping_server_ends_after_its_running_job(
     client: Client, tmp_path: Path, until: Until, redis_url: str, namespace: str, framework: str
 ) -> None:
     (tmp_path / "app").mkdir()

@@ -1,4 +1,4 @@
-"""What a client hears of jobs: typed, filtered, and on and on."""
+"""Typed and filtered events for clients, across outages."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def told(event: AnyEvent) -> tuple[Any, ...]:
     return type(event), values
 
 
-async def test_each_thing_that_happens_to_a_job_is_an_event_of_its_own_type(
-    client: Client, until: Until
-) -> None:
+async def test_each_kind_of_event_has_its_own_type(client: Client, until: Until) -> None:
     mail = client.queue("mail")
     async with listening(client) as found:
         await mail.put("Greet", jid="a")
@@ -100,7 +98,7 @@ async def test_each_thing_that_happens_to_a_job_is_an_event_of_its_own_type(
     ]
 
 
-async def test_tracked_jobs_tell_of_being_popped_and_stalled(client: Client, until: Until) -> None:
+async def test_tracked_jobs_publish_popped_and_stalled(client: Client, until: Until) -> None:
     mail = client.queue("mail")
     await client.config.set("mail-heartbeat", -1)
     for jid in "ab":
@@ -123,9 +121,7 @@ async def test_tracked_jobs_tell_of_being_popped_and_stalled(client: Client, unt
     assert not any(jid == "b" for _, jid in kinds[:-2])
 
 
-async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(
-    client: Client, until: Until
-) -> None:
+async def test_filter_passes_only_its_queues_jobs_and_kinds(client: Client, until: Until) -> None:
     for queue, jid in (("mail", "a"), ("post", "b")):
         await client.queue(queue).put("Greet", jid=jid)
     async with (
@@ -151,14 +147,14 @@ async def test_a_filter_lets_only_its_queues_jobs_and_kinds_pass(
         ({"queue": ""}, "queue must not be empty"),
     ],
 )
-async def test_a_filter_that_cannot_be_is_refused_by_name(
+async def test_invalid_filter_is_refused_by_name(
     client: Client, wanted: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
         client.events(**wanted)
 
 
-async def test_what_strangers_publish_does_no_harm(client: Client) -> None:
+async def test_malformed_messages_are_ignored(client: Client) -> None:
     async with listening(client) as found:
         for text in (
             "nonsense",
@@ -196,7 +192,7 @@ async def test_what_strangers_publish_does_no_harm(client: Client) -> None:
     )
 
 
-async def test_an_outage_is_said_with_its_length_and_listening_goes_on(
+async def test_outage_is_reported_with_its_duration_and_listening_continues(
     own_server: OwnServer, until: Until
 ) -> None:
     async with Client(own_server.url) as client, listening(client, kind="completed") as found:
@@ -218,7 +214,7 @@ async def test_an_outage_is_said_with_its_length_and_listening_goes_on(
         assert told(found[1]) == (Completed, {"jid": "a", "queue": "mail"})
 
 
-async def test_who_is_cut_off_for_being_slow_hears_that_something_was_missed(
+async def test_slow_listener_that_was_disconnected_gets_a_missed_event(
     client: Client, until: Until
 ) -> None:
     async with listening(client, queue="mail") as found:
@@ -227,7 +223,7 @@ async def test_who_is_cut_off_for_being_slow_hears_that_something_was_missed(
     assert isinstance(found[0], Missed) and found[0].since <= found[0].until
 
 
-async def test_without_redis_the_beginning_is_refused() -> None:
+async def test_listening_without_redis_raises() -> None:
     async with Client("redis://127.0.0.1:1") as client:
         with pytest.raises(exceptions.ConnectionError):
             async with client.events():
@@ -248,7 +244,7 @@ async def test_listening_ends_with_the_client(redis_url: str, namespace: str) ->
         assert await listening == []
 
 
-async def test_a_loop_that_is_left_leaves_no_subscription(client: Client, until: Until) -> None:
+async def test_leaving_the_loop_ends_the_subscription(client: Client, until: Until) -> None:
     async def subscribers() -> int:
         ((_, count),) = await client.redis.pubsub_numsub(f"{client.namespace}:log")
         return int(count)
@@ -265,7 +261,7 @@ async def _none(count: Any) -> bool:
     return await count() == 0
 
 
-def test_there_is_a_kind_for_each_thing_that_the_scripts_tell() -> None:
+def test_every_event_of_the_scripts_has_a_kind() -> None:
     text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])  # type: ignore[attr-defined]
     said = set(
         re.findall(

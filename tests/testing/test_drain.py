@@ -1,5 +1,4 @@
-"""What is ready is worked off, in order; time moves when it is told to; what happens is waited
-for."""
+"""The `drain` fixture and its clock."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ def fresh() -> None:
     order.clear()
 
 
-async def test_jobs_are_drained_one_after_the_other_with_those_they_put(
+async def test_drain_runs_jobs_in_order_including_those_they_put(
     aioqless_client: Client,
 ) -> None:
     async with aioqless_client as client:
@@ -40,7 +39,7 @@ async def test_jobs_are_drained_one_after_the_other_with_those_they_put(
         assert await queue.length() == 0
 
 
-async def test_what_is_delayed_runs_when_the_clock_has_moved(
+async def test_delayed_job_runs_after_the_clock_was_advanced(
     aioqless_client: Client, aioqless_clock: Clock
 ) -> None:
     async with aioqless_client as client:
@@ -56,7 +55,7 @@ async def test_what_is_delayed_runs_when_the_clock_has_moved(
         assert order == ["flaky", "flaky", "later"]
 
 
-async def test_a_recurring_job_comes_as_often_as_the_clock_says(
+async def test_recurring_job_follows_the_clock(
     aioqless_client: Client, aioqless_clock: Clock
 ) -> None:
     async with aioqless_client as client:
@@ -67,7 +66,7 @@ async def test_a_recurring_job_comes_as_often_as_the_clock_says(
     assert order == ["tick"] * 3
 
 
-async def test_a_lock_lapses_by_that_clock(aioqless_client: Client, aioqless_clock: Clock) -> None:
+async def test_locks_expire_by_the_clock(aioqless_client: Client, aioqless_clock: Clock) -> None:
     async with aioqless_client as client:
         jid = await client.queue("default").put(step.data(name="a"))
         await client.config.set("grace-period", 0)
@@ -77,7 +76,7 @@ async def test_a_lock_lapses_by_that_clock(aioqless_client: Client, aioqless_clo
         assert [job.jid for job in await client.queue("default").pop(worker="other")] == [jid]
 
 
-async def test_what_happens_is_waited_for(aioqless_client: Client) -> None:
+async def test_events_can_be_awaited(aioqless_client: Client) -> None:
     async with aioqless_client as client, record_events(client) as events, Worker(client, step):
         jid = await client.queue("default").put(step.data(name="a"))
         assert (await events.wait_for("completed", jid)).more["queue"] == "default"

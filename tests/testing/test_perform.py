@@ -1,4 +1,4 @@
-"""A handler performed with no Redis."""
+"""Performing a handler without Redis."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> Next | Non
     raise ConnectionError("bank closed")
 
 
-async def test_a_run_comes_to_what_a_worker_would_store() -> None:
+async def test_outcome_is_that_of_a_worker() -> None:
     ended = await perform(charge.data(invoice=1), resources={Pool: Pool()})
     assert ended.outcome == Completed(Next("mail", delay=5), None)
     assert ended.job.data == {"invoice": 1, "receipt": "fake"}
@@ -47,13 +47,13 @@ async def test_a_run_comes_to_what_a_worker_would_store() -> None:
     ("invoice", "outcome"),
     [(2, Retried(30)), (3, Failed("refused", "no money")), (4, None)],
 )
-async def test_what_a_handler_decides_is_the_outcome(invoice: int, outcome: object) -> None:
+async def test_outcome_raised_by_the_handler_is_returned(invoice: int, outcome: object) -> None:
     assert (
         await perform(charge.data(invoice=invoice), resources={Pool: Pool()})
     ).outcome == outcome
 
 
-async def test_an_error_fails_the_job_or_is_retried_by_the_policy() -> None:
+async def test_error_fails_the_job_or_is_retried_by_the_policy() -> None:
     ended = await perform(charge.data(invoice=6), resources={Pool: Pool()}, queue="bank")
     assert isinstance(ended.outcome, Failed) and ended.outcome.group == "bank-ConnectionError"
     assert isinstance(ended.error, ConnectionError)
@@ -62,7 +62,7 @@ async def test_an_error_fails_the_job_or_is_retried_by_the_policy() -> None:
     assert isinstance(again, Retried) and again.delay == 7
 
 
-async def test_a_plain_function_is_performed_too() -> None:
+async def test_plain_function_is_performed() -> None:
     @job
     def double(job: Job[int]) -> int:
         return job.data * 2
@@ -70,21 +70,21 @@ async def test_a_plain_function_is_performed_too() -> None:
     assert (await perform(double.data(21))).result == 42
 
 
-async def test_what_needs_redis_says_so() -> None:
+async def test_calls_that_need_redis_raise() -> None:
     ended = await perform(charge.data(invoice=5), resources={Pool: Pool()})
     assert isinstance(ended.error, AioqlessError) and "has no Redis to requeue on" in str(
         ended.error
     )
 
 
-async def test_what_is_missing_is_refused() -> None:
+async def test_missing_resource_is_refused() -> None:
     with pytest.raises(AioqlessError, match="charge takes a Pool as pool"):
         await perform(charge.data(invoice=1))
     with pytest.raises(InvalidData):
         await perform(charge.data(invoice="one"), resources={Pool: Pool()})  # type: ignore[arg-type]
 
 
-async def test_a_handler_for_processes_runs_in_the_process_of_its_test() -> None:
+async def test_process_handler_runs_in_the_process_of_the_test() -> None:
     @job(executor="process")
     def tell(job: Job[Any]) -> int:
         return os.getpid()
@@ -92,7 +92,7 @@ async def test_a_handler_for_processes_runs_in_the_process_of_its_test() -> None
     assert (await perform(tell.data())).result == os.getpid()
 
 
-async def test_what_a_handler_returns_is_kept_where_it_says_so_and_its_progress_is_seen() -> None:
+async def test_result_and_progress_of_a_handler_are_returned() -> None:
     @job(result_ttl=60)
     async def count(job: Job, text: str) -> int:
         job.progress(0.5, "halfway")

@@ -1,4 +1,4 @@
-"""Somebody's own tests, who installed aioqless and asks for its fixtures."""
+"""The pytest plugin in another project's tests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_is_later(aioqless_client, aioqless_clock):
 """
 
 
-def test_the_fixtures_are_there_without_any_plugin_for_asyncio(tmp_path: Path) -> None:
+def test_fixtures_work_without_an_asyncio_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_somebodys.py").write_text(SOMEBODYS, "utf-8")
     command = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""Who follows a job sees what becomes of it, as it happens."""
+"""Following a job: state and progress as they change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def follow(client: Client, jid: str, seen: list[Any]) -> None:
         seen.append((each.state, each.last_progress.share if each.last_progress else None))
 
 
-async def test_states_and_progress_are_seen_one_by_one_to_the_end(
+async def test_follow_yields_each_state_and_progress_to_the_end(
     client: Client, work: Work, until: Until
 ) -> None:
     seen: list[Any] = []
@@ -49,7 +49,7 @@ async def test_states_and_progress_are_seen_one_by_one_to_the_end(
     assert seen[-1] != seen[-2]
 
 
-async def test_a_job_that_runs_again_is_followed_on(client: Client, work: Work) -> None:
+async def test_follow_continues_over_a_retry(client: Client, work: Work) -> None:
     seen: list[Any] = []
     runs: list[str] = []
 
@@ -64,7 +64,7 @@ async def test_a_job_that_runs_again_is_followed_on(client: Client, work: Work) 
     assert len(runs) == 2 and seen[-1] == ("failed", None)
 
 
-async def test_a_job_that_is_through_is_seen_once(client: Client, work: Work) -> None:
+async def test_follow_of_an_ended_job_yields_once(client: Client, work: Work) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None: ...
 
@@ -76,9 +76,7 @@ async def test_a_job_that_is_through_is_seen_once(client: Client, work: Work) ->
     assert seen == [("complete", None)]
 
 
-async def test_who_follows_a_job_that_is_cancelled_is_told_that_it_is_gone(
-    client: Client, until: Until
-) -> None:
+async def test_follow_of_a_canceled_job_raises(client: Client, until: Until) -> None:
     seen: list[Any] = []
     jid = await client.queue("mail").put("Greet")
     following = asyncio.create_task(follow(client, jid, seen))
@@ -88,7 +86,7 @@ async def test_who_follows_a_job_that_is_cancelled_is_told_that_it_is_gone(
         await following
 
 
-async def test_many_follow_and_wait_by_one_subscription_which_goes_with_the_last(
+async def test_all_followers_share_one_subscription_which_ends_with_the_last(
     client: Client, until: Until
 ) -> None:
     jids = [await client.queue("mail").put("Greet") for _ in range(20)]
@@ -107,9 +105,7 @@ async def test_many_follow_and_wait_by_one_subscription_which_goes_with_the_last
     await until(gone)
 
 
-async def test_who_leaves_the_loop_early_leaves_nothing_behind(
-    client: Client, until: Until
-) -> None:
+async def test_leaving_follow_early_leaves_no_task(client: Client, until: Until) -> None:
     found = await client.jobs.get(await client.queue("mail").put("Greet"))
     assert found
     async with aclosing(found.follow()) as changes:
@@ -118,9 +114,7 @@ async def test_who_leaves_the_loop_early_leaves_nothing_behind(
     assert client.backend.watcher.is_idle
 
 
-async def test_what_happened_while_redis_was_away_is_seen(
-    own_server: OwnServer, until: Until
-) -> None:
+async def test_changes_during_an_outage_are_followed(own_server: OwnServer, until: Until) -> None:
     async with Client(own_server.url) as client:
         seen: list[Any] = []
         jid = await client.queue("mail").put("Greet", delay=600)
@@ -136,9 +130,7 @@ async def test_what_happened_while_redis_was_away_is_seen(
         following.cancel()
 
 
-async def test_closing_the_client_ends_the_following(
-    redis_url: str, namespace: str, until: Until
-) -> None:
+async def test_closing_the_client_ends_follow(redis_url: str, namespace: str, until: Until) -> None:
     seen: list[Any] = []
     async with Client(redis_url, namespace=namespace) as client:
         following = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""How far a run is, for who looks and who listens."""
+"""Progress of a run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ async def share_of(client: Client, jid: str) -> float | None:
     return found.last_progress.share if found and found.last_progress else None
 
 
-async def test_progress_is_seen_by_who_looks_and_by_who_listens(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_progress_is_readable_and_published(client: Client, work: Work, until: Until) -> None:
     seen = asyncio.Event()
 
     @job(klass="Read")
@@ -41,7 +39,7 @@ async def test_progress_is_seen_by_who_looks_and_by_who_listens(
         seen.set()
 
 
-async def test_a_thread_tells_it_too(client: Client, work: Work, until: Until) -> None:
+async def test_thread_can_report_progress(client: Client, work: Work, until: Until) -> None:
     seen = threading.Event()
 
     @job(klass="Read")
@@ -61,7 +59,7 @@ async def test_a_thread_tells_it_too(client: Client, work: Work, until: Until) -
             seen.set()
 
 
-async def test_of_many_reports_the_latest_arrives_and_few_are_sent(
+async def test_progress_reports_are_throttled_and_the_latest_arrives(
     client: Client, work: Work, until: Until
 ) -> None:
     seen = asyncio.Event()
@@ -87,7 +85,7 @@ async def test_of_many_reports_the_latest_arrives_and_few_are_sent(
     assert len(told) < 50
 
 
-async def test_a_run_begins_without_the_progress_of_the_one_before(
+async def test_run_starts_without_the_progress_of_the_former(
     client: Client, work: Work, until: Until
 ) -> None:
     told, again = asyncio.Event(), asyncio.Event()
@@ -113,9 +111,7 @@ async def test_a_run_begins_without_the_progress_of_the_one_before(
         assert await share_of(client, jid) is None
 
 
-async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
-    client: Client, until: Until
-) -> None:
+async def test_progress_of_a_run_without_its_lock_is_refused(client: Client, until: Until) -> None:
     await client.queue("mail").put("Read", jid="a")
     (lost,) = await client.queue("mail").pop()
     await client.jobs.timeout("a")
@@ -135,7 +131,7 @@ async def test_progress_of_a_run_that_lost_its_lock_is_not_taken(
 @pytest.mark.parametrize(
     ("share", "error"), [(1.1, ValueError), (-0.1, ValueError), ("half", TypeError)]
 )
-async def test_a_share_is_between_nothing_and_all(
+async def test_share_must_be_between_0_and_1(
     client: Client, share: Any, error: type[Exception]
 ) -> None:
     await client.queue("mail").put("Read", jid="a")
@@ -144,9 +140,7 @@ async def test_a_share_is_between_nothing_and_all(
         held.progress(share)
 
 
-async def test_a_job_in_a_process_of_its_own_is_told_that_it_cannot_tell_progress(
-    client: Client, work: Work
-) -> None:
+async def test_progress_in_a_process_is_refused_with_a_reason(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put("Tell")
     async with work(in_processes.tell):
         failed = await client.jobs.wait(jid, timeout=30)

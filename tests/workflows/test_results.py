@@ -1,4 +1,4 @@
-"""What a handler returned, kept for who asks and for the jobs that depend on it."""
+"""Results of handlers, kept for callers and dependents."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ async def count(job: Job[Any], text: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("value", [None, False, 0, [], {}, "ü\ud7ff", {"pages": [1, 2.5]}])
-async def test_what_a_handler_returns_is_what_who_asks_gets(
-    client: Client, work: Work, value: Any
-) -> None:
+async def test_result_is_what_the_handler_returned(client: Client, work: Work, value: Any) -> None:
     @job(klass="Give", result_ttl=60)
     async def give(job: Job[Any]) -> Any:
         return value
@@ -34,16 +32,14 @@ async def test_what_a_handler_returns_is_what_who_asks_gets(
     assert await client.jobs.result(jid) == value
 
 
-async def test_a_result_goes_when_its_time_is_over(client: Client, work: Work) -> None:
+async def test_result_expires_after_its_ttl(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(count.data(text="abc"))
     async with work(count):
         await client.jobs.wait(jid, timeout=10)
     assert 50 < await client.redis.ttl(f"{client.namespace}:x:result:{jid}") <= 60
 
 
-async def test_nothing_is_kept_of_handlers_that_do_not_ask_for_it(
-    client: Client, work: Work
-) -> None:
+async def test_results_are_kept_only_if_configured(client: Client, work: Work) -> None:
     @job(klass="Give")
     async def give(job: Job[Any]) -> int:
         return 1
@@ -55,7 +51,7 @@ async def test_nothing_is_kept_of_handlers_that_do_not_ask_for_it(
         await done.result()
 
 
-async def test_a_job_that_is_not_complete_has_no_result_yet_not_even_that_of_a_former_run(
+async def test_incomplete_job_has_no_result_even_from_a_former_run(
     client: Client, work: Work
 ) -> None:
     jid = await client.queue("mail").put(count.data(text="abc"))
@@ -70,13 +66,13 @@ async def test_a_job_that_is_not_complete_has_no_result_yet_not_even_that_of_a_f
         await done.result()
 
 
-async def test_an_unknown_job_has_no_result(client: Client) -> None:
+async def test_unknown_job_has_no_result(client: Client) -> None:
     with pytest.raises(NoResult, match="neither"):
         await client.jobs.result("unknown")
 
 
 @pytest.mark.parametrize("value", [math.nan, object(), "x" * 200])
-async def test_a_result_that_cannot_be_kept_fails_the_job_and_says_so(
+async def test_unserializable_result_fails_the_job(
     redis_url: str, namespace: str, work: Work, value: Any
 ) -> None:
     @job(klass="Give", result_ttl=60)
@@ -91,7 +87,7 @@ async def test_a_result_that_cannot_be_kept_fails_the_job_and_says_so(
     assert failed.failure.message.startswith("what the handler returned can't be kept: ")
 
 
-async def test_of_a_job_that_goes_on_the_last_stage_says_the_result(
+async def test_result_of_a_job_with_several_stages_is_that_of_the_last(
     client: Client, work: Work
 ) -> None:
     @job(klass="Staged", result_ttl=60)
@@ -104,16 +100,14 @@ async def test_of_a_job_that_goes_on_the_last_stage_says_the_result(
     assert await done.result() == "billing"
 
 
-async def test_what_a_handler_in_a_process_of_its_own_returns_is_kept_too(
-    client: Client, work: Work
-) -> None:
+async def test_result_of_a_process_handler_is_kept(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put("Measure")
     async with work(in_processes.measure):
         done = await client.jobs.wait(jid, timeout=30)
     assert (await done.result())["pid"] != os.getpid()
 
 
-async def test_a_job_reads_the_results_of_those_it_waited_for(client: Client, work: Work) -> None:
+async def test_job_reads_the_results_of_its_dependencies(client: Client, work: Work) -> None:
     seen = {}
 
     @job(klass="Sum")
@@ -133,9 +127,7 @@ async def test_a_job_reads_the_results_of_those_it_waited_for(client: Client, wo
     assert seen == dict(zip(jids, [{"letters": 1}, {"letters": 2}], strict=True))
 
 
-async def test_results_that_are_more_than_one_answer_takes_all_arrive(
-    client: Client, work: Work
-) -> None:
+async def test_results_beyond_one_reply_are_all_read(client: Client, work: Work) -> None:
     seen = {}
 
     @job(klass="Big", result_ttl=60)

@@ -1,4 +1,4 @@
-"""Who waits for a job hears of its end, whatever it is."""
+"""Waiting for the end of a job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def listeners(client: Client) -> int:
     return int(number)
 
 
-async def test_waiting_returns_the_job_when_it_is_complete(client: Client, work: Work) -> None:
+async def test_wait_returns_the_completed_job(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(greet)
     found = await client.jobs.get(jid)
     assert found
@@ -39,9 +39,7 @@ async def test_waiting_returns_the_job_when_it_is_complete(client: Client, work:
     assert done.state == "complete"
 
 
-async def test_it_is_told_by_events_and_does_not_ask_meanwhile(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_wait_uses_events_without_polling(client: Client, work: Work, until: Until) -> None:
     jid = await client.queue("mail").put(greet)
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
     await until(lambda: client.backend.watcher.is_subscribed)
@@ -53,14 +51,14 @@ async def test_it_is_told_by_events_and_does_not_ask_meanwhile(
         assert (await waiting).state == "complete"
 
 
-async def test_a_job_that_is_through_already_is_not_waited_for(client: Client, work: Work) -> None:
+async def test_wait_for_an_ended_job_returns_at_once(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(greet)
     async with work(greet):
         await client.jobs.wait(jid, timeout=10)
     assert (await client.jobs.wait(jid, timeout=10)).state == "complete"
 
 
-async def test_an_outcome_is_the_result_or_the_failure(client: Client, work: Work) -> None:
+async def test_outcome_is_the_result_or_the_failure(client: Client, work: Work) -> None:
     good, wrong = [
         await client.jobs.get(await client.queue("mail").put(each)) for each in (greet, bad)
     ]
@@ -76,7 +74,7 @@ async def test_an_outcome_is_the_result_or_the_failure(client: Client, work: Wor
     )
 
 
-async def test_a_job_that_is_retried_is_not_through(client: Client, work: Work) -> None:
+async def test_wait_continues_over_a_retry(client: Client, work: Work) -> None:
     runs = []
 
     @job(klass="Twice", result_ttl=60)
@@ -92,7 +90,7 @@ async def test_a_job_that_is_retried_is_not_through(client: Client, work: Work) 
         assert await found.outcome(timeout=10) == 2
 
 
-async def test_who_waits_for_a_job_without_retries_left_hears_that_it_failed(
+async def test_wait_ends_when_the_job_fails_without_remaining_retries(
     client: Client, work: Work
 ) -> None:
     @job(klass="Again", retries=0)
@@ -104,9 +102,7 @@ async def test_who_waits_for_a_job_without_retries_left_hears_that_it_failed(
         assert (await client.jobs.wait(jid, timeout=10)).state == "failed"
 
 
-async def test_who_waits_for_a_job_that_is_cancelled_is_told_that_it_is_gone(
-    client: Client, until: Until
-) -> None:
+async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> None:
     jid = await client.queue("mail").put("Greet")
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
     await until(lambda: client.backend.watcher.is_subscribed)
@@ -117,7 +113,7 @@ async def test_who_waits_for_a_job_that_is_cancelled_is_told_that_it_is_gone(
         await client.jobs.wait(jid, timeout=10)
 
 
-async def test_waiting_has_its_time(client: Client) -> None:
+async def test_wait_has_a_timeout(client: Client) -> None:
     jid = await client.queue("mail").put("Greet")
     with pytest.raises(
         TimeoutError, match=f"job {jid} is neither complete nor failed after 0.05 s"
@@ -125,7 +121,7 @@ async def test_waiting_has_its_time(client: Client) -> None:
         await client.jobs.wait(jid, timeout=0.05)
 
 
-async def test_a_thousand_wait_by_one_subscription_which_goes_with_the_last_of_them(
+async def test_thousand_waiters_share_one_subscription_which_ends_with_the_last(
     client: Client, work: Work, until: Until
 ) -> None:
     queue = client.queue("mail")
@@ -142,9 +138,7 @@ async def test_a_thousand_wait_by_one_subscription_which_goes_with_the_last_of_t
     await until(gone)
 
 
-async def test_what_happened_while_redis_was_away_is_not_missed(
-    own_server: OwnServer, until: Until
-) -> None:
+async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: Until) -> None:
     async with Client(own_server.url) as client:
         jid = await client.queue("mail").put("Greet")
         waiting = asyncio.create_task(client.jobs.wait(jid, timeout=30))
@@ -157,9 +151,7 @@ async def test_what_happened_while_redis_was_away_is_not_missed(
             await waiting
 
 
-async def test_closing_the_client_ends_the_waiting(
-    redis_url: str, namespace: str, until: Until
-) -> None:
+async def test_closing_the_client_ends_wait(redis_url: str, namespace: str, until: Until) -> None:
     async with Client(redis_url, namespace=namespace) as client:
         waiting = asyncio.create_task(client.jobs.wait(await client.queue("mail").put("Greet")))
         await until(lambda: client.backend.watcher.is_subscribed)

@@ -1,4 +1,4 @@
-"""Each end of a stage is in the archive, once, with all that is known of it."""
+"""Archive entries: one for each end of a stage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = 1_763_722_222.123456
 MICROS = 1_763_722_222_123_456
 
 
-async def test_without_the_option_nothing_is_archived(story: Archived) -> None:
+async def test_nothing_is_archived_without_the_option(story: Archived) -> None:
     for off in ("off", None):
         await (story.configure(archive=off) if off else story.store.config_unset(option="archive"))
         await story.completed("a")
@@ -20,7 +20,7 @@ async def test_without_the_option_nothing_is_archived(story: Archived) -> None:
     assert not await story.exists("x:archive")
 
 
-async def test_a_complete_job_is_told_with_all_that_is_known_of_it(story: Archived) -> None:
+async def test_entry_of_a_completed_job_has_all_fields(story: Archived) -> None:
     await story.put("on", T - 1, queue="post")
     await story.put("a", T, tags=["x", "y"], priority=-3, retries=7, depends=["on"])
     await story.cancel("a", "on")
@@ -55,7 +55,7 @@ async def test_a_complete_job_is_told_with_all_that_is_known_of_it(story: Archiv
     assert not event.swept and event.data is None
 
 
-async def test_completions_in_one_call_are_each_told(story: Archived) -> None:
+async def test_completions_of_one_call_have_an_entry_each(story: Archived) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, 0)
     await story.pop(1, count=3)
@@ -67,7 +67,7 @@ async def test_completions_in_one_call_are_each_told(story: Archived) -> None:
     assert [event.jid for event in await story.events()] == ["a", "c"]
 
 
-async def test_a_stage_that_advances_is_told_with_where_it_goes(story: Archived) -> None:
+async def test_entry_of_an_advanced_stage_has_the_next_queue(story: Archived) -> None:
     await story.put("other", 0, queue="post")
     await story.running("a")
     await story.complete("a", 2, next="post", depends=["other"])
@@ -81,7 +81,7 @@ async def test_a_stage_that_advances_is_told_with_where_it_goes(story: Archived)
     )
 
 
-async def test_the_second_stage_is_told_on_its_own(story: Archived) -> None:
+async def test_second_stage_has_its_own_entry(story: Archived) -> None:
     await story.running("a")
     await story.complete("a", 2, next="post")
     await story.pop(3, queue="post", worker="bob")
@@ -97,7 +97,7 @@ async def test_the_second_stage_is_told_on_its_own(story: Archived) -> None:
     assert (second.put, second.popped, second.ended) == (2_000_000, 3_000_000, 4_000_000)
 
 
-async def test_a_failed_job_is_told_with_its_group_and_message(story: Archived) -> None:
+async def test_entry_of_a_failed_job_has_group_and_message(story: Archived) -> None:
     await story.failed("a", group="typo")
     event = await story.event()
     assert (event.what, event.state, event.group, event.message, event.worker) == (
@@ -110,7 +110,7 @@ async def test_a_failed_job_is_told_with_its_group_and_message(story: Archived) 
     assert event.runs[0].how == "fail" and event.runs[0].group == "typo"
 
 
-async def test_what_an_operator_fails_had_no_run(story: Archived) -> None:
+async def test_job_failed_by_an_operator_has_no_run(story: Archived) -> None:
     await story.put("a", 3)
     await story.store.fail(jid="a", worker="", group="odd", message="", now=5)
     event = await story.event()
@@ -124,7 +124,7 @@ async def test_what_an_operator_fails_had_no_run(story: Archived) -> None:
     )
 
 
-async def test_retries_that_are_used_up_end_the_job_and_its_runs_are_told_with_it(
+async def test_entry_of_exhausted_retries_lists_the_runs(
     story: Archived,
 ) -> None:
     await story.running("a", retries=1)
@@ -159,7 +159,7 @@ async def test_retries_that_are_used_up_end_the_job_and_its_runs_are_told_with_i
     assert "x-runs" not in await story.job("a")
 
 
-async def test_a_lock_that_was_lost_is_one_of_the_runs(story: Archived) -> None:
+async def test_lost_lock_is_one_of_the_runs(story: Archived) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     assert await story.pop(100, worker="bob") == ["a"]
@@ -179,7 +179,7 @@ async def test_a_lock_that_was_lost_is_one_of_the_runs(story: Archived) -> None:
     )
 
 
-async def test_a_job_that_lost_its_lock_too_often_is_told_as_failed(story: Archived) -> None:
+async def test_job_with_too_many_lost_locks_is_archived_as_failed(story: Archived) -> None:
     await story.configure(grace_period=0, max_lost=1)
     await story.running("a")
     await story.pop(100, worker="bob")
@@ -189,7 +189,7 @@ async def test_a_job_that_lost_its_lock_too_often_is_told_as_failed(story: Archi
     assert [run.how for run in event.runs] == ["lost", "fail"]
 
 
-async def test_retries_used_up_by_lost_locks_are_told_as_failed(story: Archived) -> None:
+async def test_retries_exhausted_by_lost_locks_are_archived_as_failed(story: Archived) -> None:
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     assert await story.pop(100, worker="bob") == []
@@ -197,7 +197,7 @@ async def test_retries_used_up_by_lost_locks_are_told_as_failed(story: Archived)
     assert (event.what, event.group, event.remaining) == ("fail", "failed-retries-mail", -1)
 
 
-async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(
+async def test_released_and_timed_out_jobs_keep_their_runs(
     story: Archived,
 ) -> None:
     await story.running("a")
@@ -213,7 +213,7 @@ async def test_jobs_that_are_handed_back_or_taken_away_go_on_with_their_runs(
     ]  # fmt: skip
 
 
-async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(
+async def test_unfinished_reservations_are_listed_as_runs(
     story: Archived,
 ) -> None:
     async def reserve(who: str, at: float) -> None:
@@ -235,7 +235,7 @@ async def test_what_persons_began_and_did_not_finish_is_told_with_the_stage(
     ]  # fmt: skip
 
 
-async def test_only_the_first_and_the_latest_runs_of_a_stage_are_kept(story: Archived) -> None:
+async def test_only_first_and_latest_runs_of_a_stage_are_kept(story: Archived) -> None:
     await story.running("a", retries=1000)
     for at in range(2, 320, 2):
         await story.retry("a", at)
@@ -246,7 +246,7 @@ async def test_only_the_first_and_the_latest_runs_of_a_stage_are_kept(story: Arc
     assert runs[1].ended == 122_000_000
 
 
-async def test_cancelled_jobs_are_told_whatever_they_were_doing(story: Archived) -> None:
+async def test_canceled_jobs_are_archived_in_any_state(story: Archived) -> None:
     await story.put("waits", 1)
     await story.put("later", 1, delay=60)
     await story.put("held", 1, depends=["waits"])
@@ -263,7 +263,7 @@ async def test_cancelled_jobs_are_told_whatever_they_were_doing(story: Archived)
     assert told["held"].depends == ("waits",) and told["runs"].worker == "ann"
 
 
-async def test_a_failed_job_that_is_cancelled_is_told_twice_first_as_failed(
+async def test_failed_job_that_is_canceled_has_two_entries(
     story: Archived,
 ) -> None:
     await story.failed("a")
@@ -278,7 +278,7 @@ async def test_a_failed_job_that_is_cancelled_is_told_twice_first_as_failed(
     )
 
 
-async def test_what_depends_on_a_failure_is_told_as_it_chose(story: Archived) -> None:
+async def test_dependents_of_a_failed_job_are_archived_by_their_policy(story: Archived) -> None:
     await story.running("a")
     flow: list[PutFlowRow] = [
         {"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid}
@@ -293,7 +293,7 @@ async def test_what_depends_on_a_failure_is_told_as_it_chose(story: Archived) ->
     }
 
 
-async def test_a_job_that_is_put_elsewhere_ends_its_stage_there(story: Archived) -> None:
+async def test_moving_a_job_ends_its_stage(story: Archived) -> None:
     await story.running("a")
     await story.put("a", 2, queue="post", worker="ann")
     event = await story.event()
@@ -307,7 +307,7 @@ async def test_a_job_that_is_put_elsewhere_ends_its_stage_there(story: Archived)
     assert [run.how for run in event.runs] == ["move"]
 
 
-async def test_a_job_that_is_put_anew_after_its_end_is_not_told_again(story: Archived) -> None:
+async def test_putting_an_ended_job_again_adds_no_entry(story: Archived) -> None:
     await story.completed("a")
     await story.put("a", 3)
     await story.failed("b", 3, 4, 5, queue="post")
@@ -315,21 +315,21 @@ async def test_a_job_that_is_put_anew_after_its_end_is_not_told_again(story: Arc
     assert [event.what for event in await story.events()] == ["complete", "fail"]
 
 
-async def test_what_is_refused_is_not_told(story: Archived) -> None:
+async def test_refused_call_adds_no_entry(story: Archived) -> None:
     await story.running("a")
     async with story.refused(LockLost):
         await story.complete("a", 2, worker="bob")
     assert not await story.exists("x:archive")
 
 
-async def test_a_call_that_is_repeated_is_told_once(story: Archived) -> None:
+async def test_repeated_call_adds_one_entry(story: Archived) -> None:
     await story.running("a")
     for _ in range(2):
         await story.complete("a", 2, request="line:1")
     await story.event()
 
 
-async def test_data_are_told_where_they_are_wanted_and_not_too_long(story: Archived) -> None:
+async def test_data_is_archived_if_configured_and_within_its_limit(story: Archived) -> None:
     await story.configure(archive_data=20)
     await story.running("a", data="[1.0, []]")
     await story.complete("a", 2)
@@ -344,7 +344,7 @@ async def test_data_are_told_where_they_are_wanted_and_not_too_long(story: Archi
     )
 
 
-async def test_what_check_fails_is_told(story: Archived) -> None:
+async def test_job_failed_by_check_is_archived(story: Archived) -> None:
     await story.put("a", 1)
     await story.change("HDEL", "j:a", "klass")
     await story.store.check(now=2, resolve="resolve", budget=10_000)

@@ -1,4 +1,4 @@
-"""What the command line says of names that there aren't."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioqless.client.config import ABOUT
 from tests.cli.conftest import Aioqless
 
 
-async def test_a_queue_that_is_misspelled_is_told_from_one_that_is_empty(
+async def test_misspelled_queue_is_distinguished_from_an_empty_one(
     client: Client, here: Aioqless
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
@@ -38,7 +38,7 @@ async def test_a_queue_that_is_misspelled_is_told_from_one_that_is_empty(
     )
 
 
-async def test_a_worker_that_is_misspelled_is_told_from_one_that_is_idle(
+async def test_misspelled_worker_is_distinguished_from_an_idle_one(
     client: Client, here: Aioqless
 ) -> None:
     await client.queue("mail").pop(worker="anna")
@@ -54,9 +54,7 @@ async def test_a_worker_that_is_misspelled_is_told_from_one_that_is_idle(
     ).err == "aioqless: no worker ana listens; is it anna that you mean?\n"
 
 
-async def test_a_failure_group_that_is_misspelled_is_told_with_the_one_that_may_be_meant(
-    client: Client, here: Aioqless
-) -> None:
+async def test_misspelled_failure_group_gets_a_suggestion(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     (job,) = await client.queue("mail").pop()
     await job.fail("typo", "no such word")
@@ -74,7 +72,7 @@ async def test_a_failure_group_that_is_misspelled_is_told_with_the_one_that_may_
         assert bool(ended.out) == ("--json" in command)
 
 
-async def test_an_option_that_no_command_reads_is_refused_and_the_one_that_may_be_meant_is_named(
+async def test_unknown_config_option_is_refused_with_a_suggestion(
     client: Client, here: Aioqless
 ) -> None:
     for option, value, like in (
@@ -99,7 +97,7 @@ async def test_an_option_that_no_command_reads_is_refused_and_the_one_that_may_b
     assert await client.redis.hgetall(f"{client.namespace}:config") == {}
 
 
-async def test_an_option_of_ones_own_is_stored_with_force_shown_and_unset(here: Aioqless) -> None:
+async def test_custom_config_option_needs_force(here: Aioqless) -> None:
     assert (await here("config", "colour", "red", "--force")).out == "colour: not set → red\n"
     assert (await here("config", "colour")).out == "red\n"
     assert (await here("config", "colour", "blue")).code == 1
@@ -116,12 +114,12 @@ async def test_an_option_of_ones_own_is_stored_with_force_shown_and_unset(here: 
         "app.greet-failed-history",
     ],
 )
-async def test_an_option_that_is_known_and_not_set_is_told_from_one_that_is_unknown(
+async def test_unset_config_option_is_distinguished_from_an_unknown_one(
     here: Aioqless, option: str
 ) -> None:
     assert (await here("config", option)).out == "not set\n"
     assert (await here("config", option, "often")).code == 1, "its value is checked"
 
 
-async def test_every_option_that_has_a_default_is_explained(client: Client) -> None:
+async def test_every_config_option_with_a_default_is_explained(client: Client) -> None:
     assert set(await client.config.all()) <= set(ABOUT)

@@ -1,5 +1,4 @@
-"""A worker that is restarted under a stable name: real processes, ended and stopped as they are in
-life."""
+"""Restarting a worker under a stable name, with real processes."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from tests.conftest import Until
 NAMED = ("--name", "ann")
 
 
-async def test_what_a_killed_one_held_runs_again_at_once(
+async def test_jobs_of_a_killed_worker_run_again_at_once_under_the_same_name(
     client: Client, start: Start, until: Until
 ) -> None:
     for jid in "ab":
@@ -42,9 +41,7 @@ async def test_what_a_killed_one_held_runs_again_at_once(
             ]
 
 
-async def test_one_that_was_killed_and_not_yet_buried_counts_as_gone(
-    client: Client, start: Start, until: Until
-) -> None:
+async def test_zombie_process_counts_as_ended(client: Client, start: Start, until: Until) -> None:
     await client.queue("mail").put("Stay", jid="a")
     async with start(*NAMED) as first:
         await until(lambda: first.logged("job.started"))
@@ -54,7 +51,7 @@ async def test_one_that_was_killed_and_not_yet_buried_counts_as_gone(
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-async def test_while_one_lives_another_of_its_name_is_refused_even_if_it_is_stopped(
+async def test_second_worker_of_a_name_is_refused_even_if_the_first_is_suspended(
     client: Client, start: Start, until: Until, aioqless: Aioqless, stopped: bool
 ) -> None:
     await client.queue("mail").put("Stay", jid="a")
@@ -71,7 +68,7 @@ async def test_while_one_lives_another_of_its_name_is_refused_even_if_it_is_stop
         assert await state_of(client, "a") == "running"
 
 
-async def test_one_that_ended_as_told_leaves_its_name(
+async def test_worker_that_shut_down_frees_its_name(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start(*NAMED) as first:
@@ -82,14 +79,14 @@ async def test_one_that_ended_as_told_leaves_its_name(
         assert not second.logged("worker.recovered")
 
 
-async def test_workers_with_names_of_their_own_keep_no_record(
+async def test_workers_with_generated_names_store_no_lease(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start():
         assert await client.redis.keys(f"{client.namespace}:x:incarnation:*") == []
 
 
-async def test_of_many_that_are_started_at_once_one_works(
+async def test_one_of_many_workers_started_at_once_gets_the_name(
     client: Client, aioqless: Aioqless, start: Start, until: Until
 ) -> None:
     async with start(*NAMED):

@@ -1,4 +1,4 @@
-"""An entry of the archive's stream as a typed record."""
+"""Parsing an entry of the archive's stream as a typed record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_times_are_exact_to_the_microsecond() -> None:
     )
 
 
-def test_an_entry_is_a_typed_record() -> None:
+def test_entry_is_a_typed_record() -> None:
     event = parse("1-0", ENTRY)
     assert (event.priority, event.tags, event.retries, event.remaining, event.fence) == (
         -2.5,
@@ -39,7 +39,7 @@ def test_an_entry_is_a_typed_record() -> None:
     )
 
 
-def test_the_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
+def test_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
     earlier = (
         '[{"put":"1.5","popped":"2.5","ended":"3.5","how":"retried","worker":"v","fence":"3",'
         '"group":"g","message":"m"}]'
@@ -50,7 +50,7 @@ def test_the_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
     assert event.put == 1500000  # that of the stage
 
 
-def test_a_job_that_did_not_run_when_it_ended_has_no_run() -> None:
+def test_job_that_did_not_run_when_it_ended_has_no_run() -> None:
     entry = {name: text for name, text in ENTRY.items() if name not in ("popped", "worker")} | {
         "what": "cancel"
     }
@@ -77,14 +77,12 @@ def test_a_job_that_did_not_run_when_it_ended_has_no_run() -> None:
         ({"runs": '[{"how":"lost","ended":"x"}]'}, "runs has a time or number that is none"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_reason(
-    change: dict[str, str], reason: str
-) -> None:
+def test_malformed_entry_is_refused_with_a_reason(change: dict[str, str], reason: str) -> None:
     with pytest.raises(Unreadable, match="^.*" + reason.replace("[", r"\[")):
         parse("1-0", ENTRY | change)
 
 
-def test_an_entry_is_read_as_the_server_replies_with_it() -> None:
+def test_entry_is_parsed_from_the_reply_of_the_server() -> None:
     flat = [part.encode() for pair in ENTRY.items() for part in pair]
     assert parse_raw("1-0", flat) == parse("1-0", ENTRY)
     assert parse_raw("1-0", [*flat, b"message", b"caf\xe9"]).message == "caf\ufffd"

@@ -1,4 +1,4 @@
-"""Jobs that depend on each other, put in one step."""
+"""Workflows: jobs that depend on each other, put in one step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def waits_for(client: Client, *jids: str) -> dict[str, set[str]]:
     return {job.jid: set(job.dependencies) for job in await client.jobs.multiget(*jids)}
 
 
-async def test_the_results_of_a_step_reach_the_next(client: Client, work: Work) -> None:
+async def test_results_of_a_step_are_passed_to_the_next(client: Client, work: Work) -> None:
     flow = chain(
         add.data(number=1), group(add.data(number=10), add.data(number=20)), add.data(number=100)
     )
@@ -36,7 +36,7 @@ async def test_the_results_of_a_step_reach_the_next(client: Client, work: Work) 
     assert await done.result() == 100 + (10 + 1) + (20 + 1)
 
 
-async def test_each_step_waits_for_what_the_one_before_ends_with(client: Client) -> None:
+async def test_each_step_waits_for_the_end_of_the_former(client: Client) -> None:
     flow = chain(new("a"), group(new("b"), chain(new("c"), new("d"))), new("e"))
     put = await client.queue("mail").put_flow(flow)
     assert put.jids == ("a", "b", "c", "d", "e")
@@ -50,12 +50,12 @@ async def test_each_step_waits_for_what_the_one_before_ends_with(client: Client)
     }
 
 
-async def test_a_group_ends_with_all_of_it(client: Client) -> None:
+async def test_group_ends_when_all_its_jobs_have_ended(client: Client) -> None:
     put = await client.queue("mail").put_flow(group(new("a"), chain(new("b"), new("c"))))
     assert put.last == ("a", "c")
 
 
-async def test_a_step_may_have_a_queue_and_options_of_its_own(client: Client) -> None:
+async def test_step_can_have_its_own_queue_and_options(client: Client) -> None:
     await client.queue("mail").put_flow(
         chain(new("a", priority=3), in_queue("slow", new("b"), tags=["x"], delay=60))
     )
@@ -63,7 +63,7 @@ async def test_a_step_may_have_a_queue_and_options_of_its_own(client: Client) ->
     assert (a.queue, a.priority, b.queue, b.tags) == ("mail", 3, "slow", ["x"])
 
 
-async def test_a_flow_may_wait_for_jobs_that_are_there_already(client: Client) -> None:
+async def test_workflow_can_depend_on_existing_jobs(client: Client) -> None:
     await client.queue("mail").put("Add", jid="before")
     await client.queue("mail").put_flow(
         chain(new("a", depends=["before"]), new("b", depends=["before"]))
@@ -71,7 +71,7 @@ async def test_a_flow_may_wait_for_jobs_that_are_there_already(client: Client) -
     assert await waits_for(client, "a", "b") == {"a": {"before"}, "b": {"before", "a"}}
 
 
-async def test_of_a_flow_with_a_refused_job_none_is_put(client: Client) -> None:
+async def test_workflow_with_a_refused_job_puts_none(client: Client) -> None:
     batch: list[PutFlowRow] = [
         {"queue": "mail", "jid": jid, "klass": "Add", "data": data}
         for jid, data in [("a", "{}"), ("b", "{")]
@@ -81,7 +81,7 @@ async def test_of_a_flow_with_a_refused_job_none_is_put(client: Client) -> None:
     assert await client.jobs.multiget("a", "b") == []
 
 
-async def test_a_whole_flow_can_be_cancelled(client: Client) -> None:
+async def test_workflow_can_be_canceled(client: Client) -> None:
     put = await client.queue("mail").put_flow(chain(new("a"), group(new("b"), new("c")), new("d")))
     assert set(await client.jobs.cancel(*put.jids)) == set(put.jids)
     with pytest.raises(NoSuchJob):
@@ -105,7 +105,7 @@ async def test_a_whole_flow_can_be_cancelled(client: Client) -> None:
         (chain(new("a", on_failed="explode")), "on_failed must be one of hold, fail, cancel"),
     ],
 )
-async def test_a_flow_that_cannot_be_is_refused_before_anything_is_put(
+async def test_invalid_workflow_is_refused_before_a_put(
     client: Client, flow: Chain, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
@@ -113,7 +113,7 @@ async def test_a_flow_that_cannot_be_is_refused_before_anything_is_put(
     assert await client.queues() == []
 
 
-def test_a_flow_is_made_of_new_jobs() -> None:
+def test_workflow_refuses_items_other_than_new_jobs() -> None:
     with pytest.raises(TypeError, match="got 'a'"):
         chain(new("a"), "a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one"):

@@ -1,5 +1,4 @@
-"""Any words at all on the command line: they are done, or refused by a message and the exit code
-that docs/command-line.md says."""
+"""Random command lines end with a documented exit code, and with a message if they are refused."""
 
 from __future__ import annotations
 
@@ -146,7 +145,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     return [*path, *(draw(st.permutations(words)) if not draw(st.integers(0, 4)) else words)]
 
 
-async def test_any_words_are_done_or_refused_with_the_exit_code_for_it(
+async def test_random_command_line_ends_with_a_documented_exit_code(
     client: Client, redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIOQLESS_URL", redis_url)

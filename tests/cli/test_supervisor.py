@@ -1,5 +1,4 @@
-"""`aioqless worker -w`: several processes, of which the dead are replaced, and one that only looks
-after them."""
+"""Several worker processes and their supervisor: `aioqless worker -w`."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ def pid_of(worker: Running, number: int) -> int:
     )
 
 
-async def test_a_signal_lets_what_runs_in_every_process_finish(
+async def test_signal_lets_running_jobs_of_every_process_finish(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "2", "-c", "1") as worker:
@@ -39,7 +38,7 @@ async def test_a_signal_lets_what_runs_in_every_process_finish(
     assert [line["code"] for line in worker.logged("process.ended")] == [0, 0]
 
 
-async def test_a_second_signal_kills_every_process(
+async def test_second_signal_kills_every_process(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Block", jid="a")
@@ -52,7 +51,7 @@ async def test_a_second_signal_kills_every_process(
     assert await state_of(client, "a") == "running"
 
 
-async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(
+async def test_signal_received_twice_by_a_process_still_lets_jobs_finish(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Slow", 0.5, jid="a")
@@ -65,7 +64,7 @@ async def test_a_signal_that_reaches_a_process_twice_still_lets_it_finish(
     assert await state_of(client, "a") == "complete"
 
 
-async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(
+async def test_killed_process_is_replaced_and_its_job_runs_again(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.config.set("heartbeat", 1)
@@ -81,7 +80,7 @@ async def test_a_process_that_is_killed_is_replaced_and_its_job_runs_again(
         assert await worker.ended() == 0
 
 
-async def test_a_process_that_dies_again_and_again_is_replaced_after_growing_pauses(
+async def test_repeatedly_crashing_process_is_replaced_after_growing_delays(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "1", "-c", "1") as worker:
@@ -95,7 +94,7 @@ async def test_a_process_that_dies_again_and_again_is_replaced_after_growing_pau
         ]
 
 
-async def test_processes_are_told_apart_by_their_number_and_by_their_names(
+async def test_processes_have_distinct_numbers_and_names(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "2", "--name", "mailer") as worker:
@@ -114,7 +113,7 @@ async def test_processes_are_told_apart_by_their_number_and_by_their_names(
         }
 
 
-async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run_once(
+async def test_rolling_restart_replaces_every_process_while_jobs_run_once(
     client: Client, start: Start, until: Until
 ) -> None:
     jids = []
@@ -143,7 +142,7 @@ async def test_a_rolling_restart_replaces_every_process_while_jobs_go_on_and_run
         assert works >= 2
 
 
-async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(
+async def test_rolling_restart_keeps_the_old_process_if_the_new_one_fails(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "1") as worker:
@@ -156,7 +155,7 @@ async def test_a_roll_that_does_not_come_to_work_leaves_the_old_process(
         assert worker.logged("job.completed")[0]["process"] == 1
 
 
-async def test_processes_finish_what_runs_when_their_supervisor_was_killed(
+async def test_processes_finish_running_jobs_after_their_supervisor_was_killed(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Slow", 0.5, jid="a")
@@ -179,14 +178,14 @@ async def test_processes_finish_what_runs_when_their_supervisor_was_killed(
         ("jobs", ["--max-memory", "much"], 2, "must be a number of bytes"),
     ],
 )
-async def test_what_no_process_can_start_with_ends_all_with_the_reason(
+async def test_failure_to_start_every_process_ends_the_supervisor_with_the_reason(
     aioqless: Aioqless, module: str, options: list[str], code: int, why: str
 ) -> None:
     ended = await aioqless("worker", module, "-w", "2", *options)
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
 
 
-async def test_a_process_that_has_had_its_jobs_is_replaced_at_once(
+async def test_process_that_reached_max_jobs_is_replaced_immediately(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start("-w", "1", "--max-jobs", "2") as worker:
@@ -198,7 +197,7 @@ async def test_a_process_that_has_had_its_jobs_is_replaced_at_once(
         assert await worker.ended() == 0
 
 
-async def test_a_burst_of_several_processes_ends_when_the_queue_is_empty(
+async def test_burst_of_several_processes_ends_when_the_queue_is_empty(
     client: Client, aioqless: Aioqless
 ) -> None:
     for _ in range(30):
@@ -207,7 +206,7 @@ async def test_a_burst_of_several_processes_ends_when_the_queue_is_empty(
     assert ended.code == 0 and ended.err.count("job.completed") == 30
 
 
-async def test_changed_sources_are_taken_up_and_broken_ones_wait_for_the_next_change(
+async def test_reload_restarts_on_changed_sources_and_waits_while_they_are_broken(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
     async with start("--reload") as worker:
@@ -228,7 +227,7 @@ async def test_changed_sources_are_taken_up_and_broken_ones_wait_for_the_next_ch
         )
 
 
-async def test_a_start_that_fails_under_reload_waits_for_the_next_change(
+async def test_failed_start_under_reload_waits_for_the_next_change(
     folder: Path, environment: dict[str, str], start: Start, until: Until
 ) -> None:
     text = (folder / "jobs.py").read_text()

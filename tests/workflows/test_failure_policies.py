@@ -1,4 +1,4 @@
-"""What becomes of those that depend on a job that failed: each has its choice."""
+"""Dependents of a failed job: held, failed or canceled, as each chose."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def fail_root(client: Client) -> None:
     await root.fail("no-postcode", "there is none")
 
 
-async def test_by_default_they_are_held_until_the_failed_one_has_run_again(
+async def test_dependents_are_held_by_default_until_the_failed_job_was_retried(
     client: Client, work: Work
 ) -> None:
     await client.queue("mail").put_flow(chain(ROOT, new("a")))
@@ -60,7 +60,7 @@ async def test_by_default_they_are_held_until_the_failed_one_has_run_again(
         assert (await client.jobs.wait("a", timeout=10)).state == "complete"
 
 
-async def test_they_can_fail_with_it_and_say_why(client: Client, work: Work) -> None:
+async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> None:
     await client.queue("mail").put_flow(
         chain(ROOT, in_queue("slow", new("a")), new("b")), on_failed="fail"
     )
@@ -85,9 +85,7 @@ async def test_they_can_fail_with_it_and_say_why(client: Client, work: Work) -> 
     assert await client.check() == []
 
 
-async def test_they_can_be_cancelled_with_it_and_so_is_all_behind_them(
-    client: Client, work: Work
-) -> None:
+async def test_dependents_can_be_canceled_transitively(client: Client, work: Work) -> None:
     flow = chain(ROOT, new("a", on_failed="cancel"), group(new("b"), new("c", on_failed="fail")))
     await client.queue("mail").put_flow(flow)
     async with work(bad, good):
@@ -97,7 +95,7 @@ async def test_they_can_be_cancelled_with_it_and_so_is_all_behind_them(
     assert await client.check() == []
 
 
-async def test_each_has_a_choice_of_its_own(client: Client) -> None:
+async def test_each_dependent_has_its_own_policy(client: Client) -> None:
     steps = group(
         new("held"),
         new("failing", on_failed="fail"),
@@ -114,7 +112,7 @@ async def test_each_has_a_choice_of_its_own(client: Client) -> None:
     ]
 
 
-async def test_a_job_put_alone_or_with_others_has_a_choice_too(client: Client) -> None:
+async def test_put_and_put_many_accept_a_policy(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put(ROOT)
     await queue.put("Good", jid="a", depends=["root"], on_failed="fail")
@@ -125,14 +123,14 @@ async def test_a_job_put_alone_or_with_others_has_a_choice_too(client: Client) -
     assert await states(client, "a", "b", "c") == ["failed", None, "depends"]
 
 
-async def test_one_that_comes_after_the_failure_fails_as_well(client: Client) -> None:
+async def test_dependent_put_after_the_failure_fails(client: Client) -> None:
     await client.queue("mail").put(ROOT)
     await fail_root(client)
     await client.queue("mail").put("Good", jid="a", depends=["root"], on_failed="fail")
     assert await states(client, "a") == ["failed"]
 
 
-async def test_one_that_is_let_wait_for_a_failed_job_fails_as_well(client: Client) -> None:
+async def test_dependency_on_a_failed_job_added_later_fails_the_dependent(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put(ROOT)
     await fail_root(client)
@@ -144,7 +142,7 @@ async def test_one_that_is_let_wait_for_a_failed_job_fails_as_well(client: Clien
     assert await states(client, "a") == ["failed"]
 
 
-async def test_a_retry_is_no_failure_until_none_is_left(client: Client, work: Work) -> None:
+async def test_retry_is_no_failure_until_no_retry_remains(client: Client, work: Work) -> None:
     runs = []
 
     @job(klass="Bad", retries=1)
@@ -158,7 +156,7 @@ async def test_a_retry_is_no_failure_until_none_is_left(client: Client, work: Wo
     assert runs == [["depends"], ["depends"]]
 
 
-async def test_workers_see_to_those_behind_a_job_whose_locks_ran_out(
+async def test_dependents_of_a_job_that_lost_its_locks_are_handled(
     client: Client, work: Work
 ) -> None:
     await client.config.set("grace-period", 0)
@@ -171,7 +169,9 @@ async def test_workers_see_to_those_behind_a_job_whose_locks_ran_out(
     assert await client.check() == []
 
 
-async def test_very_many_are_seen_to_in_portions(client: Client, work: Work, until: Until) -> None:
+async def test_many_dependents_are_handled_in_batches(
+    client: Client, work: Work, until: Until
+) -> None:
     jids = [f"{number}" for number in range(900)]
     await client.queue("mail").put_flow(
         chain(ROOT, group(*(new(jid) for jid in jids))), on_failed="fail"
@@ -189,7 +189,7 @@ async def test_very_many_are_seen_to_in_portions(client: Client, work: Work, unt
     assert await client.check() == []
 
 
-async def test_those_not_seen_to_yet_stay_when_the_failed_job_runs_again(client: Client) -> None:
+async def test_unhandled_dependents_are_held_again_if_the_job_is_retried(client: Client) -> None:
     jids = [f"{number}" for number in range(300)]
     await client.queue("mail").put_flow(
         chain(ROOT, group(*(new(jid) for jid in jids))), on_failed="fail"

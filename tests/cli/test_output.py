@@ -1,4 +1,4 @@
-"""What the command line shows of a namespace, for people and for programs."""
+"""Output of commands, for people and for programs; shell completion and help."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.cli.terminal import terminal
 MAIN = [sys.executable, "-c", "from aioqless.cli.main import main; main()"]
 
 
-async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here: Aioqless) -> None:
+async def test_stats_prints_histograms_and_numbers(client: Client, here: Aioqless) -> None:
     mail = client.queue("mail")
     for jid in "abc":
         await mail.put("Greet", jid=jid)
@@ -74,7 +74,7 @@ async def test_a_day_is_shown_as_histograms_and_as_numbers(client: Client, here:
     assert (await here("stats", "mail", "--date", "yesterday")).code == 2
 
 
-async def test_times_below_a_second_are_shown_in_milliseconds(
+async def test_stats_shows_times_below_a_second_in_milliseconds(
     client: Client, here: Aioqless, redis_url: str
 ) -> None:
     now = [int(time.time()) + 0.5]
@@ -99,9 +99,7 @@ async def test_times_below_a_second_are_shown_in_milliseconds(
     ] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
 
 
-async def test_a_job_held_back_by_a_limit_says_why_and_until_when(
-    client: Client, here: Aioqless
-) -> None:
+async def test_get_explains_a_rate_limited_job(client: Client, here: Aioqless) -> None:
     for jid in ("first", "second"):
         await client.queue("mail").put("Greet", jid=jid, concurrency_key="api", max_concurrent=1)
     (running,) = await client.queue("mail").pop(count=2)
@@ -116,7 +114,7 @@ async def test_a_job_held_back_by_a_limit_says_why_and_until_when(
     assert json.loads((await here("get", running.jid, "--json")).out)["held_back"] is None
 
 
-def test_bars_gather_counters_and_quantiles_are_upper_bounds() -> None:
+def test_histogram_merges_counters_and_quantiles_are_upper_bounds() -> None:
     counts = [0] * 148
     counts[0], counts[3], counts[60], counts[147] = 90, 5, 4, 1  # below 1 s, 3 s, a minute, 6 days
     assert [(label, count) for label, count in merge_counters(counts) if count] == [
@@ -180,11 +178,11 @@ DURATIONS = {
 
 
 @pytest.mark.parametrize(("seconds", "words"), DURATIONS.items())
-def test_a_duration_is_said_in_two_units_at_most(seconds: float, words: str) -> None:
+def test_durations_have_at_most_two_units(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words
 
 
-def test_texts_are_made_harmless_and_short() -> None:
+def test_texts_are_escaped_and_shortened() -> None:
     assert (
         plain("a\x1b[2J\u202eb\n") == "a\\x1b[2J\\u202eb\\n"
         and plain("ä\n\tb", lines=True) == "ä\n\tb"
@@ -197,7 +195,7 @@ def test_texts_are_made_harmless_and_short() -> None:
     )
 
 
-async def test_configuration_is_shown_set_and_unset(client: Client, here: Aioqless) -> None:
+async def test_config_shows_sets_and_unsets_options(client: Client, here: Aioqless) -> None:
     assert (
         await here("config", "heartbeat", "30", "--dry-run")
     ).out == "heartbeat: 60 → 30 (not done)\n"
@@ -209,7 +207,7 @@ async def test_configuration_is_shown_set_and_unset(client: Client, here: Aioqle
     assert (await here("config", "--unset")).code == 2
 
 
-async def test_queues_are_paused_together(client: Client, here: Aioqless) -> None:
+async def test_pause_takes_several_queues(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     assert (
         await here("pause", "mail", "nowhere")
@@ -218,7 +216,7 @@ async def test_queues_are_paused_together(client: Client, here: Aioqless) -> Non
     assert (await here("unpause", "mail")).out == "mail unpaused\n"
 
 
-async def test_what_a_worker_does_is_shown(client: Client, here: Aioqless) -> None:
+async def test_workers_shows_the_jobs_of_one(client: Client, here: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.queue("mail").pop(worker="ann")
     assert (await here("workers", "ann")).out.splitlines()[1].split()[:4] == [
@@ -243,7 +241,7 @@ async def test_what_a_worker_does_is_shown(client: Client, here: Aioqless) -> No
     ] > time.time()
 
 
-async def test_a_recurring_job_is_put_and_listed(client: Client, here: Aioqless) -> None:
+async def test_recur_puts_and_lists(client: Client, here: Aioqless) -> None:
     assert (
         await here("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")
     ).out == "digest\n"
@@ -259,9 +257,7 @@ async def test_a_recurring_job_is_put_and_listed(client: Client, here: Aioqless)
     assert "say --yes" in (await here("recur", "cancel", "digest")).err
 
 
-async def test_the_report_of_a_check_says_how_many_of_each_kind(
-    client: Client, here: Aioqless
-) -> None:
+async def test_check_counts_problems_by_kind(client: Client, here: Aioqless) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
         await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
@@ -270,15 +266,13 @@ async def test_the_report_of_a_check_says_how_many_of_each_kind(
     assert found.err == "3 problems, 0 mended\naioqless check --resolve mends them, losing no job\n"
 
 
-async def test_a_check_tells_of_an_archive_that_nobody_reads(
-    client: Client, here: Aioqless
-) -> None:
+async def test_check_warns_of_an_unread_archive(client: Client, here: Aioqless) -> None:
     await client.redis.xadd(f"{client.namespace}:x:archive", {"v": "1"}, id="1000-0")  # long ago
     found = await here("check")
     assert found.code == 0 and "the archive: what ended waits to be archived, for" in found.err
 
 
-async def test_events_are_told_as_lines_of_json(client: Client, here: Aioqless) -> None:
+async def test_tail_prints_json_lines(client: Client, here: Aioqless) -> None:
     async def busy() -> None:
         while True:
             await client.queue("post").put("Greet")
@@ -300,7 +294,7 @@ async def test_events_are_told_as_lines_of_json(client: Client, here: Aioqless) 
     )
 
 
-async def test_the_private_redis_is_shown_started_stopped_and_copied(
+async def test_redis_shows_starts_stops_and_backs_up_the_private_server(
     here: Aioqless, tmp_path: Path
 ) -> None:
     home, copy = ["--data", str(tmp_path / "home")], tmp_path / "copy"
@@ -344,12 +338,12 @@ async def test_the_private_redis_is_shown_started_stopped_and_copied(
     )
 
 
-async def test_a_command_that_is_misspelt_is_guessed(here: Aioqless) -> None:
+async def test_misspelled_command_gets_a_suggestion(here: Aioqless) -> None:
     ended = await here("quees", in_namespace=False)
     assert ended.code == 2 and "queues" in ended.err and "Traceback" not in ended.err
 
 
-async def test_the_version_is_told(here: Aioqless) -> None:
+async def test_version_is_printed(here: Aioqless) -> None:
     ended = await here("--version", in_namespace=False)
     assert ended.code == 0 and ended.out.startswith("aioqless 0.")
 
@@ -382,7 +376,7 @@ async def test_bash_completes_commands_options_and_names(
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-async def test_other_shells_are_offered_the_same_in_their_own_way(
+async def test_other_shells_complete_the_same_words(
     client: Client, environment: dict[str, str], shell: str
 ) -> None:
     for name in ("mail", "main street", "post"):
@@ -407,7 +401,7 @@ async def test_other_shells_are_offered_the_same_in_their_own_way(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script_that_it_can_read(shell: str, environment: dict[str, str]) -> None:
+def test_completion_script_of_each_shell_is_valid(shell: str, environment: dict[str, str]) -> None:
     asked = {"_AIOQLESS_COMPLETE": f"source_{shell}"}
     script = subprocess.run(
         MAIN, env={**environment, **asked}, capture_output=True, text=True, check=True
@@ -443,7 +437,7 @@ def test_help_lists_every_command(environment: dict[str, str]) -> None:
     assert visible <= set(re.findall(r"^  ([a-z-]+)  ", shown, re.MULTILINE))
 
 
-def test_what_takes_long_shows_how_far_it_is(
+def test_long_operations_show_progress(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
@@ -472,7 +466,7 @@ path.write_text(path.read_text().replace("0", "5"))
 """
 
 
-async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
+async def test_failed_job_is_found_edited_and_watched_to_completion(
     client: Client, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """In the terminal alone: each step is said by what the one before showed."""
@@ -524,7 +518,7 @@ async def test_a_stranger_finds_a_failing_job_mends_it_and_watches_it_finish(
         await process.wait()
 
 
-def test_nothing_is_coloured_where_that_is_not_wanted(
+def test_output_has_no_colors_with_no_color_or_in_pipes(
     environment: dict[str, str], namespace: str
 ) -> None:
     command = [sys.executable, "-m", "aioqless", "queues", "--namespace", namespace]
@@ -534,7 +528,7 @@ def test_nothing_is_coloured_where_that_is_not_wanted(
     assert ended.stdout == "No queues yet: the first put makes one.\n" and os.linesep == "\n"
 
 
-async def test_on_a_terminal_data_end_where_nobody_reads_on_and_a_jid_can_be_copied(
+async def test_terminal_output_shortens_data_and_keeps_jids_whole(
     client: Client, here: Aioqless, environment: dict[str, str], tmp_path: Path
 ) -> None:
     jid = await client.queue("mail").put("shop.mail.send_receipt", {"blob": "x" * 100_000})
