@@ -31,23 +31,23 @@ class Declare(Protocol):
     """The type of `@job(...)` with options."""
 
     @overload
-    def __call__(self, fn: Callable[[Job[_Untyped]], Any], /) -> Handler[...]: ...
+    def __call__(self, fn: Callable[[Job[_Untyped]], object], /) -> Handler[...]: ...
     @overload
-    def __call__(self, fn: Callable[[Job[T]], Any], /) -> Handler[[T]]: ...
+    def __call__(self, fn: Callable[[Job[T]], object], /) -> Handler[[T]]: ...
     @overload
-    def __call__(self, fn: Callable[Concatenate[Job[Any], P], Any], /) -> Handler[P]: ...
+    def __call__(self, fn: Callable[Concatenate[Job[Any], P], object], /) -> Handler[P]: ...
     @overload
-    def __call__(self, fn: type[Any], /) -> Handler[...]: ...
+    def __call__(self, fn: type[object], /) -> Handler[...]: ...
 
 
 @overload
-def job(fn: Callable[[Job[_Untyped]], Any], /) -> Handler[...]: ...
+def job(fn: Callable[[Job[_Untyped]], object], /) -> Handler[...]: ...
 @overload
-def job(fn: Callable[[Job[T]], Any], /) -> Handler[[T]]: ...
+def job(fn: Callable[[Job[T]], object], /) -> Handler[[T]]: ...
 @overload
-def job(fn: Callable[Concatenate[Job[Any], P], Any], /) -> Handler[P]: ...
+def job(fn: Callable[Concatenate[Job[Any], P], object], /) -> Handler[P]: ...
 @overload
-def job(fn: type[Any], /) -> Handler[...]: ...
+def job(fn: type[object], /) -> Handler[...]: ...
 @overload
 def job(**options: Unpack[JobOptions]) -> Declare: ...
 def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
@@ -68,7 +68,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
     """
     checked(options)
 
-    def declare(fn: Callable[..., Any]) -> Handler[...]:
+    def declare(fn: Callable[..., object]) -> Handler[...]:
         taken = Takes() if inspect.isclass(fn) else takes(fn)
         handler: Handler[...] = Handler(
             fn,
@@ -81,12 +81,12 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             result_ttl=options.get("result_ttl"),
             timeout=options.get("timeout"),
             executor=options.get("executor"),
-            recurs=recurrence_of(options, taken),
+            recurrence=recurrence_of(options, taken),
             takes=taken,
             constraints=constraints_of(options, taken),
         )
-        if handler.recurs:
-            handler.check(job_data.encode(handler.recurs.data))
+        if handler.recurrence:
+            handler.check(job_data.encode(handler.recurrence.data))
         return handler
 
     return declare if fn is None else declare(fn)

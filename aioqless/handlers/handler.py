@@ -29,19 +29,19 @@ class Handler(Generic[P]):
     Calling it calls the function. Args are those of `@job`.
     """
 
-    fn: Callable[..., Any]
+    fn: Callable[..., object]
     klass: str
     aliases: tuple[str, ...] = ()
     retries: int | None = None
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # maximum duration of a run, in seconds
     executor: Literal["process"] | None = None  # None: the loop or a thread
-    recurs: Recurrence | None = None  # its schedule, if it has one
+    recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
     constraints: ConstraintOptions = field(default_factory=ConstraintOptions, hash=False)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call the function."""
         return self.fn(*args, **kwargs)
 
@@ -70,7 +70,7 @@ class Handler(Generic[P]):
         """
         self.takes.arguments(self.klass, text)
 
-    def values(self, text: bytes) -> dict[str, Any]:
+    def values(self, text: bytes) -> dict[str, object]:
         """Return the data by field, with the function's defaults for those that are missing.
 
         Args:
@@ -81,7 +81,7 @@ class Handler(Generic[P]):
         """
         return self.takes.values(self.klass, text)
 
-    def bind(self, job: Job) -> tuple[Callable[..., Any], dict[str, Any]]:
+    def bind(self, job: Job) -> tuple[Callable[..., object], dict[str, object]]:
         """Return what to call with the job, and the arguments from its data.
 
         Args:
@@ -98,11 +98,11 @@ class Handler(Generic[P]):
         return self.fn, arguments
 
 
-def _method_of(cls: type, klass: str, queue: str) -> Callable[..., Any]:
+def _method_of(cls: type, klass: str, queue: str) -> Callable[..., object]:
     """Return a qless class' static method for a queue: of its name, `process` or `perform`."""
     for name in (queue, *METHODS):
         if not name.startswith("_") and any(name in vars(each) for each in cls.__mro__[:-1]):
             method = getattr(cls, name)
             if callable(method):
-                return cast(Callable[..., Any], method)
+                return cast(Callable[..., object], method)
     raise UnknownKlass(f"class {klass} has no method {queue!r}, nor {' or '.join(METHODS)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from aioqless import validation
 from aioqless.client.constraints import (
@@ -35,7 +35,7 @@ class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
     timeout: float  # a run that takes longer is canceled and fails in `<queue>-timeout`
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Literal["process"]
-    data: Any  # of recurring jobs
+    data: object  # of recurring jobs
     queue: str  # of recurring jobs; default: the first that the worker serves
 
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 from redis import exceptions
 
@@ -21,7 +20,7 @@ from aioqless.runtime.tasks import cancel_and_wait
 
 def on_lag(
     seconds: float, *queues: str, every: float = 15.0
-) -> Callable[[Callable[..., Any]], Resource]:
+) -> Callable[[Callable[..., object]], Resource]:
     """Make a hook for lagging queues: `def alert(queue: str, seconds: float)`, async or not.
 
     A worker calls it when the next job of a queue has been waiting for more than `seconds`, and
@@ -41,8 +40,8 @@ def on_lag(
     for queue in queues:
         validation.check_name("queue", queue)
 
-    def hook(fn: Callable[..., Any]) -> Resource:
-        async def monitor(client: Client, **resources: Any) -> AsyncIterator[None]:
+    def hook(fn: Callable[..., object]) -> Resource:
+        async def monitor(client: Client, **resources: object) -> AsyncIterator[None]:
             checks = _LagMonitor(client, queues, seconds).run(every, fn, resources)
             task = asyncio.create_task(checks, name="aioqless lag")
             try:
@@ -64,7 +63,9 @@ class _LagMonitor:
         self._seconds = seconds
         self._lagging: set[str] = set()
 
-    async def run(self, every: float, fn: Callable[..., Any], resources: dict[str, Any]) -> None:
+    async def run(
+        self, every: float, fn: Callable[..., object], resources: dict[str, object]
+    ) -> None:
         """Check until canceled."""
         while True:
             # The worker logs the outage.
@@ -85,7 +86,9 @@ class _LagMonitor:
         return [(queue, lag) for queue, lag in lagging.items() if queue not in before]
 
 
-async def _alert(fn: Callable[..., Any], queue: str, lag: float, resources: dict[str, Any]) -> None:
+async def _alert(
+    fn: Callable[..., object], queue: str, lag: float, resources: dict[str, object]
+) -> None:
     log.warning("queue.lag_exceeded", queue=queue, seconds=round(lag, 3))
     try:
         result = fn(queue, lag, **resources)

@@ -34,7 +34,7 @@ class Middleware:
     """A function that wraps each run."""
 
     fn: Callable[..., Awaitable[Any]]
-    needs: Mapping[str, Any]
+    needs: Mapping[str, object]
 
 
 def middleware(fn: Callable[..., Awaitable[Any]]) -> Middleware:
@@ -60,12 +60,12 @@ def middleware(fn: Callable[..., Awaitable[Any]]) -> Middleware:
 class Hook:
     """A function that is called when a run ends."""
 
-    fn: Callable[..., Any]
-    needs: Mapping[str, Any]
+    fn: Callable[..., object]
+    needs: Mapping[str, object]
     ends: frozenset[str]
 
 
-def on_finish(*ends: str) -> Callable[[Callable[..., Any]], Hook]:
+def on_finish(*ends: str) -> Callable[[Callable[..., object]], Hook]:
     """Make a hook: `def notify(job: Job, end: str, **fields)`, async or not.
 
     It is called on the loop when the outcome of a run is stored, with the name and the fields of
@@ -113,7 +113,7 @@ class MiddlewareStack:
             call = partial(each.fn, job, call, **self.resources.values(each.needs))
         return call()
 
-    async def call_hooks(self, job: Job, end: str, fields: Mapping[str, Any]) -> None:
+    async def call_hooks(self, job: Job, end: str, fields: Mapping[str, object]) -> None:
         """Call the hooks for an end; log what they raise."""
         for hook in self._hooks[end]:
             try:

@@ -21,7 +21,7 @@ class Recurrence:
     """
 
     schedule: Schedule
-    data: Any = None
+    data: object = None
     queue: str | None = None
     backlog: int | None = None
 

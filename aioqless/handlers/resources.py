@@ -18,12 +18,12 @@ from aioqless.handlers.signature import injected_parameters, type_hints
 class Resource:
     """A function that opens a value of some type for the life of a worker."""
 
-    fn: Callable[..., AsyncIterator[Any]]
-    type: Any
-    needs: Mapping[str, Any]
+    fn: Callable[..., AsyncIterator[object]]
+    type: object
+    needs: Mapping[str, object]
 
 
-def resource(fn: Callable[..., AsyncIterator[Any]]) -> Resource:
+def resource(fn: Callable[..., AsyncIterator[object]]) -> Resource:
     """Make a resource: `async def pool() -> AsyncIterator[Pool]`, which yields once.
 
     What it yields is injected into each handler of the worker, and into each other resource, that
@@ -80,9 +80,9 @@ class Resources:
     def __init__(
         self,
         resources: Iterable[Resource] = (),
-        available: Mapping[Any, Any] = MappingProxyType({}),
+        available: Mapping[object, object] = MappingProxyType({}),
     ) -> None:
-        self._by_type: dict[Any, Resource] = {}
+        self._by_type: dict[object, Resource] = {}
         self._open = dict(available)
         for each in resources:
             if each.type in available or self._by_type.setdefault(each.type, each) is not each:
@@ -101,7 +101,7 @@ class Resources:
             names = ", ".join(_name(type_) for type_ in circle.args[1])
             raise AioqlessError(f"these resources need each other: {names}") from None
 
-    def check(self, fn: Callable[..., Any], needs: Mapping[str, Any]) -> None:
+    def check(self, fn: Callable[..., object], needs: Mapping[str, object]) -> None:
         """Check that each type that a function takes is there.
 
         Raises:
@@ -114,7 +114,7 @@ class Resources:
                     "@resource of this worker opens one"
                 )
 
-    def values(self, needs: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, needs: Mapping[str, object]) -> dict[str, Any]:
         """Return the open values for parameters of these types, by parameter."""
         return {name: self._open[type_] for name, type_ in needs.items()}
 
@@ -128,5 +128,5 @@ class Resources:
             yield
 
 
-def _name(type_: Any) -> str:
+def _name(type_: object) -> str:
     return getattr(type_, "__name__", None) or str(type_)

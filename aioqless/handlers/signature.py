@@ -31,12 +31,12 @@ DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # types that no j
 class Takes:
     """What a function takes: the data as the T of `Job[T]`, or parameters by name after the job."""
 
-    whole: Any = None
+    whole: object = None
     parameters: type[msgspec.Struct] | None = None
     signature: inspect.Signature | None = None  # of these parameters
-    injected: Mapping[str, Any] = field(default_factory=dict)  # types of resources, by parameter
+    injected: Mapping[str, object] = field(default_factory=dict)  # types of resources, by parameter
 
-    def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, Any]:
+    def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, object]:
         """Return the values of the parameters.
 
         Keys that no parameter takes are ignored. Without data all parameters have their defaults. A
@@ -67,7 +67,7 @@ class Takes:
             return {}
         return {name: getattr(value, name) for name in value.__struct_fields__}
 
-    def values(self, klass: str, text: bytes) -> dict[str, Any]:
+    def values(self, klass: str, text: bytes) -> dict[str, object]:
         """Return the data by field, parameters with their defaults included; raise InvalidData."""
         data = msgspec.json.decode(text)
         return (data if isinstance(data, dict) else {}) | self.arguments(klass, text)
@@ -83,7 +83,7 @@ class Takes:
             )
         return msgspec.json.encode(dict(zip(names, values, strict=False)))
 
-    def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def data(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Return the data from which `arguments` makes these; raise TypeError if there is none."""
         if self.signature is not None:
             return dict(self.signature.bind(*args, **kwargs).arguments)
@@ -92,7 +92,7 @@ class Takes:
         return args[0] if args else None
 
 
-def takes(fn: Callable[..., Any]) -> Takes:
+def takes(fn: Callable[..., object]) -> Takes:
     """Inspect a function.
 
     Raises:
@@ -133,7 +133,7 @@ def takes(fn: Callable[..., Any]) -> Takes:
     return Takes(whole=whole[0] if whole and whole[0] is not Any else None, injected=resources)
 
 
-def injected_parameters(fn: Callable[..., Any]) -> dict[str, Any]:
+def injected_parameters(fn: Callable[..., object]) -> dict[str, object]:
     """Return the parameters of a function that resources are injected into, with their types.
 
     Raises:
@@ -148,9 +148,9 @@ def injected_parameters(fn: Callable[..., Any]) -> dict[str, Any]:
     return {name: types[name] for name in names}
 
 
-def type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
+def type_hints(fn: Callable[..., object]) -> dict[str, object]:
     """Return the types of a function's parameters, but those imported for type checkers alone."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         with contextlib.suppress(NameError):
             one = SimpleNamespace(__annotations__={name: hint})

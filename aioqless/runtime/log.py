@@ -104,7 +104,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, TypedDict
 
 import structlog
 from structlog.contextvars import bind_contextvars as bind
@@ -114,8 +114,16 @@ from aioqless.runtime import output
 
 __all__ = ["bind", "bound", "log", "write_to"]
 
-# Arguments of `write_to`, for child processes that are to write likewise.
-written: dict[str, Any] | None = None
+
+class LogOptions(TypedDict):
+    """Arguments of `write_to`, for child processes that are to write likewise."""
+
+    level: str
+    as_json: bool | None
+    process: int | None
+
+
+written: LogOptions | None = None
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -130,23 +138,23 @@ class Log:
     def __init__(self) -> None:
         self._lines: Any = structlog.get_logger("aioqless")
 
-    def debug(self, event: str, **fields: Any) -> None:
+    def debug(self, event: str, **fields: object) -> None:
         """Log something periodic."""
         self.write("debug", event, fields)
 
-    def info(self, event: str, **fields: Any) -> None:
+    def info(self, event: str, **fields: object) -> None:
         """Log something that happens to a job or a worker."""
         self.write("info", event, fields)
 
-    def warning(self, event: str, **fields: Any) -> None:
+    def warning(self, event: str, **fields: object) -> None:
         """Log something that an operator may want to change."""
         self.write("warning", event, fields)
 
-    def error(self, event: str, **fields: Any) -> None:
+    def error(self, event: str, **fields: object) -> None:
         """Log something that is wrong."""
         self.write("error", event, fields)
 
-    def write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+    def write(self, level: str, event: str, fields: dict[str, object]) -> None:
         """Log an event at a level: debug, info, warning or error."""
         before = output.dropped.lines
         try:

@@ -11,10 +11,11 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from redis import exceptions
 
+from aioqless.client.job.job import HeldLock
 from aioqless.errors import ScriptError
 from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
@@ -134,13 +135,13 @@ class OutcomeWriter:
 
     def _command(self, run: Run, outcome: Failed | Retried | Released) -> Command:
         job, store = run.job, self._store
-        held: dict[str, Any] = {"jid": job.jid, "worker": self._worker, "fence": job.fence}
+        held: HeldLock = {"jid": job.jid, "worker": self._worker, "fence": job.fence}
         match outcome:
             case Failed(group, message):
                 return partial(store.fail, **held, group=group, message=message)
             case Retried(delay, group, message):
-                held |= {"queue": job.queue, "delay": delay}
-                return partial(store.retry, **held, group=group, message=message)
+                retry = partial(store.retry, **held, queue=job.queue, delay=delay)
+                return partial(retry, group=group, message=message)
             case Released(delay):
                 return partial(store.release, **held, delay=delay or None)
 

@@ -6,11 +6,11 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.client.job.decoding import decode_row
+from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -30,7 +30,8 @@ NAMES_PER_PAGE = 1000
 LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
 StartJob: TypeAlias = Callable[[Job, float], object]  # the job, and the seconds its lock lasts
-Popped: TypeAlias = tuple[list[Any], float, float]  # rows, seconds until more is due, Redis' time
+# The jobs, seconds until more become due, and Redis' time.
+Popped: TypeAlias = tuple[list[JobFields], float, float]
 NOTHING: Popped = ([], 0.0, 0.0)
 
 
@@ -147,14 +148,13 @@ class Poller:
             return 0
         caught_up = all(feeder.caught_up for feeder in self._feeders)
         quiet = not self._running.by_jid  # else a run may put more during the pop
-        rows, due, now = await self._pop(count)
-        if rows:
-            log.debug("poller.popped", jobs=len(rows), asked=count)
-            for row in rows:
-                job: Job = Job(self._backend, decode_row(row))
-                start(job, job.expires - now)
-            self._lifecycle.count_jobs(len(rows))
-            self.subscriptions.end_turn(job.queue)
+        jobs, due, now = await self._pop(count)
+        if jobs:
+            log.debug("poller.popped", jobs=len(jobs), asked=count)
+            for fields in jobs:
+                start(Job(self._backend, fields), fields.expires - now)
+            self._lifecycle.count_jobs(len(jobs))
+            self.subscriptions.end_turn(jobs[-1].queue)
             return 0
         if self._settings.burst and not caught_up:
             return BURST_PAUSE
@@ -229,28 +229,28 @@ class Poller:
                     pause = self._outage.record_failure(error, asked)
                 else:
                     self._outage.record_success(permitted=True)
-                    if rows and time.monotonic() - asked > LATE:
-                        rows = await drop_lost(self._store, self._worker, rows)
-                    return rows, float(due or 0), float(now)
+                    jobs = [decode_row(row) for row in rows]
+                    if jobs and time.monotonic() - asked > LATE:
+                        jobs = await drop_lost(self._store, self._worker, jobs)
+                    return jobs, float(due or 0), float(now)
                 if self._lifecycle.stopping:
                     return NOTHING
                 await self._sleep(pause)
 
 
-async def drop_lost(store: Store, worker: str, rows: list[Any]) -> list[Any]:
+async def drop_lost(store: Store, worker: str, jobs: list[JobFields]) -> list[JobFields]:
     """Renew the locks of jobs whose pop reply arrived late; return those still held.
 
     The connection was slow, or the loop was blocked. A job that another worker has taken over
     meanwhile would only run twice.
     """
-    jobs = [decode_row(row) for row in rows]
     batch: list[HeartbeatManyRow] = [{"jid": job.jid, "fence": job.fence} for job in jobs]
     try:
         answers = await store.heartbeat_many(worker=worker, batch=batch)
     except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
-        return rows
+        return jobs
     held = []
-    for row, job, answer in zip(rows, jobs, answers, strict=True):
+    for job, answer in zip(jobs, answers, strict=True):
         if isinstance(answer, ScriptError):
             log.warning(
                 "job.stale_pop_dropped",
@@ -260,5 +260,5 @@ async def drop_lost(store: Store, worker: str, rows: list[Any]) -> list[Any]:
                 why=str(answer),
             )
         else:
-            held.append(row)
+            held.append(job)
     return held

@@ -62,7 +62,7 @@ class RemoteControl:
         """Carry out a command and answer it; what the worker's method refuses is the answer."""
         try:
             self._commands[message["order"]](message)
-            answer: dict[str, Any] = {
+            answer: dict[str, object] = {
                 "queues": [str(each) for each in self._worker.subscriptions],
                 "paused": self._worker.paused,
             }

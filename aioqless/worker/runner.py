@@ -8,7 +8,7 @@ import inspect
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument
@@ -223,7 +223,7 @@ async def perform(
     middleware: MiddlewareStack,
     threads: ThreadPool,
     processes: ProcessPool | None = None,
-) -> Any:
+) -> object:
     """Call the handler of a job within the middleware, and return what they do.
 
     Coroutines run on the loop, plain functions in a thread, and handlers with `executor="process"`
@@ -235,7 +235,7 @@ async def perform(
         BaseException: Whatever the handler or the middleware raises.
     """
 
-    async def call() -> Any:
+    async def call() -> object:
         handler = run.handler or handlers.find(run.job.klass)
         if processes is not None and handler.executor == "process":
             return await processes.perform(run, handler)

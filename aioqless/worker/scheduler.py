@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from aioqless.client.codec import Codec
 from aioqless.client.put import NewJob
@@ -24,6 +24,39 @@ SHORTEST_PAUSE = 0.001
 PAUSE_WHEN_FULL = 5.0
 MOST_PER_TICK = 100
 MOST_JIDS_PER_CALL = 1000
+
+
+class Declaration(TypedDict):
+    """How a recurring job is declared, except its schedule; its jid is the klass."""
+
+    jid: str
+    klass: str
+    data: str | bytes
+    retries: int | None
+    terms: str | bytes | None
+    queue: str
+    backlog: int | None
+    anywhere: str | None
+
+
+class DueTemplate(TypedDict):
+    """A recurring job with a cron expression that is due, as `tick` returns it."""
+
+    jid: str
+    cron: str
+    timezone: str
+    tick: float
+    backlog: int | None
+
+
+class TickAnswer(TypedDict):
+    """What `tick` returns."""
+
+    made: list[str]  # the jids of the instances that were put, empty where another worker was first
+    due: list[DueTemplate]
+    next: float | None
+    now: float
+    lost: NotRequired[bool]
 
 
 class Declarations:
@@ -44,12 +77,12 @@ class Declarations:
     ) -> None:
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
-            handler.klass: _arguments(handler, queue, max_data, codec)
+            handler.klass: _declaration(handler, queue, max_data, codec)
             for handler in handlers
-            if handler.recurs
+            if handler.recurrence
         }
         self._schedules = {
-            handler.klass: handler.recurs.schedule for handler in handlers if handler.recurs
+            handler.klass: handler.recurrence.schedule for handler in handlers if handler.recurrence
         }
         claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
         self._others = [klass for klass in claimed if klass not in self._declared]
@@ -70,13 +103,18 @@ class Declarations:
         now = await store.now()
         for klass, arguments in self._declared.items():
             schedule = self._schedules[klass]
-            given = {**arguments, "next": schedule.next(now)}
+            following = schedule.next(now)
             if isinstance(schedule, Cron):
                 done = await store.declare_cron(
-                    expression=schedule.expression, timezone=schedule.timezone, **given
+                    expression=schedule.expression,
+                    timezone=schedule.timezone,
+                    next=following,
+                    **arguments,
                 )
             else:
-                done = await store.declare_interval(interval=schedule.seconds, **given)
+                done = await store.declare_interval(
+                    interval=schedule.seconds, next=following, **arguments
+                )
             log.info("recurring.declared", recurring=klass, done=done)
         for start in range(0, len(self._others), MOST_JIDS_PER_CALL):
             others = self._others[start : start + MOST_JIDS_PER_CALL]
@@ -85,21 +123,27 @@ class Declarations:
         return generation
 
 
-def _arguments(handler: Handler, queue: str | None, max_data: int, codec: Codec) -> dict[str, Any]:
-    """Return the script's arguments, except the schedule's; the jid is the klass."""
-    recurs = handler.recurs
-    assert recurs is not None
-    if recurs.queue is None and queue is None:
+def _declaration(
+    handler: Handler, default_queue: str | None, max_data: int, codec: Codec
+) -> Declaration:
+    recurrence = handler.recurrence
+    assert recurrence is not None
+    queue = recurrence.queue or default_queue
+    if queue is None:
         raise ValueError(
             f"{handler.klass} recurs into no queue: pass queue= with its schedule, since this "
             "worker serves patterns only"
         )
-    new = NewJob(handler, recurs.data, jid=handler.klass).prepare(max_data, codec)
-    given = {name: new.get(name) for name in ("jid", "klass", "data", "retries", "terms")}
-    return given | {
-        "queue": recurs.queue or queue,
-        "backlog": recurs.backlog,
-        "anywhere": None if recurs.queue else "yes",
+    new = NewJob(handler, recurrence.data, jid=handler.klass).prepare(max_data, codec)
+    return {
+        "jid": new["jid"],
+        "klass": new["klass"],
+        "data": new["data"],
+        "retries": new.get("retries"),
+        "terms": new.get("terms"),
+        "queue": queue,
+        "backlog": recurrence.backlog,
+        "anywhere": None if recurrence.queue else "yes",
     }
 
 
@@ -154,7 +198,9 @@ class Scheduler:
         rows: list[TickRow] = []
         invalid = 0
         while True:
-            answer = await self._store.tick(offset=invalid, batch=rows, generation=self._generation)
+            answer: TickAnswer = await self._store.tick(
+                offset=invalid, batch=rows, generation=self._generation
+            )
             self._log_put(rows, answer)
             if answer.get("lost") and self.reconciled:
                 why = "Redis was emptied, or restored from an older state: declaring again"
@@ -176,7 +222,7 @@ class Scheduler:
             return LONGEST_PAUSE
         return min(max(float(answer["next"] - answer["now"]), SHORTEST_PAUSE), LONGEST_PAUSE)
 
-    def _log_put(self, rows: list[TickRow], answer: dict[str, Any]) -> None:
+    def _log_put(self, rows: list[TickRow], answer: TickAnswer) -> None:
         for row, jid in zip(rows, answer["made"], strict=True):
             if jid:
                 late = round(answer["now"] - row["at"], 3)
@@ -189,7 +235,7 @@ class Scheduler:
             log.error("recurring.refused", recurring=jid, why=why)
 
 
-def due_instances(due: dict[str, Any], now: float) -> list[TickRow]:
+def due_instances(due: DueTemplate, now: float) -> list[TickRow]:
     """Return the instances that a due template gives, in order, each with its tick and the next.
 
     Missed ticks are coalesced into one, as of the latest time, unless `backlog` caps how many are

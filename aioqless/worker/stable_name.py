@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar
 
 import msgspec
 
@@ -29,6 +29,15 @@ T = TypeVar("T")
 LEASE = constant("NAME_LEASE_TTL")  # seconds; after it, another worker may take the name
 RENEW = 20.0
 RELEASE_TIMEOUT = 5.0
+
+
+class ThisProcess(TypedDict):
+    """What tells a process from others, in Redis."""
+
+    place: str
+    pid: int
+    started: str
+
 
 _here: set[str] = set()  # the leases of this process that are held
 
@@ -139,7 +148,7 @@ class NameLease:
         return await self._store.incarnation_recover(worker=self._worker, id=self._id)
 
 
-def _this_process() -> dict[str, Any]:
+def _this_process() -> ThisProcess:
     """Return which process this is.
 
     Its `place` is the boot and PID namespace in which process ids are comparable, empty where that

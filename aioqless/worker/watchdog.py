@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from traceback import StackSummary
 from types import FrameType
-from typing import Any
 
 from structlog.contextvars import get_contextvars
 
@@ -78,7 +77,7 @@ class LoopWatchdog:
     def _answer(self) -> None:
         self._answered = True
 
-    def culprit(self, running: Iterable[Run]) -> dict[str, Any]:
+    def culprit(self, running: Iterable[Run]) -> dict[str, object]:
         """Return log fields that say which run's code the loop executes, and where.
 
         If that can't be found out, they have the klasses of all that run.
@@ -93,7 +92,7 @@ class LoopWatchdog:
         return {"running": sorted({run.job.klass for run in running}), "where": where}
 
 
-def _bound_fields(task: asyncio.Task[Any] | None) -> dict[str, Any]:
+def _bound_fields(task: asyncio.Task[object] | None) -> dict[str, object]:
     """Return the log fields of the run that started a task; before Python 3.12 there are none."""
     if task is None or not hasattr(task, "get_context"):
         return {}
@@ -155,7 +154,7 @@ def _callers(frame: FrameType | None) -> list[FrameType]:
     return stack[::-1]
 
 
-def _awaited(waiting: Any) -> Iterator[FrameType]:
+def _awaited(waiting: object) -> Iterator[FrameType]:
     """Yield the frames of a coroutine, of what it awaits, and so on; a task knows the first."""
     while waiting is not None:
         frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None)

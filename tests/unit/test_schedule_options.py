@@ -24,7 +24,7 @@ def _declared(**options: Any) -> Handler[...]:
 
 
 def test_schedule_options_make_a_recurring_job() -> None:
-    hourly = _declared(every=3600).recurs
+    hourly = _declared(every=3600).recurrence
     assert hourly is not None
     assert (hourly.schedule, hourly.data, hourly.queue, hourly.backlog) == (
         Every(3600),
@@ -34,7 +34,7 @@ def test_schedule_options_make_a_recurring_job() -> None:
     )
     daily = _declared(
         cron="0 9 * * *", timezone="Europe/Paris", data={"day": "x"}, queue="reports", backlog=2
-    ).recurs
+    ).recurrence
     assert daily is not None
     assert (daily.schedule, daily.data, daily.queue, daily.backlog) == (
         Cron("0 9 * * *", "Europe/Paris"),
@@ -42,7 +42,7 @@ def test_schedule_options_make_a_recurring_job() -> None:
         "reports",
         2,
     )
-    assert _declared().recurs is None
+    assert _declared().recurrence is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_required_data_of_a_recurring_job_must_be_given() -> None:
         job(every=60)(_mail)
     with pytest.raises(InvalidData):
         job(every=60)(_counted)
-    assert job(every=60, data=5)(_counted).recurs is not None
+    assert job(every=60, data=5)(_counted).recurrence is not None
 
 
 async def test_schedule_needs_a_queue_if_the_worker_serves_only_patterns(client: Client) -> None:

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless import Client, Job, job
-from aioqless.worker.scheduler import due_instances
+from aioqless.worker.scheduler import DueTemplate, due_instances
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 
@@ -236,14 +236,23 @@ async def test_tick_waits_while_redis_is_full(
 
 
 def test_long_backlog_is_put_in_batches() -> None:
-    minute = {"jid": "r", "cron": "* * * * *", "timezone": "UTC", "tick": 0.0}
-    every = due_instances(minute | {"backlog": 0}, 1_000_000)
+    def due(backlog: int | None) -> DueTemplate:
+        every_minute, timezone = "* * * * *", "UTC"
+        return {
+            "jid": "r",
+            "cron": every_minute,
+            "timezone": timezone,
+            "tick": 0,
+            "backlog": backlog,
+        }
+
+    every = due_instances(due(0), 1_000_000)
     assert len(every) == 100
     assert [(row["tick"], row["at"], row["next"]) for row in every[:2]] == [
         (0, 0, 60),
         (60, 60, 120),
     ]
-    once = due_instances(minute | {"backlog": None}, 125)
+    once = due_instances(due(None), 125)
     assert once == [{"jid": "r", "tick": 0, "at": 120, "next": 180}]
-    two = due_instances(minute | {"backlog": 2}, 125)
+    two = due_instances(due(2), 125)
     assert [(row["tick"], row["at"], row["next"]) for row in two] == [(0, 60, 120), (120, 120, 180)]

@@ -31,7 +31,7 @@ async def _started(
     work: Work, lines: Lines, until: Until, *handlers: Handler[...], **settings: Any
 ) -> None:
     """A worker with these handlers starts, says what it declares, and stops."""
-    declared = sum(handler.recurs is not None for handler in handlers)
+    declared = sum(handler.recurrence is not None for handler in handlers)
     before = len(lines.of("recurring.declared"))
     async with work(*handlers, **settings) as worker:
         await until(lambda: len(lines.of("recurring.declared")) == before + declared)

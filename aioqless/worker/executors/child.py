@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from aioqless.client.job import StopReason
 from aioqless.errors import ProcessDied
@@ -131,7 +130,7 @@ class Child:
         assert self._reader
         try:
             length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
-            reply: Any = pickle.loads(await self._reader.readexactly(length))
+            reply: object = pickle.loads(await self._reader.readexactly(length))
         except (EOFError, OSError):
             return None
         return reply if isinstance(reply, JobReply) else None

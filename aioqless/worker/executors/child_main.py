@@ -21,7 +21,7 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from aioqless.client.job import Job
 from aioqless.handlers import Handler
@@ -38,7 +38,7 @@ from aioqless.worker.executors.ipc import (
 )
 
 
-def main(descriptor: int, logging: dict[str, Any] | None, modules: Sequence[str]) -> None:
+def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]) -> None:
     """Perform the jobs that come through the socket until it is closed."""
     # A stop of the service may signal all of its processes: the worker decides what that means. Not
     # SIG_IGN, which programs that handlers start would inherit.
@@ -144,7 +144,7 @@ class Process:
         except BaseException as error:  # SystemExit too: it ends the job, not the process
             return reply_with_error(error)
 
-    async def _cancellable(self, job: Job, call: Coroutine[Any, Any, Any]) -> Any:
+    async def _cancellable(self, job: Job, call: Coroutine[object, None, object]) -> object:
         """Run a coroutine that the worker may stop, perhaps before there is a task to cancel."""
         task = asyncio.ensure_future(call)
         loop = asyncio.get_running_loop()

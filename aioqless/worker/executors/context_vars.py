@@ -13,7 +13,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import structlog
 
@@ -24,7 +24,7 @@ STRUCTLOG = ""
 # Packages whose variables say on which loop or thread something runs, which another has not.
 EXCLUDED = ("aioqless", "anyio", "asyncio", "sniffio", "structlog")
 
-_locations: dict[ContextVar[Any], tuple[str, str] | None] = {}
+_locations: dict[ContextVar[object], tuple[str, str] | None] = {}
 
 
 def pack() -> Variables:
@@ -54,7 +54,7 @@ def unpack(variables: Variables) -> None:
             getattr(importlib.import_module(module), name).set(value)
 
 
-def _locate(variable: ContextVar[Any]) -> Iterator[tuple[str, str]]:
+def _locate(variable: ContextVar[object]) -> Iterator[tuple[str, str]]:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in EXCLUDED and name != "__main__":
             yield from (
@@ -64,7 +64,7 @@ def _locate(variable: ContextVar[Any]) -> Iterator[tuple[str, str]]:
             )
 
 
-def _pickle(value: Any) -> bytes | None:
+def _pickle(value: object) -> bytes | None:
     try:
         return pickle.dumps(value)
     except Exception:  # whatever an object's own methods raise

@@ -54,7 +54,7 @@ class FunctionRef:
                 "move it to a module"
             )
         try:
-            found: Any = ref.function
+            found: object = ref.function
         except (ImportError, AttributeError):
             found = None
         if found is not handler.fn:
@@ -96,7 +96,7 @@ class JobReply:
     `error` is pickled, with its traceback; `data` is the job's data, where the handler changed it.
     """
 
-    result: Any = None
+    result: object = None
     data: bytes | None = None
     error: tuple[bytes, str] | None = None
 
@@ -107,7 +107,7 @@ def frame(message: object) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-def reply_with_result(result: Any, data: bytes | None) -> bytes:
+def reply_with_result(result: object, data: bytes | None) -> bytes:
     """Return the reply with a result; one with an error if it can't be pickled."""
     try:
         return frame(JobReply(result, data))
@@ -170,8 +170,8 @@ class _Bare:
     """An exception that is created without calling its class."""
 
     kind: type[BaseException] | str
-    args: tuple[Any, ...]
-    attributes: dict[str, Any] = field(default_factory=dict)
+    args: tuple[object, ...]
+    attributes: dict[str, object] = field(default_factory=dict)
 
 
 def _create(error: BaseException | _Bare) -> BaseException:

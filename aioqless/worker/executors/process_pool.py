@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import anyio
 
@@ -36,7 +35,7 @@ class ProcessPool:
         self._idle: list[Child] = []
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def perform(self, run: Run, handler: Handler[...]) -> Any:
+    async def perform(self, run: Run, handler: Handler[...]) -> object:
         """Let a process perform the job; return its result when the code has stopped.
 
         A cancellation is passed to the process, which is killed after `kill_after` seconds.

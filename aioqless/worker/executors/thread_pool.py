@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -18,7 +17,7 @@ class ThreadPool:
     def __init__(self, size: int = 1) -> None:
         self._slots = anyio.CapacityLimiter(size)
 
-    async def perform(self, run: Run, call: Callable[[], Any]) -> Any:
+    async def perform(self, run: Run, call: Callable[[], object]) -> object:
         """Call a function in a thread, with the caller's context variables; return its result.
 
         If it is canceled while it waits for a thread, nothing is called. A thread can't be
@@ -28,7 +27,7 @@ class ThreadPool:
             await self._slots.acquire_on_behalf_of(run)
         try:
             thread = asyncio.ensure_future(
-                anyio.to_thread.run_sync(_result_of, call, limiter=anyio.CapacityLimiter(1))
+                anyio.to_thread.run_sync(_outcome_of, call, limiter=anyio.CapacityLimiter(1))
             )
             while not thread.done():
                 try:
@@ -44,7 +43,7 @@ class ThreadPool:
         return result
 
 
-def _result_of(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+def _outcome_of(call: Callable[[], object]) -> tuple[object, BaseException | None]:
     """Return what a call returns or raises: a task that raises SystemExit would end the loop."""
     try:
         return call(), None
