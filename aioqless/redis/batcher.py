@@ -20,8 +20,8 @@ class BatcherClosed(AioqlessError):
 class Batcher(Generic[Item, Reply]):
     """Sends items in batches, and gives each item its own reply.
 
-    The first batch holds all that is submitted in one turn of the event loop. While `parallel`
-    batches are on their way, further items gather for the next one: no timer, no threshold.
+    Items that are submitted while `parallel` batches are on their way gather for the next one: no
+    timer, no threshold. The first batch holds all that is submitted in one event-loop iteration.
 
     Owns the items that are not sent yet, and the tasks that send them.
 
@@ -53,12 +53,26 @@ class Batcher(Generic[Item, Reply]):
         self._items: list[Item] = []
         self._futures: list[asyncio.Future[Reply]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sending = 0  # tasks that have not ended
-        self._scheduled = False  # one of them has not taken its first batch yet
+        self._sending = 0  # batches on their way, or about to be
+        self._scheduled = False  # one of them is not taken from the items yet
         self._closed = False
 
+    async def send(self, item: Item) -> Reply:
+        """Send an item at once if nothing is on its way, else by `submit`; return its reply."""
+        if self._sending or self._closed:
+            return await self.submit(item)
+        self._sending += 1
+        try:
+            (reply,) = await self._send([item])
+        finally:
+            self._sending -= 1
+            self._schedule()
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
     def submit(self, item: Item) -> asyncio.Future[Reply]:
-        """Send an item soon, and return the future of its reply.
+        """Send an item with the next batch, and return the future of its reply.
 
         If the future is canceled, the item is sent nevertheless.
         """
@@ -94,38 +108,34 @@ class Batcher(Generic[Item, Reply]):
         self._fail(futures)
 
     def _schedule(self) -> None:
-        if self._items and not self._scheduled and self._sending < self._parallel:
-            self._scheduled = True
-            self._sending += 1
-            task = asyncio.create_task(self._send_all(), name=f"aioqless {self._name}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        if not self._items or self._scheduled or self._closed or self._sending >= self._parallel:
+            return
+        self._scheduled = True
+        self._sending += 1
+        task = asyncio.create_task(self._send_batch(), name=f"aioqless {self._name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _send_all(self) -> None:
+    async def _send_batch(self) -> None:
+        count = self._fitting(self._items)
+        batch, self._items = self._items[:count], self._items[count:]
+        futures, self._futures = self._futures[:count], self._futures[count:]
+        self._scheduled = False
+        self._schedule()
         try:
-            while True:
-                self._scheduled = False
-                if not self._items:
-                    return
-                count = self._fitting(self._items)
-                batch, self._items = self._items[:count], self._items[count:]
-                futures, self._futures = self._futures[:count], self._futures[count:]
-                self._schedule()
-                await self._send_batch(batch, futures)
-                if self._pause:
-                    await asyncio.sleep(self._pause)
-        finally:
-            self._sending -= 1
-
-    async def _send_batch(self, batch: list[Item], futures: list[asyncio.Future[Reply]]) -> None:
-        replies: Sequence[Reply | Exception]
-        try:
-            replies = await self._send(batch)
-        except asyncio.CancelledError:
-            self._fail(futures)
-            raise
+            self._reply(futures, await self._send(batch))
+            if self._pause:
+                await asyncio.sleep(self._pause)
         except Exception as error:  # whatever it is, the callers handle it
-            replies = [error] * len(batch)
+            self._reply(futures, [error] * count)
+        finally:
+            self._fail(futures)  # those without a reply, when this task is canceled
+            self._sending -= 1
+            self._schedule()
+
+    def _reply(
+        self, futures: list[asyncio.Future[Reply]], replies: Sequence[Reply | Exception]
+    ) -> None:
         for future, reply in zip(futures, replies, strict=True):
             if future.done():  # its caller was canceled
                 continue

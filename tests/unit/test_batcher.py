@@ -93,3 +93,32 @@ async def test_closing_fails_waiting_and_later_items() -> None:
     for reply in [*replies, batcher.submit(4)]:
         with pytest.raises(BatcherClosed):
             await reply
+
+
+async def test_item_is_sent_at_once_if_nothing_is_on_its_way() -> None:
+    sent = Sent()
+    batcher = Batcher(sent, name="test", parallel=2)
+    replies = asyncio.gather(*(batcher.send(number) for number in range(3)))
+    await sent.two_sent.wait()
+    sent.may_reply.set()
+    assert await replies == [0, 10, 20]
+    assert sent.batches == [[0], [1, 2]]
+    assert batcher.is_idle
+
+
+async def test_refusal_of_an_item_sent_at_once_is_raised() -> None:
+    sent = Sent()
+    sent.may_reply.set()
+    with pytest.raises(ValueError, match="-1"):
+        await Batcher(sent, name="test").send(-1)
+
+
+async def test_items_that_gather_are_sent_when_the_first_caller_is_canceled() -> None:
+    sent = Sent()
+    batcher = Batcher(sent, name="test")
+    first, second = asyncio.create_task(batcher.send(1)), asyncio.create_task(batcher.send(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    sent.may_reply.set()
+    assert await second == 20
+    assert sent.batches == [[1], [2]]
