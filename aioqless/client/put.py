@@ -10,11 +10,13 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, get_args
 
 import msgspec
+from redis import exceptions
 from typing_extensions import Unpack
 
 from aioqless import validation
@@ -27,10 +29,10 @@ from aioqless.client.constraints import (
     select_constraints,
 )
 from aioqless.client.put_options import ConstraintOptions, OnFailed, PutOptions
-from aioqless.errors import InvalidData, QueueFull
+from aioqless.errors import AioqlessError, InvalidData, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.store import PutFlowRow, PutManyRow, Store
+from aioqless.store import Call, PutFlowRow, PutManyRow, Store
 
 MAX_CONTEXT = 4_096  # bytes
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
@@ -238,10 +240,10 @@ DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
 class PutSender:
     """Prepares jobs and sends them.
 
-    Single puts to one queue that are made in the same iteration of the event loop share a call, and
-    each caller gets its own result.
+    A put is sent at once; those that are made while it is under way, to the same queue, share the
+    next call, and each caller gets its own result.
 
-    Owns a batcher for each queue that has single puts under way.
+    Owns a batcher for each queue that has single puts under way, and the puts of canceled callers.
 
     Args:
         store: Where jobs are put.
@@ -262,6 +264,7 @@ class PutSender:
         self._max_data = max_data
         self._default_context = default_context
         self._batchers: dict[str, Batcher[PreparedJob, str]] = {}
+        self._of_canceled: set[asyncio.Task[None]] = set()
 
     def set_default_context(self, make: DefaultContext) -> None:
         """Set the function that returns the context of jobs that are put without one."""
@@ -289,7 +292,7 @@ class PutSender:
         backpressure = Backpressure(wait)
         while True:
             try:
-                return await self._batcher(queue).submit(job)
+                return await self._batcher(queue).send(job)
             except QueueFull:
                 if not await backpressure.pause():
                     raise
@@ -354,11 +357,23 @@ class PutSender:
     async def _send(self, queue: str, batch: list[PreparedJob]) -> Sequence[str | Exception]:
         try:
             if len(batch) == 1:
-                return [await self._store.put(queue=queue, **batch[0])]
+                return [await self._put_one(queue, batch[0])]
             return await self._store.put_many(queue=queue, batch=batch)
         finally:
             if self._batchers[queue].is_on_last_batch:
                 del self._batchers[queue]
+
+    async def _put_one(self, queue: str, job: PreparedJob) -> str:
+        with ExitStack() as stack:
+            request = stack.enter_context(self._store.request())
+            put = self._store.put(queue=queue, **job, request=request)
+            try:
+                return await put
+            except asyncio.CancelledError:
+                task = asyncio.create_task(_put_again(put, stack.pop_all()), name="aioqless put")
+                self._of_canceled.add(task)
+                task.add_done_callback(self._of_canceled.discard)
+                raise
 
     async def _put_batch(
         self, queue: str, batch: list[PreparedJob], backpressure: Backpressure, keep: bool
@@ -385,6 +400,15 @@ class PutSender:
             )
         except QueueFull as full:  # Redis has no memory, so for none of them
             return [full] * len(batch)
+
+
+async def _put_again(put: Call[str], request: ExitStack) -> None:
+    """Send the put of a canceled caller again: its first attempt may have stopped half-way.
+
+    Since the request id is the same, it is harmless if Redis has carried it out.
+    """
+    with request, suppress(exceptions.RedisError, AioqlessError):
+        await put
 
 
 class Backpressure:

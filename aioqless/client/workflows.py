@@ -158,7 +158,7 @@ def check_size(jobs: Sequence[PreparedJob]) -> None:
             f"a flow must have at most {MAX_JOBS:,} jobs (got {len(jobs):,}): "
             "let one of its jobs put the others"
         )
-    if (dependencies := sum(len(job["depends"] or ()) for job in jobs)) > MAX_DEPENDENCIES:
+    if (dependencies := sum(len(job.get("depends") or ()) for job in jobs)) > MAX_DEPENDENCIES:
         raise ValueError(
             f"a flow must have at most {MAX_DEPENDENCIES:,} dependencies (got {dependencies:,}): "
             "put a job between groups"

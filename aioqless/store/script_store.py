@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeAlias
 
 from redis import exceptions
@@ -92,10 +92,17 @@ class ScriptStore(Store):
             ScriptError: Redis refuses it; QueueFull among them.
             redis.exceptions.RedisError: Redis can't be reached.
         """
-        if call.request is None and call.writes:
-            with self.request() as request:
-                return await self._send(call, call.words(request))
-        return await self._send(call, call.words(call.request))
+        needs_request = call.writes and call.request is None
+        with self.request() if needs_request else nullcontext(call.request) as request:
+            words = call.words(request)
+            began = time.monotonic()
+            try:
+                return await self._evaluate(call, words)
+            except REDIS_UNAVAILABLE as broken:
+                if isinstance(broken, exceptions.AuthenticationError):
+                    raise
+                why = broken
+            return await self._send_again(call, words, began, why)
 
     @contextmanager
     def request(self) -> Iterator[str]:
@@ -137,16 +144,6 @@ class ScriptStore(Store):
             return self._clock()
         seconds, microseconds = await self.connection.execute("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
-
-    async def _send(self, call: Call[T], words: Words) -> T:
-        began = time.monotonic()
-        try:
-            return await self._evaluate(call, words)
-        except REDIS_UNAVAILABLE as broken:
-            if isinstance(broken, exceptions.AuthenticationError):
-                raise
-            why = broken
-        return await self._send_again(call, words, began, why)
 
     async def _send_again(self, call: Call[T], words: Words, began: float, why: Exception) -> T:
         """Retry until attempts and time are used up; then raise the error of the last attempt."""
@@ -198,7 +195,7 @@ class ScriptStore(Store):
         """Return the answer to one of several calls; send it alone if Redis lacks its script."""
         try:
             if isinstance(reply, exceptions.NoScriptError):
-                return await self._send(call, call.words(call.request))
+                return await self.send(call)
         except (exceptions.ResponseError, errors.AioqlessError) as error:
             return error
         if isinstance(reply, exceptions.ResponseError):
