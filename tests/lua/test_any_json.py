@@ -1,5 +1,4 @@
-"""Data are the user's: whatever JSON text was put comes back byte for byte, from each command that
-hands it out or passes it on."""
+"""Data of jobs is kept byte for byte by every command."""
 
 import json
 from typing import Any
@@ -63,12 +62,12 @@ def namespace() -> str:
 
 @LIMITS
 @given(texts_but_false, texts_but_false)
-async def test_data_come_back_as_they_were_given(story: Story, data: str, other: str) -> None:
+async def test_data_is_returned_byte_for_byte(story: Story, data: str, other: str) -> None:
     await a_life(story, data, other)
 
 
 @pytest.mark.parametrize("data", ODD, ids=lambda data: data[:20])
-async def test_odd_data_come_back_as_they_were_given(story: Story, data: str) -> None:
+async def test_unusual_data_is_returned_byte_for_byte(story: Story, data: str) -> None:
     await a_life(story, data, "[0.0]")
     await a_life(story, "[0.0]", data)
 
@@ -163,9 +162,7 @@ async def stored(story: Story, jid: str) -> str:
     "more",
     ['{"a":' * 100 + "1" + "}" * 100, '{"a":"' + "x" * 70_000 + '"}', '{"when":1,"what":2,"a":[]}'],
 )
-async def test_what_is_logged_with_an_event_can_be_read_with_the_job(
-    story: Story, more: str
-) -> None:
+async def test_data_of_a_logged_event_is_returned_with_the_job(story: Story, more: str) -> None:
     await story.redis.flushdb()
     await story.put("a", 0)
     await story.store.log(jid="a", message="hm", now=1, data=more)

@@ -1,5 +1,4 @@
-"""put_many, complete_many and heartbeat_many: one answer for each, and a bad one never spoils its
-neighbours."""
+"""put_many, complete_many and heartbeat_many: one reply per item, also when one is refused."""
 
 from typing import Any
 
@@ -21,12 +20,12 @@ async def _complete(story: Story, at: float, *done: dict[str, Any], worker: str 
 # put_many
 
 
-async def test_many_jobs_are_put_by_one_call_and_answered_by_their_jids(story: Story) -> None:
+async def test_put_many_returns_the_jids(story: Story) -> None:
     assert await _put(story, 1, {"jid": "a"}, {"jid": "b"}) == ["a", "b"]
     assert await story.scores("q:mail-work") == {"a": score(0, 1), "b": score(0, 1.000001)}
 
 
-async def test_jobs_of_a_batch_are_handed_out_in_its_order_whatever_their_jids(
+async def test_jobs_of_a_batch_are_popped_in_its_order_whatever_their_jids(
     story: Story,
 ) -> None:
     jids = ["b", "a", "c", "zz", "m"]
@@ -34,7 +33,7 @@ async def test_jobs_of_a_batch_are_handed_out_in_its_order_whatever_their_jids(
     assert await story.pop(1_750_000_001, count=5) == jids
 
 
-async def test_each_job_of_a_batch_has_its_own_options_and_is_as_if_put_alone(story: Story) -> None:
+async def test_each_job_of_a_batch_has_its_own_options(story: Story) -> None:
     options: dict[str, Any] = {
         "priority": -2,
         "tags": '["x"]',
@@ -53,12 +52,12 @@ async def test_each_job_of_a_batch_has_its_own_options_and_is_as_if_put_alone(st
     )
 
 
-async def test_a_job_of_a_batch_may_depend_on_one_before_it(story: Story) -> None:
+async def test_job_of_a_batch_may_depend_on_one_before_it(story: Story) -> None:
     await _put(story, 1, {"jid": "a"}, {"jid": "b", "depends": '["a"]'})
     assert await story.state("b") == "depends"
 
 
-async def test_a_refused_job_leaves_its_neighbours_alone(story: Story) -> None:
+async def test_refused_job_does_not_affect_others_of_its_batch(story: Story) -> None:
     answers = await _put(
         story,
         1,
@@ -74,13 +73,13 @@ async def test_a_refused_job_leaves_its_neighbours_alone(story: Story) -> None:
     assert (await story.get("b"), await story.get("c")) == (None, None)
 
 
-async def test_the_same_jid_twice_in_a_batch_is_a_put_and_a_move(story: Story) -> None:
+async def test_same_jid_twice_in_a_batch_is_a_put_and_a_move(story: Story) -> None:
     await _put(story, 1, {"jid": "a", "tags": '["x"]'}, {"jid": "a", "data": "[2]"})
     assert ((await story.get("a"))["data"], await story.scores("tags")) == ("[2]", {"x": 1})
     assert await story.happened("a") == [(1, "put"), (1, "put")]
 
 
-async def test_an_empty_batch_has_no_answers(story: Story) -> None:
+async def test_empty_batch_has_no_replies(story: Story) -> None:
     async with story.unchanged():
         assert await _put(story, 1) == []
 
@@ -120,7 +119,7 @@ async def test_jobs_of_several_queues_are_completed_together(story: Story) -> No
     )
 
 
-async def test_a_refused_completion_leaves_its_neighbours_alone(story: Story) -> None:
+async def test_refused_completion_does_not_affect_others_of_its_batch(story: Story) -> None:
     await story.running("a")
     await story.running("hers", worker="bob")
     await story.put("idle", 2)
@@ -135,14 +134,14 @@ async def test_a_refused_completion_leaves_its_neighbours_alone(story: Story) ->
     assert await story.scores("completed") == {"a": 3}
 
 
-async def test_a_job_completed_twice_in_a_batch_is_completed_once(story: Story) -> None:
+async def test_job_completed_twice_in_a_batch_is_completed_once(story: Story) -> None:
     await story.running("a")
     answers = await _complete(story, 3, {"jid": "a"}, {"jid": "a"})
     assert (answers[0], type(answers[1])) == ("complete", WrongState)
     assert (await story.day("run"))["total"] == "1"
 
 
-async def test_a_batch_releases_who_waited(story: Story) -> None:
+async def test_batch_of_completions_releases_dependents(story: Story) -> None:
     await _put(story, 0, {"jid": "a"}, {"jid": "b"})
     await story.put("c", 0, depends=["a", "b"])
     await story.pop(1, count=2)
@@ -150,7 +149,7 @@ async def test_a_batch_releases_who_waited(story: Story) -> None:
     assert await story.where("c") == {"work": score(0, 2)}
 
 
-async def test_a_batch_deletes_old_jobs_twenty_and_two_for_each_it_completes(story: Story) -> None:
+async def test_batch_prunes_twenty_jobs_and_two_for_each_completion(story: Story) -> None:
     for n in range(50):
         await story.completed(f"old{n}", n, n, n)
     await story.configure(jobs_history=10)
@@ -160,7 +159,7 @@ async def test_a_batch_deletes_old_jobs_twenty_and_two_for_each_it_completes(sto
     assert len(await story.scores("completed")) == 50 + 3 - 26
 
 
-async def test_a_batch_goes_on_with_what_earlier_calls_left(story: Story) -> None:
+async def test_batch_continues_the_pending_work_of_earlier_calls(story: Story) -> None:
     await story.running("a")
     await story.running("b")
     await _put(
@@ -175,7 +174,9 @@ async def test_a_batch_goes_on_with_what_earlier_calls_left(story: Story) -> Non
 # heartbeat_many
 
 
-async def test_many_locks_are_renewed_by_one_call_each_as_its_queue_says(story: Story) -> None:
+async def test_many_locks_are_renewed_in_one_call_by_the_heartbeat_of_their_queues(
+    story: Story,
+) -> None:
     await story.configure(post_heartbeat=10)
     await story.running("a")
     await story.running("b", queue="post")
@@ -188,7 +189,7 @@ async def test_many_locks_are_renewed_by_one_call_each_as_its_queue_says(story: 
     assert await story.scores("workers") == {"ann": 5.5}
 
 
-async def test_a_lost_lock_leaves_its_neighbours_alone(story: Story) -> None:
+async def test_lost_lock_does_not_affect_others_of_its_batch(story: Story) -> None:
     await story.running("a")
     await story.running("b")
     await story.put("b", 2)

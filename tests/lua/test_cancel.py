@@ -1,4 +1,4 @@
-"""cancel: jobs are deleted, wherever they are."""
+"""cancel: deletes jobs in any state."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.lua.story import Story
 @pytest.mark.parametrize(
     "state", ["waiting", "scheduled", "depends", "running", "stalled", "failed"]
 )
-async def test_a_cancelled_job_is_gone_without_a_trace(story: Story, state: str) -> None:
+async def test_canceled_job_is_deleted_without_a_trace(story: Story, state: str) -> None:
     if state == "depends":
         await story.put("b", 0, queue="post")
     match state:
@@ -41,7 +41,7 @@ async def test_a_cancelled_job_is_gone_without_a_trace(story: Story, state: str)
     }
 
 
-async def test_a_cancelled_job_can_be_neither_renewed_nor_completed(story: Story) -> None:
+async def test_canceled_job_can_be_neither_renewed_nor_completed(story: Story) -> None:
     await story.running("a")
     await story.cancel("a")
     async with story.refused(NoSuchJob, jid="a"):
@@ -50,7 +50,7 @@ async def test_a_cancelled_job_can_be_neither_renewed_nor_completed(story: Story
         await story.complete("a", 2)
 
 
-async def test_unknown_and_complete_jobs_are_passed_over(story: Story) -> None:
+async def test_unknown_and_complete_jobs_are_skipped(story: Story) -> None:
     await story.completed("done")
     await story.put("a", 3)
     assert await story.cancel("unknown", "done", "a") == ["a"]
@@ -59,13 +59,13 @@ async def test_unknown_and_complete_jobs_are_passed_over(story: Story) -> None:
         assert await story.cancel("unknown", "done") == []
 
 
-async def test_a_job_named_twice_is_cancelled_once(story: Story) -> None:
+async def test_job_named_twice_is_canceled_once(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     assert await story.cancel("a", "a") == ["a"]
     assert await story.scores("tags") == {}
 
 
-async def test_a_job_that_others_wait_for_is_cancelled_with_them_or_not_at_all(
+async def test_job_with_dependents_is_canceled_only_together_with_them(
     story: Story,
 ) -> None:
     await story.put("a", 0)
@@ -79,13 +79,13 @@ async def test_a_job_that_others_wait_for_is_cancelled_with_them_or_not_at_all(
     assert [key for key in await story.everything() if key.startswith(("j:", "q:"))] == []
 
 
-async def test_the_order_in_which_they_are_named_does_not_matter(story: Story) -> None:
+async def test_order_of_the_jids_does_not_matter(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     assert await story.cancel("b", "a") == ["b", "a"]
 
 
-async def test_a_cancelled_dependent_is_unlinked_from_what_it_waited_for(story: Story) -> None:
+async def test_canceled_dependent_is_unlinked_from_its_dependency(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     await story.put("c", 1, depends=["a"])
@@ -96,7 +96,7 @@ async def test_a_cancelled_dependent_is_unlinked_from_what_it_waited_for(story: 
     )
 
 
-async def test_a_failed_job_leaves_its_group_and_the_count_of_its_day(story: Story) -> None:
+async def test_canceled_failed_job_leaves_its_group_and_the_count_of_its_day(story: Story) -> None:
     await story.failed("a")
     await story.failed("b", 2, 3, 4)
     await story.cancel("a")
@@ -109,14 +109,14 @@ async def test_a_failed_job_leaves_its_group_and_the_count_of_its_day(story: Sto
     )
 
 
-async def test_a_tracked_job_stays_tracked_as_expired(story: Story) -> None:
+async def test_tracked_job_stays_tracked_as_expired(story: Story) -> None:
     await story.put("a", 0)
     await story.track("a")
     await story.cancel("a")
     assert await story.store.track_list() == {"jobs": [], "expired": ["a"]}
 
 
-async def test_many_are_cancelled_at_once(story: Story) -> None:
+async def test_many_jobs_are_canceled_in_one_call(story: Story) -> None:
     jids = [f"j{n}" for n in range(300)]
     await story.store.put_many(
         queue="mail",
@@ -128,7 +128,7 @@ async def test_many_are_cancelled_at_once(story: Story) -> None:
     assert [key for key in await story.everything() if key.startswith(("j:", "q:", "t:"))] == []
 
 
-async def test_one_with_very_many_dependencies_leaves_some_for_later_calls_to_unlink(
+async def test_very_many_dependencies_of_a_canceled_job_are_unlinked_by_later_calls(
     story: Story,
 ) -> None:
     others = [f"o{n:03}" for n in range(500)]

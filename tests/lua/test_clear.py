@@ -1,4 +1,4 @@
-"""clear: a queue's jobs are canceled, a portion in each call."""
+"""clear: deletes the jobs of a queue, in batches."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from aioqless.errors import InvalidArgument
 from aioqless.store import PutManyRow
 from tests.lua.story import Story
-from tests.lua.test_limited import ONE
+from tests.lua.test_concurrency_and_rate_limits import ONE
 
 ALL = ["waiting", "scheduled", "depends", "failed"]
 
@@ -39,7 +39,7 @@ async def test_jobs_of_the_state_are_canceled_without_a_trace_and_others_stay(st
     assert await story.everything() == before
 
 
-async def test_a_scheduled_job_that_is_due_counts_as_waiting(story: Story) -> None:
+async def test_scheduled_job_that_is_due_counts_as_waiting(story: Story) -> None:
     await story.put("due", 0, delay=5)
     await story.put("later", 0, delay=500)
     assert await clear(story, "scheduled", dry_run=1) == (1, {})
@@ -60,7 +60,7 @@ async def test_clear_counts_a_timed_out_job_as_waiting_and_one_with_an_expired_l
     assert await story.state("a") == "running"
 
 
-async def test_a_job_goes_with_all_that_depend_on_it_in_whatever_order_they_are_listed(
+async def test_job_is_cleared_with_all_dependents_in_any_order(
     story: Story,
 ) -> None:
     for number in (3, 1, 0, 2):
@@ -81,7 +81,7 @@ async def test_a_job_goes_with_all_that_depend_on_it_in_whatever_order_they_are_
 
 
 @pytest.mark.parametrize("dry_run", [None, 1])
-async def test_a_job_stays_while_one_elsewhere_depends_on_it_even_indirectly(
+async def test_job_with_a_dependent_in_another_queue_is_kept(
     story: Story, dry_run: int | None
 ) -> None:
     await story.put("a", 0)
@@ -98,7 +98,7 @@ async def test_a_job_stays_while_one_elsewhere_depends_on_it_even_indirectly(
     assert {jid for jid in ("a", "b", "c", "outside", "free") if await story.get(jid)} == left
 
 
-async def test_a_running_dependent_and_one_of_a_state_that_is_not_cleared_keep_a_job(
+async def test_job_with_a_dependent_that_is_not_cleared_is_kept(
     story: Story,
 ) -> None:
     await story.put("a", 0)
@@ -107,7 +107,7 @@ async def test_a_running_dependent_and_one_of_a_state_that_is_not_cleared_keep_a
     assert await clear(story, "waiting", "waiting", "depends") == (2, {})
 
 
-async def test_jobs_that_depend_on_each_other_in_a_circle_go_together(story: Story) -> None:
+async def test_jobs_with_circular_dependencies_are_cleared_together(story: Story) -> None:
     await story.put("x", 0)
     await story.put("a", 0, depends=["x"])
     await story.put("b", 0, depends=["a"])
@@ -115,7 +115,7 @@ async def test_jobs_that_depend_on_each_other_in_a_circle_go_together(story: Sto
     assert await clear(story, "depends") == (2, {})
 
 
-async def test_failed_jobs_of_the_queue_go_and_those_of_other_queues_in_the_group_stay(
+async def test_failed_jobs_are_cleared_by_queue_within_their_group(
     story: Story,
 ) -> None:
     for number in range(3):
@@ -127,7 +127,7 @@ async def test_failed_jobs_of_the_queue_go_and_those_of_other_queues_in_the_grou
     assert await story.day() == {"failures": "3", "failed": "0"}
 
 
-async def test_jobs_held_back_by_a_limit_are_scheduled_and_all_go(story: Story) -> None:
+async def test_jobs_delayed_by_a_limit_are_cleared_as_scheduled(story: Story) -> None:
     for number in range(8):
         await story.put(f"j{number}", number, **ONE)
     (running,) = await story.pop(9, count=20)
@@ -143,7 +143,7 @@ async def test_jobs_held_back_by_a_limit_are_scheduled_and_all_go(story: Story) 
     assert not [key for key in await story.everything() if key.startswith("x:held")]
 
 
-async def test_many_go_in_portions(story: Story) -> None:
+async def test_many_jobs_are_cleared_in_batches(story: Story) -> None:
     batch: list[PutManyRow] = [
         {"jid": f"j{number}", "klass": "K", "data": "1"} for number in range(600)
     ]
@@ -156,7 +156,7 @@ async def test_many_go_in_portions(story: Story) -> None:
     assert await clear(story, "waiting") == (350, {})
 
 
-async def test_what_can_not_be_cleared_is_refused(story: Story) -> None:
+async def test_invalid_state_is_refused(story: Story) -> None:
     await story.failed("a")
     for state, states, more in (  # type: ignore[var-annotated]
         ("running", ["running"], {}),

@@ -1,4 +1,4 @@
-"""Without a time, commands go by the server's own clock, which all workers share."""
+"""Calls without a time use the clock of the server."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -18,7 +18,7 @@ async def recent(story: Story) -> AsyncIterator[Clock]:
     yield lambda at: start <= at <= start + 30
 
 
-async def test_a_life_by_the_servers_clock(story: Story, recent: Clock) -> None:
+async def test_job_runs_by_the_clock_of_the_server(story: Story, recent: Clock) -> None:
     store = story.store
     job: dict[str, Any] = {"jid": "a", "worker": "ann"}
     await store.put(queue="mail", jid="a", klass="Greet", data="{}", delay=0)
@@ -51,22 +51,20 @@ async def test_a_life_by_the_servers_clock(story: Story, recent: Clock) -> None:
     assert [at for at in times if not recent(at)] == []
 
 
-async def test_a_dependency_taken_off_without_a_time_is_taken_off_now(
-    story: Story, recent: Clock
-) -> None:
+async def test_dependency_is_removed_at_the_current_time(story: Story, recent: Clock) -> None:
     await story.put("a", 0)
     await story.put("b", 0, depends=["a"])
     await story.store.depends_off(jid="b", jids=["all"])
     assert recent(-1e10 * (await story.where("b"))["work"])
 
 
-async def test_a_template_begins_now(story: Story, recent: Clock) -> None:
+async def test_template_starts_at_the_current_time(story: Story, recent: Clock) -> None:
     await story.store.recur_on(queue="mail", jid="r", klass="K", data="1", interval=60, offset=0)
     assert recent((await story.scores("q:mail-recur"))["r"])
     assert [job["jid"] for job in await story.store.peek(queue="mail", count=1)] == ["r-1"]
 
 
-async def test_questions_are_answered_as_of_now(story: Story) -> None:
+async def test_reads_use_the_current_time(story: Story) -> None:
     await story.running("a", 0, 1)
     assert (await story.store.queues(queue="mail"))["stalled"] == 1
     assert await story.store.jobs(state="stalled", queue="mail") == ["a"]

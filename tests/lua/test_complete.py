@@ -1,5 +1,4 @@
-"""complete: a run is done, and the job ends or goes on in another queue. (What is kept of it:
-test_retention.py.)"""
+"""complete: a run is done, and the job ends or advances to another queue."""
 
 from typing import Any
 
@@ -15,7 +14,7 @@ A_MOMENT = 1353000060.123456
 # The end
 
 
-async def test_a_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Story) -> None:
+async def test_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Story) -> None:
     await story.put("a", 0)
     assert await story.pop(1) == ["a"]
     assert await story.complete("a", 2) == "complete"
@@ -30,7 +29,7 @@ async def test_a_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Stor
     assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done")]
 
 
-async def test_a_completed_job_is_stored_as_live_clients_store_it(story: Story) -> None:
+async def test_completed_job_is_stored_like_by_other_qless_clients(story: Story) -> None:
     await story.put("a", 0, retries=3)
     await story.pop(A_MOMENT - 1)
     await story.complete("a", A_MOMENT)
@@ -47,13 +46,13 @@ async def test_a_completed_job_is_stored_as_live_clients_store_it(story: Story) 
     assert (await story.items("j:a-history"))[2:] == ['[1353000060,"done",{},0.123456]']
 
 
-async def test_a_completed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
+async def test_completed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
     await story.completed("a")
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
     assert await story.counts(3) == {}
 
 
-async def test_completion_brings_retries_back_and_forgets_the_failure(story: Story) -> None:
+async def test_completion_restores_retries_and_deletes_the_failure(story: Story) -> None:
     await story.running("a", retries=3)
     await story.retry("a", 2, group="net", message="down")
     await story.pop(3)
@@ -62,7 +61,7 @@ async def test_completion_brings_retries_back_and_forgets_the_failure(story: Sto
     assert (job["remaining"], job["failure"]) == (3, {})
 
 
-async def test_new_data_replace_the_old_byte_for_byte_and_none_leave_them(story: Story) -> None:
+async def test_completion_replaces_the_data_if_given(story: Story) -> None:
     await story.running("a", data='{ "n": [] }')
     await story.complete("a", 2, next="mail")
     assert (await story.job("a"))["data"] == '{ "n": [] }'
@@ -71,7 +70,7 @@ async def test_new_data_replace_the_old_byte_for_byte_and_none_leave_them(story:
     assert (await story.job("a"))["data"] == "[12345678901234567, {} ,1.0,[]]"
 
 
-async def test_a_lapsed_lock_that_nobody_took_is_good_enough_to_complete(story: Story) -> None:
+async def test_expired_lock_that_was_not_taken_over_suffices_to_complete(story: Story) -> None:
     await story.running("a")
     assert await story.complete("a", 1000) == "complete"
 
@@ -79,18 +78,18 @@ async def test_a_lapsed_lock_that_nobody_took_is_good_enough_to_complete(story: 
 # Refusals
 
 
-async def test_a_job_that_does_not_exist_cannot_be_completed(story: Story) -> None:
+async def test_job_that_does_not_exist_cannot_be_completed(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
         await story.complete("a", 2)
 
 
-async def test_a_job_that_does_not_run_cannot_be_completed(story: Story) -> None:
+async def test_job_that_does_not_run_cannot_be_completed(story: Story) -> None:
     await story.put("a", 0)
     async with story.refused(WrongState, jid="a", state="waiting"):
         await story.complete("a", 2)
 
 
-async def test_a_job_is_completed_once(story: Story) -> None:
+async def test_job_can_be_completed_only_once(story: Story) -> None:
     await story.completed("a")
     async with story.refused(WrongState, jid="a", state="complete"):
         await story.complete("a", 3)
@@ -102,7 +101,7 @@ async def test_another_worker_cannot_complete_a_job(story: Story) -> None:
         await story.complete("a", 2, worker="bob")
 
 
-async def test_the_holder_must_name_the_queue_the_job_runs_in(story: Story) -> None:
+async def test_holder_must_name_the_queue_of_the_job(story: Story) -> None:
     await story.running("a")
     async with story.refused(WrongState, jid="a", queue="mail"):
         await story.complete("a", 2, queue="post")
@@ -115,7 +114,7 @@ async def test_delay_and_depends_need_a_next_queue(story: Story, given: dict[str
         await story.complete("a", 2, **given)
 
 
-async def test_a_job_cannot_go_on_to_wait_for_itself(story: Story) -> None:
+async def test_job_cannot_advance_to_depend_on_itself(story: Story) -> None:
     await story.running("a")
     async with story.refused(InvalidArgument, argument="depends"):
         await story.complete("a", 2, next="post", depends=["a"])
@@ -124,7 +123,7 @@ async def test_a_job_cannot_go_on_to_wait_for_itself(story: Story) -> None:
 # On to the next queue
 
 
-async def test_a_job_goes_on_in_another_queue(story: Story) -> None:
+async def test_job_advances_to_another_queue(story: Story) -> None:
     await story.running("a", priority=-2, retries=3)
     assert await story.complete("a", 2, next="post", data="[2]") == "waiting"
     job = await story.get("a")
@@ -141,7 +140,7 @@ async def test_a_job_goes_on_in_another_queue(story: Story) -> None:
     assert await story.scores("queues") == {"mail": 0, "post": 2}
 
 
-async def test_a_job_that_goes_on_has_all_its_retries_and_no_failure(story: Story) -> None:
+async def test_advanced_job_has_all_retries_and_no_failure(story: Story) -> None:
     await story.running("a", retries=3)
     await story.retry("a", 2, group="net", message="down")
     await story.pop(3)
@@ -150,13 +149,13 @@ async def test_a_job_that_goes_on_has_all_its_retries_and_no_failure(story: Stor
     assert (stored["remaining"], stored["failure"], stored["time"]) == ("3", "{}", "4.5" + 19 * "0")
 
 
-async def test_a_job_may_go_on_in_the_queue_it_is_in(story: Story) -> None:
+async def test_job_may_advance_to_its_own_queue(story: Story) -> None:
     await story.running("a")
     assert await story.complete("a", 2, next="mail") == "waiting"
     assert await story.pop(3, worker="bob") == ["a"]
 
 
-async def test_a_job_that_goes_on_later_is_scheduled_and_says_so(story: Story) -> None:
+async def test_job_advanced_with_a_delay_is_scheduled(story: Story) -> None:
     await story.running("a")
     assert await story.complete("a", 2, next="post", delay=10) == "scheduled"
     assert (await story.where("a", "post"), await story.state("a")) == (
@@ -166,12 +165,12 @@ async def test_a_job_that_goes_on_later_is_scheduled_and_says_so(story: Story) -
     assert await story.pop(12, queue="post") == ["a"]
 
 
-async def test_a_delay_of_zero_is_none(story: Story) -> None:
+async def test_zero_means_no_delay(story: Story) -> None:
     await story.running("a")
     assert await story.complete("a", 2, next="post", delay=0) == "waiting"
 
 
-async def test_a_job_that_goes_on_may_wait_for_others(story: Story) -> None:
+async def test_advanced_job_can_have_dependencies(story: Story) -> None:
     await story.put("b", 0, queue="other")
     await story.running("a")
     assert await story.complete("a", 2, next="post", depends=["b"]) == "depends"
@@ -182,7 +181,7 @@ async def test_a_job_that_goes_on_may_wait_for_others(story: Story) -> None:
     )
 
 
-async def test_a_job_that_goes_on_may_wait_for_others_and_for_a_time(story: Story) -> None:
+async def test_advanced_job_can_have_dependencies_and_a_delay(story: Story) -> None:
     await story.put("b", 0, queue="other")
     await story.running("a")
     assert await story.complete("a", 2, next="post", delay=100, depends=["b"]) == "depends"
@@ -196,7 +195,7 @@ async def test_a_job_that_goes_on_may_wait_for_others_and_for_a_time(story: Stor
     assert "scheduled" not in await story.job("a")
 
 
-async def test_a_delay_holds_when_all_that_is_depended_on_is_done_already(story: Story) -> None:
+async def test_delay_applies_although_all_dependencies_are_complete(story: Story) -> None:
     await story.completed("b")
     await story.running("a", 3, 4)
     assert await story.complete("a", 5, next="post", delay=100, depends=["b"]) == "scheduled"
@@ -206,7 +205,7 @@ async def test_a_delay_holds_when_all_that_is_depended_on_is_done_already(story:
     )
 
 
-async def test_going_on_does_not_release_who_waits(story: Story) -> None:
+async def test_advancing_does_not_release_dependents(story: Story) -> None:
     await story.running("a")
     await story.put("b", 2, depends=["a"])
     await story.complete("a", 3, next="post")
@@ -217,7 +216,7 @@ async def test_going_on_does_not_release_who_waits(story: Story) -> None:
 # Who waited for it
 
 
-async def test_a_completed_job_lets_those_run_that_waited_for_it_alone(story: Story) -> None:
+async def test_completion_releases_jobs_without_other_dependencies(story: Story) -> None:
     await story.running("a")
     await story.put("b", 2, queue="post", depends=["a"], priority=-1)
     await story.complete("a", 3)
@@ -229,7 +228,7 @@ async def test_a_completed_job_lets_those_run_that_waited_for_it_alone(story: St
     assert not await story.exists("j:b-dependencies")
 
 
-async def test_who_waits_for_two_waits_for_the_last(story: Story) -> None:
+async def test_job_with_two_dependencies_waits_for_both(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)
     await story.put("c", 2, depends=["a", "b"])
@@ -240,14 +239,14 @@ async def test_who_waits_for_two_waits_for_the_last(story: Story) -> None:
     assert await story.where("c") == {"work": score(0, 5)}
 
 
-async def test_who_waited_for_a_time_too_is_scheduled_for_it(story: Story) -> None:
+async def test_released_dependent_with_a_delay_is_scheduled(story: Story) -> None:
     await story.running("a")
     await story.put("b", 2, depends=["a"], delay=100)
     await story.complete("a", 3)
     assert (await story.where("b"), await story.state("b")) == ({"scheduled": 102}, "scheduled")
 
 
-async def test_who_waited_beyond_its_time_may_run_at_once(story: Story) -> None:
+async def test_released_dependent_with_a_past_delay_waits_to_run(story: Story) -> None:
     await story.running("a")
     await story.put("b", 2, depends=["a"], delay=10)
     await story.complete("a", 50)
@@ -255,7 +254,7 @@ async def test_who_waited_beyond_its_time_may_run_at_once(story: Story) -> None:
     assert "scheduled" not in await story.job("b")
 
 
-async def test_a_chain_runs_link_by_link(story: Story) -> None:
+async def test_chain_runs_step_by_step(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0, depends=["a"])
     await story.put("c", 0, depends=["b"])
@@ -264,7 +263,7 @@ async def test_a_chain_runs_link_by_link(story: Story) -> None:
         await story.complete(jid, at)
 
 
-async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_later_calls(
+async def test_very_many_dependents_are_released_over_several_calls(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -284,7 +283,7 @@ async def test_of_very_many_that_waited_some_are_released_now_and_the_rest_by_la
     assert left == {"x:fence", "x:days", "x:histograms"}, "nothing to do is left behind"
 
 
-async def test_a_job_that_was_put_again_keeps_who_waits_for_it_now_apart_from_who_did(
+async def test_job_put_again_separates_new_dependents_from_former_ones(
     story: Story,
 ) -> None:
     await story.running("a")

@@ -28,25 +28,25 @@ async def test_all_options_have_a_default(story: Story) -> None:
 
 
 @pytest.mark.parametrize(("option", "value"), _DEFAULTS.items())
-async def test_each_default_can_be_asked_for(story: Story, option: str, value: int | str) -> None:
+async def test_each_default_is_readable(story: Story, option: str, value: int | str) -> None:
     assert await story.store.config_get(option=option) == value
 
 
-async def test_an_option_that_was_set_is_a_text_in_redis_and_in_the_answer(story: Story) -> None:
+async def test_set_option_is_stored_and_returned_as_text(story: Story) -> None:
     await story.store.config_set(option="heartbeat", value=30)
     assert await story.fields("config") == {"heartbeat": "30"}
     assert await story.store.config_get(option="heartbeat") == "30"
     assert await story.store.config_get() == {**_DEFAULTS, "heartbeat": "30"}
 
 
-async def test_options_nobody_knows_can_be_kept_too(story: Story) -> None:
+async def test_unknown_options_can_be_stored(story: Story) -> None:
     assert await story.store.config_get(option="colour") is None
     await story.store.config_set(option="colour", value="red")
     assert await story.store.config_get(option="colour") == "red"
     assert (await story.store.config_get())["colour"] == "red"
 
 
-async def test_an_unset_option_is_its_default_again(story: Story) -> None:
+async def test_unset_option_has_its_default_again(story: Story) -> None:
     await story.configure(heartbeat=30)
     await story.store.config_unset(option="heartbeat")
     assert (
@@ -55,13 +55,13 @@ async def test_an_unset_option_is_its_default_again(story: Story) -> None:
     ) == ({}, 60)
 
 
-async def test_an_option_that_is_set_to_nothing_is_unset(story: Story) -> None:
+async def test_option_set_to_an_empty_text_is_unset(story: Story) -> None:
     await story.configure(heartbeat=30)
     await story.store.config_set(option="heartbeat")
     assert await story.fields("config") == {}
 
 
-async def test_both_spellings_of_a_queues_heartbeat_are_written_as_live_clients_do(
+async def test_both_spellings_of_a_queue_heartbeat_are_stored_like_by_other_clients(
     story: Story,
 ) -> None:
     await story.store.config_set(option="heartbeat-mail", value=20)
@@ -72,7 +72,7 @@ async def test_both_spellings_of_a_queues_heartbeat_are_written_as_live_clients_
     assert await story.fields("config") == {}
 
 
-async def test_the_other_spelling_written_by_somebody_else_can_be_read_and_unset(
+async def test_other_spelling_of_a_queue_heartbeat_can_be_read_and_unset(
     story: Story,
 ) -> None:
     await story.change("HSET", "config", "heartbeat-mail", "20")
@@ -92,12 +92,12 @@ async def test_the_other_spelling_written_by_somebody_else_can_be_read_and_unset
         "jobs-history",
     ],
 )
-async def test_an_option_that_is_read_as_a_number_must_be_one(story: Story, option: str) -> None:
+async def test_numeric_option_must_be_a_number(story: Story, option: str) -> None:
     async with story.refused(InvalidArgument, argument=option):
         await story.store.config_set(option=option, value="soon")
 
 
-async def test_what_somebody_else_set_to_no_number_counts_as_not_set(story: Story) -> None:
+async def test_non_numeric_value_of_another_client_counts_as_unset(story: Story) -> None:
     await story.change("HSET", "config", "heartbeat", "soon", "grace-period", "later")
     await story.running("a")
     assert (await story.get("a"))["expires"] == 61

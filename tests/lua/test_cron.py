@@ -1,4 +1,4 @@
-"""Recurring jobs with a cron expression: callers reckon the times, one script compares and sets."""
+"""Recurring jobs with cron expressions: callers compute the times, scripts store them."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ NOTHING_DUE = {"made": [], "due": []}  # type: ignore[var-annotated]
 # Templates
 
 
-async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
+async def test_cron_template_is_stored_where_other_clients_do_not_pop_it(story: Story) -> None:
     await story.cron(
         "night",
         10,
@@ -42,7 +42,7 @@ async def test_a_template_is_kept_where_no_peer_meets_it(story: Story) -> None:
     assert await story.scores("x:ticks") == {"night": 7200}
 
 
-async def test_a_template_is_shown_like_one_with_an_interval(story: Story) -> None:
+async def test_cron_template_is_returned_like_an_interval_template(story: Story) -> None:
     await story.cron("night", 10, next=7200, priority=-2, tags=["x"])
     assert await story.store.recur_get(jid="night") == {
         "jid": "night", "klass": "Greet", "state": "recur", "queue": "mail", "priority": -2,
@@ -53,7 +53,7 @@ async def test_a_template_is_shown_like_one_with_an_interval(story: Story) -> No
     }  # fmt: skip
 
 
-async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_interval(
+async def test_cron_template_can_be_changed_tagged_and_deleted(
     story: Story,
 ) -> None:
     await story.cron("night", 10, next=7200)
@@ -88,7 +88,7 @@ async def test_a_template_can_be_changed_tagged_and_taken_off_like_one_with_an_i
     assert (await story.fields("x:cron:night"), await story.scores("x:ticks")) == ({}, {})
 
 
-async def test_a_template_put_anew_with_the_other_kind_of_schedule_counts_on_and_is_one_template(
+async def test_template_put_again_with_the_other_kind_of_schedule_keeps_its_count(
     story: Story,
 ) -> None:
     await story.recur("r", 0, interval=60)
@@ -106,7 +106,7 @@ async def test_a_template_put_anew_with_the_other_kind_of_schedule_counts_on_and
 # Ticks
 
 
-async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
+async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     await story.cron("night", 10, next=7200, priority=-2, tags=["x"], retries=3, data="[ ]")
     assert (await story.tick(7200.5, ("night", 7200, 7200, 93600)))["made"] == ["night-1"]
     assert await story.job("night-1") == {
@@ -120,7 +120,7 @@ async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     assert await story.pop(7201) == ["night-1"]
 
 
-async def test_what_is_due_is_told_with_all_that_is_needed_to_reckon_it(story: Story) -> None:
+async def test_due_ticks_are_returned_with_their_schedules(story: Story) -> None:
     await story.cron("night", 10, next=7200)
     await story.cron(
         "day", 10, next=50000, expression="0 14 * * *", timezone="Europe/Paris", backlog=3
@@ -136,7 +136,7 @@ async def test_what_is_due_is_told_with_all_that_is_needed_to_reckon_it(story: S
     assert [each["jid"] for each in (await story.tick(60000, offset=1))["due"]] == ["day"]
 
 
-async def test_of_many_who_reckon_a_tick_one_makes_the_instance(story: Story) -> None:
+async def test_concurrent_ticks_make_one_instance(story: Story) -> None:
     await story.cron("night", 10, next=7200)
     answers = await asyncio.gather(
         *(story.tick(7200, ("night", 7200, 7200, 93600)) for _ in range(20))
@@ -145,7 +145,7 @@ async def test_of_many_who_reckon_a_tick_one_makes_the_instance(story: Story) ->
     assert await story.scores("q:mail-work") == {"night-1": score(0, 7200)}
 
 
-async def test_what_was_missed_is_made_up_for_tick_by_tick_in_one_call(story: Story) -> None:
+async def test_missed_ticks_are_made_up_in_one_call(story: Story) -> None:
     await story.cron("night", 10, next=100, backlog=0)
     rows = [("night", 100, 100, 200), ("night", 200, 200, 300), ("night", 300, 300, 400)]
     assert (await story.tick(350, *rows))["made"] == ["night-1", "night-2", "night-3"]
@@ -157,7 +157,7 @@ async def test_what_was_missed_is_made_up_for_tick_by_tick_in_one_call(story: St
     }
 
 
-async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_nothing(
+async def test_tick_of_a_changed_paused_or_deleted_template_makes_nothing(
     story: Story,
 ) -> None:
     for jid in ("changed", "paused", "off"):
@@ -174,7 +174,7 @@ async def test_a_tick_of_a_template_that_was_changed_paused_or_taken_off_makes_n
     assert await story.scores("q:mail-work") == {}
 
 
-async def test_an_instance_does_not_take_the_jid_of_a_job_and_no_tick_is_lost_over_it(
+async def test_instance_with_a_jid_in_use_gets_another_number(
     story: Story,
 ) -> None:
     for number in range(1, 151):
@@ -186,7 +186,7 @@ async def test_an_instance_does_not_take_the_jid_of_a_job_and_no_tick_is_lost_ov
     assert await story.scores("x:ticks") == {"night": 200}
 
 
-async def test_a_template_that_lacks_what_instances_need_makes_none_and_holds_up_nobody(
+async def test_incomplete_template_makes_no_instance_and_blocks_no_other(
     story: Story,
 ) -> None:
     await story.cron("night", 10, next=100)
@@ -199,13 +199,13 @@ async def test_a_template_that_lacks_what_instances_need_makes_none_and_holds_up
     }
 
 
-async def test_a_turn_without_a_template_is_dropped_when_it_is_due(story: Story) -> None:
+async def test_scheduled_entry_without_a_template_is_removed_when_due(story: Story) -> None:
     await story.change("ZADD", "x:ticks", 5, "ghost")
     assert await story.tick(10) == {"now": 10, "next": None, **NOTHING_DUE}
     assert await story.scores("x:ticks") == {}
 
 
-async def test_a_repeated_tick_answers_what_it_made_and_makes_no_more(story: Story) -> None:
+async def test_repeated_tick_returns_its_instance_and_makes_no_other(story: Story) -> None:
     await story.cron("night", 10, next=100)
     batch: list[TickRow] = [{"jid": "night", "tick": 100, "at": 100, "next": 200}]
     answers = [await story.store.tick(now=now, batch=batch, request="line:1") for now in (150, 250)]
@@ -213,7 +213,7 @@ async def test_a_repeated_tick_answers_what_it_made_and_makes_no_more(story: Sto
     assert answers[1]["due"][0]["tick"] == 200, "what is due is told as it is now"
 
 
-async def test_those_who_reckon_are_told_when_the_first_tick_comes_earlier(story: Story) -> None:
+async def test_schedulers_are_notified_when_the_first_tick_becomes_earlier(story: Story) -> None:
     async with story.heard() as told:
         await story.cron("late", 10, next=9000)
         await story.cron("early", 10, next=7200)
@@ -226,7 +226,7 @@ async def test_those_who_reckon_are_told_when_the_first_tick_comes_earlier(story
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])
-async def test_a_paused_template_makes_nothing_until_it_is_resumed_and_its_clock_starts_anew(
+async def test_paused_template_makes_nothing_and_restarts_its_clock_when_resumed(
     story: Story, kind: str
 ) -> None:
     await (
@@ -244,7 +244,7 @@ async def test_a_paused_template_makes_nothing_until_it_is_resumed_and_its_clock
     assert await story.scores("x:resting") == {}
 
 
-async def test_no_peer_meets_the_turn_of_a_paused_template(story: Story) -> None:
+async def test_paused_template_is_hidden_from_other_clients(story: Story) -> None:
     await story.recur("r", 0)
     await story.store.recur_pause(jid="r", now=10)
     assert await story.scores("q:mail-recur") == {}
@@ -252,7 +252,7 @@ async def test_no_peer_meets_the_turn_of_a_paused_template(story: Story) -> None
     assert await story.scores("x:resting") == {"r": 10}
 
 
-async def test_pausing_and_resuming_twice_is_like_once(story: Story) -> None:
+async def test_pausing_and_resuming_are_idempotent(story: Story) -> None:
     await story.recur("r", 0, interval=60)
     for now in (10, 20):
         await story.store.recur_pause(jid="r", now=now)
@@ -262,7 +262,7 @@ async def test_pausing_and_resuming_twice_is_like_once(story: Story) -> None:
     assert await story.scores("q:mail-recur") == {"r": 90}
 
 
-async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(
+async def test_paused_template_stays_paused_when_put_again_changed_or_moved(
     story: Story,
 ) -> None:
     await story.recur("r", 0)
@@ -278,7 +278,7 @@ async def test_a_paused_template_stays_so_when_it_is_put_anew_changed_or_moved(
     ) == ({}, {}, {})
 
 
-async def test_a_peer_that_puts_a_paused_template_anew_ends_its_pause(story: Story) -> None:
+async def test_paused_template_put_again_by_another_client_is_resumed(story: Story) -> None:
     await story.recur("r", 0)
     await story.store.recur_pause(jid="r", now=10)
     await story.change("ZADD", "q:mail-recur", 20, "r")
@@ -289,7 +289,7 @@ async def test_a_peer_that_puts_a_paused_template_anew_ends_its_pause(story: Sto
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])
-async def test_a_template_run_now_makes_an_instance_and_its_clock_goes_on(
+async def test_template_run_now_makes_an_instance_without_changing_its_clock(
     story: Story, kind: str
 ) -> None:
     await (
@@ -305,7 +305,7 @@ async def test_a_template_run_now_makes_an_instance_and_its_clock_goes_on(
 
 
 @pytest.mark.parametrize("word", ["pause", "resume", "run"])
-async def test_a_template_that_does_not_exist_is_refused(story: Story, word: str) -> None:
+async def test_template_that_does_not_exist_is_refused(story: Story, word: str) -> None:
     async with story.refused(NoSuchJob, jid="r"):
         await story.call("recur", word, jid="r", now=1)
 
@@ -313,7 +313,9 @@ async def test_a_template_that_does_not_exist_is_refused(story: Story, word: str
 # Listed
 
 
-async def test_templates_are_listed_by_queue_and_those_without_a_turn_in_any(story: Story) -> None:
+async def test_templates_are_listed_by_queue_including_those_without_a_next_time(
+    story: Story,
+) -> None:
     await story.recur("late", 0, offset=50)
     await story.recur("early", 0, offset=20)
     await story.recur("other", 0, queue="post")
@@ -357,7 +359,7 @@ async def _declare(story: Story, at: float, *, every: float | None = None, **mor
 
 
 @pytest.mark.parametrize("every", [60, None])
-async def test_what_is_declared_again_keeps_its_clock_and_takes_what_else_changed(
+async def test_redeclared_template_keeps_its_clock_and_takes_other_changes(
     story: Story, every: float | None
 ) -> None:
     assert await _declare(story, 10, every=every) == "made"
@@ -379,7 +381,7 @@ async def test_what_is_declared_again_keeps_its_clock_and_takes_what_else_change
     assert list(turns.values()) == [{"r": due}]
 
 
-async def test_a_changed_schedule_starts_anew(story: Story) -> None:
+async def test_changed_schedule_restarts_the_clock(story: Story) -> None:
     await _declare(story, 10, every=60)
     changes: list[dict[str, Any]] = [
         {"every": 30},
@@ -392,7 +394,7 @@ async def test_a_changed_schedule_starts_anew(story: Story) -> None:
         assert (await story.store.recur_get(jid="r"))["next"] == at + how.get("every", 100)
 
 
-async def test_a_queue_that_is_a_guess_moves_nothing(story: Story) -> None:
+async def test_default_queue_of_a_declaration_does_not_move_the_template(story: Story) -> None:
     await _declare(story, 10, every=60, queue="mail", anywhere="yes")
     await _declare(story, 20, every=60, queue="post", anywhere="yes")
     assert (await story.store.recur_get(jid="r"))["queue"] == "mail"
@@ -400,7 +402,7 @@ async def test_a_queue_that_is_a_guess_moves_nothing(story: Story) -> None:
 
 
 @pytest.mark.parametrize("every", [60, None])
-async def test_a_pause_outlives_declarations(story: Story, every: float | None) -> None:
+async def test_pause_survives_declarations(story: Story, every: float | None) -> None:
     await _declare(story, 10, every=every)
     await story.store.recur_pause(jid="r", now=11)
     assert await _declare(story, 20, every=every) == "kept"
@@ -409,7 +411,7 @@ async def test_a_pause_outlives_declarations(story: Story, every: float | None) 
     assert (view["paused"], view["next"]) == (True, None)
 
 
-async def test_only_what_was_declared_is_dropped(story: Story) -> None:
+async def test_only_declared_templates_are_dropped(story: Story) -> None:
     await _declare(story, 10, every=60)
     await _declare(story, 10, jid="night")
     await story.recur("by hand", 10)
@@ -421,7 +423,7 @@ async def test_only_what_was_declared_is_dropped(story: Story) -> None:
     assert await story.scores("q:mail-recur") == {"by hand": 10, "taken over": 20}
 
 
-async def test_a_template_with_a_cron_expression_is_not_resumed_without_its_next_time(
+async def test_template_with_a_cron_expression_is_not_resumed_without_its_next_time(
     story: Story,
 ) -> None:
     await story.cron("night", 1, next=5)

@@ -1,4 +1,4 @@
-"""depends: add to or take from what a job waits for."""
+"""depends: adds or removes dependencies."""
 
 from typing import Any
 
@@ -42,12 +42,12 @@ async def test_unknown_and_complete_jobs_add_nothing(held: Story) -> None:
         assert await _on(held, "b", "done", "unknown") == 1
 
 
-async def test_a_job_cannot_be_made_to_wait_for_itself(held: Story) -> None:
+async def test_job_cannot_depend_on_itself(held: Story) -> None:
     async with held.refused(InvalidArgument, argument="depends"):
         await _on(held, "b", "c", "b")
 
 
-async def test_one_of_several_dependencies_can_be_taken_off(held: Story) -> None:
+async def test_one_of_several_dependencies_can_be_removed(held: Story) -> None:
     await _on(held, "b", "c")
     assert await _off(held, "b", "a") == 1
     assert (await held.members("j:b-dependencies"), await held.members("j:a-dependents")) == (
@@ -57,19 +57,19 @@ async def test_one_of_several_dependencies_can_be_taken_off(held: Story) -> None
     assert await held.state("b") == "depends"
 
 
-async def test_a_job_whose_last_dependency_is_taken_off_may_run(held: Story) -> None:
+async def test_job_whose_last_dependency_is_removed_can_run(held: Story) -> None:
     await _off(held, "b", "a")
     assert (await held.where("b"), await held.state("b")) == ({"work": score(0, 10)}, "waiting")
 
 
-async def test_all_dependencies_can_be_taken_off_at_once(held: Story) -> None:
+async def test_all_dependencies_can_be_removed_at_once(held: Story) -> None:
     await _on(held, "b", "c")
     assert await _off(held, "b", "all") == 1
     assert (await held.where("b"), await held.state("b")) == ({"work": score(0, 10)}, "waiting")
     assert [key for key in await held.everything() if "depend" in key] == []
 
 
-async def test_a_job_that_was_taken_off_is_not_waited_for_when_it_completes(held: Story) -> None:
+async def test_removed_dependency_has_no_effect_when_it_completes(held: Story) -> None:
     await _on(held, "b", "c")
     await _off(held, "b", "a")
     await held.pop(11, count=2)
@@ -78,9 +78,7 @@ async def test_a_job_that_was_taken_off_is_not_waited_for_when_it_completes(held
 
 
 @pytest.mark.parametrize("off", ["a", "all"])
-async def test_a_remembered_delay_is_kept_when_the_last_dependency_goes(
-    story: Story, off: str
-) -> None:
+async def test_delay_applies_after_the_last_dependency_was_removed(story: Story, off: str) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"], delay=100)
     await _off(story, "b", off)
@@ -89,9 +87,7 @@ async def test_a_remembered_delay_is_kept_when_the_last_dependency_goes(
 
 
 @pytest.mark.parametrize("delay", [5, 9])
-async def test_a_delay_that_passed_is_no_reason_to_wait_and_leaves_nothing_behind(
-    story: Story, delay: float
-) -> None:
+async def test_past_delay_has_no_effect_and_is_deleted(story: Story, delay: float) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"], delay=delay)
     await _off(story, "b", "a")
@@ -100,18 +96,18 @@ async def test_a_delay_that_passed_is_no_reason_to_wait_and_leaves_nothing_behin
 
 
 @pytest.mark.parametrize("word", ["on", "off"])
-async def test_a_job_that_waits_for_nothing_is_refused(story: Story, word: str) -> None:
+async def test_job_without_dependencies_is_refused(story: Story, word: str) -> None:
     await story.put("a", 0)
     await story.put("b", 0)
     async with story.refused(WrongState, jid="b", state="waiting"):
         await story.call("depends", word, jid="b", jids=["a"], now=1)
 
 
-async def test_a_job_that_does_not_exist_is_refused(story: Story) -> None:
+async def test_job_that_does_not_exist_is_refused(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="b"):
         await _on(story, "b", "a")
 
 
-async def test_taking_off_what_is_not_waited_for_changes_nothing(held: Story) -> None:
+async def test_removing_an_unknown_dependency_changes_nothing(held: Story) -> None:
     async with held.unchanged():
         assert await _off(held, "b", "c", "unknown") == 1

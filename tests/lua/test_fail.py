@@ -1,4 +1,4 @@
-"""fail: something is wrong with a job itself."""
+"""fail: sets a job aside in a failure group."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from tests.lua.story import Story, score
 
 
-async def test_a_failed_job_is_kept_in_its_group(story: Story) -> None:
+async def test_failed_job_is_kept_in_its_group(story: Story) -> None:
     await story.running("a")
     assert await story.fail("a", 2, group="upload error", message="disk full") == "a"
     assert (await story.members("failures"), await story.items("f:upload error")) == (
@@ -23,7 +23,7 @@ async def test_a_failed_job_is_kept_in_its_group(story: Story) -> None:
     }
 
 
-async def test_a_failed_job_is_stored_as_live_clients_store_it(story: Story) -> None:
+async def test_failed_job_is_stored_like_by_other_qless_clients(story: Story) -> None:
     await story.put("a", 0, retries=3, priority=-1, tags=["x"])
     await story.pop(1)
     await story.fail("a", 2.9, message='say "no"')
@@ -42,13 +42,13 @@ async def test_a_failed_job_is_stored_as_live_clients_store_it(story: Story) -> 
     )
 
 
-async def test_a_failed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
+async def test_failed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
     await story.failed("a")
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
     assert await story.pop(1000, count=9) == []
 
 
-async def test_the_newest_failure_is_at_the_head_of_its_group(story: Story) -> None:
+async def test_newest_failure_is_at_the_head_of_its_group(story: Story) -> None:
     await story.failed("a")
     await story.failed("b", 3, 4, 5)
     assert await story.items("f:typo") == ["b", "a"]
@@ -64,18 +64,18 @@ async def test_each_failure_of_a_day_counts_in_its_queue(story: Story) -> None:
     assert await story.day(day=86400) == {"failures": "1", "failed": "1"}
 
 
-async def test_data_that_come_with_a_failure_are_kept_byte_for_byte(story: Story) -> None:
+async def test_data_given_with_a_failure_is_kept_byte_for_byte(story: Story) -> None:
     await story.running("a", data="[ ]")
     await story.fail("a", 2, data='{"n": 12345678901234567, "e":[ ]}')
     assert (await story.job("a"))["data"] == '{"n": 12345678901234567, "e":[ ]}'
 
 
-async def test_without_data_the_stored_ones_stay(story: Story) -> None:
+async def test_stored_data_is_kept_without_new_data(story: Story) -> None:
     await story.failed("a", data="[ 1.0 ]")
     assert (await story.job("a"))["data"] == "[ 1.0 ]"
 
 
-async def test_a_message_may_be_empty_and_a_group_may_not(story: Story) -> None:
+async def test_message_may_be_empty_and_group_may_not(story: Story) -> None:
     await story.running("a")
     async with story.refused(InvalidArgument, argument="group"):
         await story.fail("a", 2, group="")
@@ -99,7 +99,7 @@ async def test_only_its_holder_may_fail_a_running_job(story: Story) -> None:
         await story.fail("a", 2, worker="bob")
 
 
-async def test_a_worker_cannot_fail_what_does_not_run_or_exist(story: Story) -> None:
+async def test_worker_cannot_fail_a_job_that_does_not_run_or_exist(story: Story) -> None:
     await story.put("a", 0)
     async with story.refused(WrongState, jid="a", state="waiting"):
         await story.fail("a", 2)
@@ -107,14 +107,14 @@ async def test_a_worker_cannot_fail_what_does_not_run_or_exist(story: Story) -> 
         await story.fail("b", 2)
 
 
-async def test_who_depends_on_a_failed_job_stays_held(story: Story) -> None:
+async def test_dependents_of_a_failed_job_stay_held(story: Story) -> None:
     await story.running("a")
     await story.put("b", 2, depends=["a"])
     await story.fail("a", 3)
     assert (await story.state("b"), await story.members("j:a-dependents")) == ("depends", {"b"})
 
 
-async def test_failed_jobs_are_kept_until_somebody_acts(story: Story) -> None:
+async def test_failed_jobs_do_not_expire(story: Story) -> None:
     await story.configure(jobs_history=10, jobs_history_count=0)
     await story.failed("a")
     await story.completed("b", 1000, 1001, 1002)
@@ -124,7 +124,7 @@ async def test_failed_jobs_are_kept_until_somebody_acts(story: Story) -> None:
 # An operator, in the name of no worker
 
 
-async def test_an_operator_may_fail_a_waiting_job(story: Story) -> None:
+async def test_operator_may_fail_a_waiting_job(story: Story) -> None:
     await story.put("a", 0)
     assert await story.fail("a", 2, worker="") == "a"
     assert (await story.where("a"), await story.items("f:typo")) == ({}, ["a"])
@@ -143,20 +143,20 @@ async def test_an_operator_may_fail_a_waiting_job(story: Story) -> None:
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
-async def test_an_operator_may_fail_a_scheduled_job(story: Story) -> None:
+async def test_operator_may_fail_a_scheduled_job(story: Story) -> None:
     await story.put("a", 0, delay=10)
     await story.fail("a", 2, worker="")
     assert (await story.where("a"), await story.state("a")) == ({}, "failed")
 
 
-async def test_an_operator_may_fail_a_stalled_job(story: Story) -> None:
+async def test_operator_may_fail_a_stalled_job(story: Story) -> None:
     await story.running("a")
     await story.timeout("a", at=2)
     await story.fail("a", 3, worker="")
     assert (await story.where("a"), await story.state("a")) == ({}, "failed")
 
 
-async def test_a_held_job_that_an_operator_fails_waits_for_nothing_any_longer(story: Story) -> None:
+async def test_dependent_job_failed_by_an_operator_has_no_dependencies(story: Story) -> None:
     await story.put("b", 0)
     await story.put("a", 1, depends=["b"], delay=100)
     await story.fail("a", 2, worker="")
@@ -171,19 +171,19 @@ async def test_a_held_job_that_an_operator_fails_waits_for_nothing_any_longer(st
     assert await story.where("a") == {"work": score(0, 5)}
 
 
-async def test_an_operator_cannot_take_a_job_from_its_worker_by_failing_it(story: Story) -> None:
+async def test_operator_cannot_take_a_job_from_its_worker_by_failing_it(story: Story) -> None:
     await story.running("a")
     async with story.refused(LockLost, jid="a", holder="ann"):
         await story.fail("a", 2, worker="")
 
 
 @pytest.mark.parametrize("state", ["failed", "complete"])
-async def test_an_operator_cannot_fail_what_is_over(story: Story, state: str) -> None:
+async def test_operator_cannot_fail_an_ended_job(story: Story, state: str) -> None:
     await (story.failed("a") if state == "failed" else story.completed("a"))
     async with story.refused(WrongState, jid="a", state=state):
         await story.fail("a", 3, worker="")
 
 
-async def test_an_operator_cannot_fail_what_does_not_exist(story: Story) -> None:
+async def test_operator_cannot_fail_a_missing_job(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
         await story.fail("a", 3, worker="")

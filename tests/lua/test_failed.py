@@ -3,7 +3,7 @@
 from tests.lua.story import Story
 
 
-async def test_without_a_group_the_groups_are_counted(story: Story) -> None:
+async def test_groups_are_counted_without_an_argument(story: Story) -> None:
     assert await story.store.failed() == {}
     await story.failed("a", group="upload error")
     await story.failed("b", 3, 4, 5, group="upload error")
@@ -11,7 +11,7 @@ async def test_without_a_group_the_groups_are_counted(story: Story) -> None:
     assert await story.store.failed() == {"upload error": 2, 'widget "failure"': 1}
 
 
-async def test_a_group_answers_whole_jobs_with_their_message_newest_first(story: Story) -> None:
+async def test_group_returns_complete_jobs_newest_first(story: Story) -> None:
     for at, jid in enumerate("ab"):
         await story.running(jid, at, at)
         await story.fail(jid, at, message=f"no {jid}")
@@ -21,7 +21,7 @@ async def test_a_group_answers_whole_jobs_with_their_message_newest_first(story:
     assert await story.store.failed(group="typo") == {"total": 2, "jobs": expected}
 
 
-async def test_a_group_comes_in_pages_with_its_total(story: Story) -> None:
+async def test_group_is_paged_with_its_total(story: Story) -> None:
     for n in range(27):
         await story.failed(f"j{n:02}", n, n, n)
 
@@ -35,11 +35,11 @@ async def test_a_group_comes_in_pages_with_its_total(story: Story) -> None:
     assert await page(start=0, limit=0) == (27, [])
 
 
-async def test_an_unknown_group_is_empty(story: Story) -> None:
+async def test_unknown_group_is_empty(story: Story) -> None:
     assert await story.store.failed(group="typo") == {"total": 0, "jobs": []}
 
 
-async def test_a_job_that_is_gone_is_left_out_of_the_list(story: Story) -> None:
+async def test_deleted_job_is_omitted_from_its_group(story: Story) -> None:
     await story.failed("a")
     await story.change("LPUSH", "f:typo", "ghost")
     assert [job["jid"] for job in (await story.store.failed(group="typo"))["jobs"]] == ["a"]

@@ -1,4 +1,4 @@
-"""Fences: a number per run, by which a run that lost its lock is told from the one that has it."""
+"""Fencing tokens: a number per run that distinguishes the lock's holder from former runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -28,7 +28,7 @@ async def test_every_pop_has_a_higher_number_whatever_the_queue(story: Story) ->
         )
 
 
-async def test_the_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> None:
+async def test_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> None:
     await story.running("first")
     for at, jid in enumerate("cab"):
         await story.put(jid, at)
@@ -40,32 +40,32 @@ async def test_the_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> 
     ]
 
 
-async def test_a_pop_in_vain_takes_no_number(story: Story) -> None:
+async def test_pop_without_a_job_uses_no_number(story: Story) -> None:
     await story.pop(1)
     await story.running("a")
     assert (await story.get("a"))["fence"] == 1
 
 
-async def test_numbers_go_on_rising_when_a_job_is_cancelled_and_put_again(story: Story) -> None:
+async def test_fence_keeps_rising_when_a_job_is_canceled_and_put_again(story: Story) -> None:
     await story.running("a")
     await story.cancel("a")
     await story.running("a", 2, 3)
     assert (await story.get("a"))["fence"] == 2
 
 
-async def test_the_counter_never_expires(story: Story) -> None:
+async def test_counter_never_expires(story: Story) -> None:
     await story.running("a")
     assert await story.ask("TTL", story.key("x:fence")) == -1
 
 
 @pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
-async def test_the_run_that_has_the_lock_is_let_through(story: Story, act: Act) -> None:
+async def test_run_with_the_lock_is_accepted(story: Story, act: Act) -> None:
     await story.running("a")
     await act(story, "1")
 
 
 @pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
-async def test_an_earlier_run_of_the_same_worker_has_lost_its_lock(story: Story, act: Act) -> None:
+async def test_earlier_run_of_the_same_worker_has_lost_its_lock(story: Story, act: Act) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     assert await story.pop(61) == ["a"]
@@ -75,16 +75,14 @@ async def test_an_earlier_run_of_the_same_worker_has_lost_its_lock(story: Story,
 
 
 @pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
-async def test_the_right_number_does_not_make_up_for_the_wrong_worker(
-    story: Story, act: Act
-) -> None:
+async def test_right_fence_of_the_wrong_worker_is_refused(story: Story, act: Act) -> None:
     await story.configure(grace_period=0)
     await story.running("a", worker="bob")
     async with story.refused(LockLost, jid="a", holder="bob"):
         await act(story, "1")
 
 
-async def test_a_run_that_a_peer_started_has_no_number_to_compare(story: Story) -> None:
+async def test_run_started_by_another_client_has_no_fence(story: Story) -> None:
     await story.running("a")
     await story.change("HDEL", "j:a", "x-fence")
     assert (await story.get("a"))["fence"] == 0
@@ -93,7 +91,7 @@ async def test_a_run_that_a_peer_started_has_no_number_to_compare(story: Story) 
     assert await story.heartbeat("a", 5) == 65
 
 
-async def test_a_job_that_was_given_back_and_popped_again_has_a_new_number(story: Story) -> None:
+async def test_job_released_and_popped_again_has_a_new_fence(story: Story) -> None:
     await story.running("a")
     await story.release("a", 2)
     await story.pop(3)

@@ -1,4 +1,4 @@
-"""At its memory limit Redis takes no new jobs, and what is there can be worked off."""
+"""Redis at its memory limit refuses new jobs; existing ones can run."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ async def _full(story: Story) -> AsyncIterator[None]:
         await story.ask("CONFIG", "SET", "maxmemory", "0")
 
 
-async def test_new_jobs_are_refused_with_an_error_of_its_own(story: Story) -> None:
+async def test_new_jobs_are_refused_with_a_specific_error(story: Story) -> None:
     await story.put("a", 0)
     async with _full(story):
         for _ in range(2):
@@ -36,7 +36,7 @@ async def test_new_jobs_are_refused_with_an_error_of_its_own(story: Story) -> No
     assert (await story.get("b"), await story.happened("a")) == (None, [(0, "put")])
 
 
-async def test_a_full_queue_can_be_drained(story: Story) -> None:
+async def test_full_queue_can_be_drained(story: Story) -> None:
     for jid in "abcdefg":
         await story.put(jid, ord(jid))
     await story.put("held", 200, depends=["a"])
@@ -62,7 +62,7 @@ async def test_a_full_queue_can_be_drained(story: Story) -> None:
         )
 
 
-async def test_a_pop_makes_no_new_instances(story: Story) -> None:
+async def test_pop_makes_no_recurring_instances(story: Story) -> None:
     await story.put("a", 0)
     await story.recur("r", 0)
     async with _full(story):
@@ -71,7 +71,7 @@ async def test_a_pop_makes_no_new_instances(story: Story) -> None:
     assert await story.pop(2, count=2) == ["r-1"]
 
 
-async def test_questions_are_answered_and_repeated_requests_too(story: Story) -> None:
+async def test_reads_and_repeated_requests_are_answered(story: Story) -> None:
     await story.put("a", 0)
     async with _full(story):
         assert await story.pop(1, request="c1:1") == ["a"]

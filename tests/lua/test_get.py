@@ -1,4 +1,4 @@
-"""get and multiget: jobs as callers see them."""
+"""get and multiget: read jobs."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import pytest
 from tests.lua.story import Story
 
 
-async def test_a_job_that_does_not_exist_is_nothing(story: Story) -> None:
+async def test_missing_job_is_empty(story: Story) -> None:
     assert await story.get("a") is None
 
 
-async def test_a_new_job_is_shown_with_all_it_has(story: Story) -> None:
+async def test_new_job_is_returned_with_all_fields(story: Story) -> None:
     await story.put("a", 1.5, data="[1]", tags=["x"], priority=-1.5, retries=2)
     assert await story.get("a") == {
         "jid": "a", "klass": "Greet", "state": "waiting", "queue": "mail", "worker": "",
@@ -24,7 +24,7 @@ async def test_a_new_job_is_shown_with_all_it_has(story: Story) -> None:
     }  # fmt: skip
 
 
-async def test_data_are_shown_as_the_text_they_are(story: Story) -> None:
+async def test_data_is_returned_as_stored(story: Story) -> None:
     await story.put("a", 0, data='{"n": 12345678901234567, "e": [ ]}')
     assert (await story.get("a"))["data"] == '{"n": 12345678901234567, "e": [ ]}'
 
@@ -55,7 +55,7 @@ async def test_numbers_keep_all_their_digits(story: Story) -> None:
     assert (job["priority"], job["expires"]) == (0.1, 1353000120.123456)
 
 
-async def test_an_event_is_shown_with_when_what_and_more(story: Story) -> None:
+async def test_event_has_time_kind_and_details(story: Story) -> None:
     await story.put("a", 0)
     await story.store.log(
         jid="a",
@@ -66,7 +66,7 @@ async def test_an_event_is_shown_with_when_what_and_more(story: Story) -> None:
     assert (await story.get("a"))["history"][1] == {"when": 2, "what": "seen", "by": "eve"}
 
 
-async def test_an_event_that_cannot_be_read_does_not_hide_the_job(story: Story) -> None:
+async def test_malformed_event_does_not_hide_the_job(story: Story) -> None:
     await story.put("a", 0)
     await story.change("RPUSH", "j:a-history", "nonsense")
     assert (await story.get("a"))["history"] == [
@@ -76,13 +76,13 @@ async def test_an_event_that_cannot_be_read_does_not_hide_the_job(story: Story) 
 
 
 @pytest.mark.parametrize(("stored", "shown"), [("2.7", 2), ("-1", -1), ("3", 3)])
-async def test_remaining_retries_are_shown_floored(story: Story, stored: str, shown: int) -> None:
+async def test_remaining_retries_are_never_negative(story: Story, stored: str, shown: int) -> None:
     await story.put("a", 0)
     await story.change("HSET", "j:a", "remaining", stored)
     assert (await story.get("a"))["remaining"] == shown
 
 
-async def test_several_jobs_come_in_the_order_asked_without_those_that_do_not_exist(
+async def test_multiget_keeps_the_order_and_omits_missing_jobs(
     story: Story,
 ) -> None:
     for jid in "abc":

@@ -1,4 +1,4 @@
-"""What lists and dashboards read: a little of much, in one call of a bounded size."""
+"""Summaries for lists and dashboards, in calls of a bounded size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
 from tests.lua.story import Story
 
 
-async def test_a_glance_has_what_a_list_shows_of_jobs_that_exist(story: Story) -> None:
+async def test_glance_summarizes_existing_jobs(story: Story) -> None:
     await story.failed("bad", tags=["x"])
     await story.put("late", 3, delay=10, data='{"long":"' + "x" * 2000 + '"}', priority=-2)
     bad, late = await story.store.glances(jids=["bad", "ghost", "late"])
@@ -30,7 +30,7 @@ async def test_a_glance_has_what_a_list_shows_of_jobs_that_exist(story: Story) -
     )
 
 
-async def test_a_long_message_is_cut_between_two_characters(story: Story) -> None:
+async def test_long_message_is_cut_between_two_characters(story: Story) -> None:
     await story.running("a")
     await story.fail("a", 2, message="é" * 1000)
     (job,) = await story.store.glances(jids=["a"])
@@ -38,7 +38,7 @@ async def test_a_long_message_is_cut_between_two_characters(story: Story) -> Non
 
 
 @pytest.mark.parametrize("cause", ["KeyError: 'invoice'", "ValueError: " + "é" * 2000])
-async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_are_shown(
+async def test_long_traceback_keeps_its_beginning_last_frames_and_cause(
     story: Story, cause: str
 ) -> None:
     frames = "".join(
@@ -61,7 +61,7 @@ async def test_of_a_long_traceback_the_beginning_the_last_frames_and_the_cause_a
     assert group["latest"]["message"] == job["message"]
 
 
-async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: Story) -> None:
+async def test_group_estimates_how_many_jobs_failed_since_given_times(story: Story) -> None:
     for number in range(100):
         await story.failed(f"j{number}", number * 10, number * 10, number * 10)
     (record, none) = await story.store.failures(names=["typo", "none"])
@@ -75,14 +75,14 @@ async def test_a_group_tells_how_many_failed_since_when_from_a_few_marks(story: 
     assert none == {"group": "none", "total": 0, "latest": {}, "marks": []}
 
 
-async def test_a_group_is_paged_by_its_jids_the_latest_first(story: Story) -> None:
+async def test_jids_of_a_group_are_paged_latest_first(story: Story) -> None:
     for jid in "abc":
         await story.failed(jid)
     assert await story.store.group(group="typo", offset=1, count=5) == ["b", "a"]
     assert await story.store.group(group="typo", count=0) == []
 
 
-async def test_failed_jobs_run_again_each_in_its_own_queue(story: Story) -> None:
+async def test_group_is_retried_each_job_in_its_own_queue(story: Story) -> None:
     await story.failed("a", queue="mail")
     await story.failed("b", 3, 4, 5, queue="post")
     await story.failed("c", 6, 7, 8)
@@ -92,7 +92,7 @@ async def test_failed_jobs_run_again_each_in_its_own_queue(story: Story) -> None
     assert await story.store.failed() == {"typo": 1}
 
 
-async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -> None:
+async def test_single_failed_job_is_retried_optionally_with_other_data(story: Story) -> None:
     await story.failed("a")
     assert await story.store.revive_job(jid="a", now=9, data="[7]") == 1
     job = await story.get("a")
@@ -117,7 +117,7 @@ async def test_one_failed_job_runs_again_perhaps_with_other_data(story: Story) -
         await story.store.revive_job(jid="ghost", now=10)
 
 
-async def test_a_failed_job_without_a_queue_stays_where_somebody_sees_it(story: Story) -> None:
+async def test_failed_job_without_a_queue_stays_in_its_group(story: Story) -> None:
     await story.failed("a")
     await story.failed("b", 3, 4, 5)
     await story.ask("HSET", story.key("j:a"), "queue", "")
@@ -127,7 +127,7 @@ async def test_a_failed_job_without_a_queue_stays_where_somebody_sees_it(story: 
         await story.store.revive_job(jid="a", now=9)
 
 
-async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -> None:
+async def test_totals_count_starts_ends_and_failures_by_day(story: Story) -> None:
     await story.completed("a")
     await story.failed("b", 3, 4, 5)
     await story.completed("c", 86400, 86401, 86402)
@@ -152,7 +152,7 @@ async def test_totals_and_days_count_what_began_ended_and_failed(story: Story) -
     ]
 
 
-async def test_workers_show_what_they_hold_the_soonest_expiry_first(story: Story) -> None:
+async def test_jobs_of_a_worker_are_listed_by_soonest_expiry(story: Story) -> None:
     await story.running("a", 0, 1)
     await story.running("b", 2, 3)
     ann, nobody = await story.store.working(workers=["ann", "nobody"], most=1, now=5)
@@ -167,7 +167,7 @@ async def test_workers_show_what_they_hold_the_soonest_expiry_first(story: Story
     assert (ann["jobs"], ann["stalled"]) == (1, 1)
 
 
-async def test_jobs_are_found_by_a_part_of_their_klass_portion_by_portion(story: Story) -> None:
+async def test_jobs_are_found_by_a_part_of_their_klass_in_steps(story: Story) -> None:
     for number in range(60):
         await story.put(f"j{number}", 0, klass="shop.Mail" if number % 3 else "shop.[odd]")
     found, cursor, calls = set(), "0", 0
@@ -180,7 +180,7 @@ async def test_jobs_are_found_by_a_part_of_their_klass_portion_by_portion(story:
         await story.store.find(klass="x", cursor="1 MATCH *")
 
 
-async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Story) -> None:
+async def test_audit_log_keeps_the_latest_actions_newest_first(story: Story) -> None:
     for number in range(3):
         await story.store.trail_add(
             who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done"
@@ -196,7 +196,7 @@ async def test_the_trail_keeps_the_latest_acts_and_is_read_backwards(story: Stor
     )
 
 
-async def test_logins_are_listed_apart_from_acts(story: Story) -> None:
+async def test_logins_are_listed_separately_from_actions(story: Story) -> None:
     await story.store.trail_add(who="ada", act="retry", about="{}", outcome="done")
     await story.store.trail_login(
         who="ada", act="log-in", about='{"address":"::1"}', outcome="refused"
@@ -212,7 +212,7 @@ async def test_logins_are_listed_apart_from_acts(story: Story) -> None:
     assert await story.store.trail_logins(before=login["place"]) == []
 
 
-async def test_a_session_is_read_until_it_is_dropped_or_its_time_is_over(story: Story) -> None:
+async def test_session_is_readable_until_it_is_deleted_or_expires(story: Story) -> None:
     await story.store.session_keep(id="a", proof="p", seconds=60)
     await story.store.session_keep(id="b", proof="q", seconds=0.5)
     assert await story.store.session_read(ids=["a", "none", "b"]) == ["p", False, "q"]

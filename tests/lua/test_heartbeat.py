@@ -1,4 +1,4 @@
-"""heartbeat: keep a running job's lock alive."""
+"""heartbeat: renews the lock of a running job."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from tests.lua.story import Story
 
 
-async def test_a_heartbeat_pushes_the_expiry_back_and_answers_it(story: Story) -> None:
+async def test_heartbeat_extends_the_lock_and_returns_its_expiry(story: Story) -> None:
     await story.running("a")
     assert await story.heartbeat("a", 31.5) == 91.5
     assert (await story.job("a"))["expires"] == "91.5"
@@ -18,26 +18,26 @@ async def test_a_heartbeat_pushes_the_expiry_back_and_answers_it(story: Story) -
     assert (await story.job("a")).get("grace") is None
 
 
-async def test_the_exact_expiry_is_stored(story: Story) -> None:
+async def test_exact_expiry_is_stored(story: Story) -> None:
     await story.running("a")
     assert await story.heartbeat("a", 1353000060.123456) == 1353000120.123456
     assert (await story.job("a"))["expires"] == "1353000120.123456"
 
 
-async def test_a_heartbeat_is_a_sign_of_life_of_its_worker(story: Story) -> None:
+async def test_heartbeat_updates_the_last_seen_time_of_the_worker(story: Story) -> None:
     await story.running("a")
     await story.heartbeat("a", 31)
     assert await story.scores("workers") == {"ann": 31}
 
 
-async def test_a_heartbeat_lasts_as_long_as_the_jobs_queue_says(story: Story) -> None:
+async def test_heartbeat_duration_is_that_of_the_queue(story: Story) -> None:
     await story.configure(heartbeat=30, mail_heartbeat=7)
     await story.running("a")
     await story.running("b", queue="post")
     assert (await story.heartbeat("a", 10), await story.heartbeat("b", 10)) == (17, 40)
 
 
-async def test_data_sent_with_a_heartbeat_are_kept_byte_for_byte(story: Story) -> None:
+async def test_data_sent_with_a_heartbeat_is_kept_byte_for_byte(story: Story) -> None:
     await story.running("a", data="[]")
     await story.heartbeat("a", 2, data='{"done": [], "n": 12345678901234567}')
     assert (await story.job("a"))["data"] == '{"done": [], "n": 12345678901234567}'
@@ -45,13 +45,13 @@ async def test_data_sent_with_a_heartbeat_are_kept_byte_for_byte(story: Story) -
     assert (await story.job("a"))["data"] == '{"done": [], "n": 12345678901234567}'
 
 
-async def test_bad_data_do_not_renew_the_lock(story: Story) -> None:
+async def test_invalid_data_does_not_renew_the_lock(story: Story) -> None:
     await story.running("a")
     async with story.refused(InvalidArgument, argument="data"):
         await story.heartbeat("a", 2, data="{")
 
 
-async def test_a_heartbeat_is_no_event_of_the_history_and_leaves_the_time(story: Story) -> None:
+async def test_heartbeat_adds_no_event_to_the_history(story: Story) -> None:
     await story.running("a")
     await story.heartbeat("a", 2)
     assert (await story.happened("a"), (await story.job("a"))["time"]) == (
@@ -60,12 +60,12 @@ async def test_a_heartbeat_is_no_event_of_the_history_and_leaves_the_time(story:
     )
 
 
-async def test_a_lapsed_lock_can_be_renewed_as_long_as_nobody_took_it(story: Story) -> None:
+async def test_expired_lock_can_be_renewed_unless_it_was_taken_over(story: Story) -> None:
     await story.running("a")
     assert await story.heartbeat("a", 1000) == 1060
 
 
-async def test_a_worker_that_lost_its_lock_to_another_must_yield(story: Story) -> None:
+async def test_worker_whose_lock_was_taken_over_cannot_renew(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     await story.pop(61, worker="bob")
@@ -86,7 +86,7 @@ async def test_only_a_running_job_has_a_lock_to_renew(story: Story, state: str) 
         await story.heartbeat("a", 3)
 
 
-async def test_a_cancelled_job_has_no_lock_to_renew(story: Story) -> None:
+async def test_canceled_job_has_no_lock_to_renew(story: Story) -> None:
     await story.running("a")
     await story.cancel("a")
     async with story.refused(NoSuchJob, jid="a"):

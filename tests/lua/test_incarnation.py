@@ -1,4 +1,4 @@
-"""incarnation: whose a stable name is, and what a former one left."""
+"""incarnation: leases of stable worker names, and takeover of the former owner's jobs."""
 
 import json
 from typing import Any
@@ -23,12 +23,12 @@ async def _recover(story: Story, at: float, who: str) -> int:
     return count
 
 
-async def test_a_name_that_nobody_has_is_claimed_and_renewed(story: Story) -> None:
+async def test_free_name_is_claimed_and_renewed(story: Story) -> None:
     assert [await _claim(story, at) for at in (0, 20, 500)] == ["new", "new", "new"]
     assert 0 < await story.ask("TTL", story.key("x:incarnation:ann")) <= 3600
 
 
-async def test_a_name_that_another_has_is_refused_with_who_that_is(story: Story) -> None:
+async def test_name_in_use_is_refused_with_its_owner(story: Story) -> None:
     await _claim(story, 0)
     async with story.refused(
         NameTaken, worker="ann", id="1", host="h", place="p", pid=7, started="100", silent=60
@@ -36,25 +36,25 @@ async def test_a_name_that_another_has_is_refused_with_who_that_is(story: Story)
         await _claim(story, 60, id="2", place="q")
 
 
-async def test_elsewhere_a_silence_longer_than_the_promise_frees_it(story: Story) -> None:
+async def test_expired_lease_of_another_host_frees_the_name(story: Story) -> None:
     await _claim(story, 0)
     assert await _claim(story, 61, id="2", place="q") == "taken over"
 
 
-async def test_in_sight_of_it_no_silence_frees_it(story: Story) -> None:
+async def test_expired_lease_of_a_visible_process_does_not_free_the_name(story: Story) -> None:
     await _claim(story, 0)
     async with story.refused(NameTaken, id="1", silent=3000):
         await _claim(story, 3000, id="2")
 
 
-async def test_where_nobody_can_see_processes_silence_tells(story: Story) -> None:
+async def test_expired_lease_frees_the_name_where_processes_are_not_visible(story: Story) -> None:
     await _claim(story, 0, place="")
     async with story.refused(NameTaken, id="1"):
         await _claim(story, 59, id="2", place="")
     assert await _claim(story, 61, id="2", place="") == "taken over"
 
 
-async def test_one_that_is_known_to_be_gone_is_replaced_at_once_but_nobody_else(
+async def test_ended_process_is_replaced_at_once_and_no_other(
     story: Story,
 ) -> None:
     await _claim(story, 0)
@@ -65,7 +65,7 @@ async def test_one_that_is_known_to_be_gone_is_replaced_at_once_but_nobody_else(
         await _claim(story, 2, gone="1", id="3")
 
 
-async def test_one_that_was_replaced_is_refused_from_then_on(story: Story) -> None:
+async def test_replaced_owner_is_refused(story: Story) -> None:
     await _claim(story, 0)
     await _claim(story, 61, id="2", place="q")
     async with story.refused(NameTaken, id="2"):
@@ -74,7 +74,7 @@ async def test_one_that_was_replaced_is_refused_from_then_on(story: Story) -> No
         await _recover(story, 62, "1")
 
 
-async def test_only_its_owner_leaves_it(story: Story) -> None:
+async def test_only_the_owner_can_release_the_name(story: Story) -> None:
     await _claim(story, 0)
     await story.store.incarnation_leave(worker="ann", now=1, id="2")
     assert await story.exists("x:incarnation:ann")
@@ -82,7 +82,7 @@ async def test_only_its_owner_leaves_it(story: Story) -> None:
     assert not await story.exists("x:incarnation:ann")
 
 
-async def test_what_the_former_one_held_goes_back_to_its_place_at_no_cost_of_a_retry(
+async def test_jobs_of_the_former_owner_return_to_their_place_without_using_a_retry(
     story: Story,
 ) -> None:
     await story.running("a", 0, 5)
@@ -97,7 +97,7 @@ async def test_what_the_former_one_held_goes_back_to_its_place_at_no_cost_of_a_r
     assert await story.state("other") == "running"
 
 
-async def test_a_job_that_ended_its_worker_too_often_fails_instead_of_ending_it_again(
+async def test_job_that_ended_its_worker_too_often_fails(
     story: Story,
 ) -> None:
     await story.configure(max_lost=1)
@@ -133,14 +133,14 @@ async def test_job_fails_when_its_named_worker_died_more_often_than_the_job_has_
     assert await story.where("a") == {} and await story.scores("w:ann:jobs") == {}
 
 
-async def test_a_lock_that_ran_out_unnoticed_is_taken_back_too(story: Story) -> None:
+async def test_unnoticed_expired_lock_is_taken_back(story: Story) -> None:
     await story.running("a", 0, 1)
     await _claim(story, 500)
     assert await _recover(story, 500, "1") == 1
     assert (await story.get("a"))["remaining"] == 5
 
 
-async def test_what_it_holds_no_more_is_left_alone(story: Story) -> None:
+async def test_jobs_that_the_former_owner_no_longer_holds_are_unchanged(story: Story) -> None:
     await story.running("a")
     await story.change("HSET", "j:a", "worker", "bob")
     await _claim(story, 5)
@@ -148,7 +148,7 @@ async def test_what_it_holds_no_more_is_left_alone(story: Story) -> None:
     assert await story.state("a") == "running"
 
 
-async def test_very_many_are_taken_back_a_hundred_at_a_time(story: Story) -> None:
+async def test_very_many_jobs_are_taken_back_a_hundred_per_call(story: Story) -> None:
     batch: list[PutManyRow] = [{"jid": f"j{n}", "klass": "K", "data": "1"} for n in range(250)]
     await story.store.put_many(queue="mail", now=0, batch=batch)
     await story.pop(1, count=250)
@@ -157,12 +157,12 @@ async def test_very_many_are_taken_back_a_hundred_at_a_time(story: Story) -> Non
     assert await story.counts(2) == {"waiting": 250}
 
 
-async def test_odd_content_counts_as_nobody(story: Story) -> None:
+async def test_malformed_lease_counts_as_free(story: Story) -> None:
     await story.change("HSET", "x:incarnation:ann", "told", "nonsense")
     assert await _claim(story, 0) == "new"
 
 
 @pytest.mark.parametrize("told", ["1", "[]", "{"])
-async def test_who_claims_it_is_told_as_an_object(story: Story, told: str) -> None:
+async def test_claimant_must_be_a_json_object(story: Story, told: str) -> None:
     async with story.refused(InvalidArgument, argument="told"):
         await story.store.incarnation_claim(worker="ann", told=told)

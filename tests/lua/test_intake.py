@@ -1,5 +1,4 @@
-"""Jobs in the format of sidekiq, exq and resque become ours: never lost, never twice, their
-arguments byte for byte."""
+"""Import of Sidekiq, exq and Resque jobs: never lost or doubled, arguments byte for byte."""
 
 import json
 from typing import Any
@@ -93,7 +92,7 @@ def _taken(count: int, **more: Any) -> dict[str, Any]:
     return {"taken": count, "passed": 0, "refused": [], "more": False, **more}
 
 
-async def test_an_entry_becomes_a_job(story: Story, there: There) -> None:
+async def test_entry_becomes_a_job(story: Story, there: There) -> None:
     entry = {
         "class": "HardWorker",
         "args": [1, "two"],
@@ -118,16 +117,14 @@ async def test_an_entry_becomes_a_job(story: Story, there: There) -> None:
     assert (await there.left(), await story.happened("a1")) == (0, [(10, "put")])
 
 
-async def test_jobs_come_in_the_order_in_which_they_would_have_run_there(
-    story: Story, there: There
-) -> None:
+async def test_jobs_keep_the_order_of_their_source(story: Story, there: There) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "zya"))
     assert await there.take(count=2) == _taken(2, more=True)
     await there.take(11)
     assert await story.pop(12, count=9) == ["z", "y", "a"]
 
 
-async def test_from_the_other_end_where_entries_are_pushed_to_the_right(
+async def test_queues_that_are_pushed_on_the_right_are_read_from_the_left(
     story: Story, there: There
 ) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "abc"))
@@ -135,13 +132,13 @@ async def test_from_the_other_end_where_entries_are_pushed_to_the_right(
     assert await story.pop(12, count=9) == ["c", "b", "a"]
 
 
-async def test_queues_can_have_names_of_their_own_here(story: Story, there: There) -> None:
+async def test_queues_can_be_renamed(story: Story, there: There) -> None:
     await there.push({"class": "K", "args": [], "jid": "a"})
     await there.take(into="ruby-")
     assert (await story.get("a"))["queue"] == "ruby-mail"
 
 
-async def test_entries_without_a_jid_are_a_job_each(story: Story, there: There) -> None:
+async def test_entries_without_a_jid_become_one_job_each(story: Story, there: There) -> None:
     await there.push(*[{"class": "K", "args": [1]}] * 3)
     assert await there.take() == _taken(3)
     jids = await story.pop(12, count=9)
@@ -163,7 +160,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("args", ARGS, ids=range(len(ARGS)))
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_arguments_stay_byte_for_byte(
+async def test_arguments_are_kept_byte_for_byte(
     story: Story, there: There, shape: str, args: str
 ) -> None:
     await there.push(shape % args)
@@ -171,7 +168,7 @@ async def test_arguments_stay_byte_for_byte(
     assert (await story.job("a"))["data"] == args
 
 
-async def test_of_arguments_that_are_there_twice_the_last_count(story: Story, there: There) -> None:
+async def test_last_of_duplicate_arguments_counts(story: Story, there: There) -> None:
     await there.push('{"args":[1],"class":"K","jid":"a","args":[2.0]}')
     await there.take()
     assert (await story.job("a"))["data"] == "[2.0]"
@@ -197,7 +194,7 @@ MORE = st.dictionaries(st.text('abc"\\[]{},: é', max_size=4), JSON, max_size=3)
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_arguments_are_found_wherever_they_stand(
+def test_arguments_are_found_at_any_position(
     redis_url: str, namespace: str, args: list[Any], more: dict[str, Any], ascii: bool
 ) -> None:
     after = {f"z{name}": value for name, value in more.items()}
@@ -235,7 +232,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("said", "retries"), SAID, ids=str)
-async def test_how_often_a_job_may_be_retried_is_what_was_said_there(
+async def test_retries_are_those_of_the_source(
     story: Story, there: There, said: dict[str, Any], retries: int
 ) -> None:
     await there.push({"class": "K", "args": [], "jid": "a", **said})
@@ -244,7 +241,7 @@ async def test_how_often_a_job_may_be_retried_is_what_was_said_there(
     assert (job["retries"], job["remaining"]) == (retries, retries)
 
 
-async def test_a_job_of_an_adapter_has_the_class_that_it_wraps(story: Story, there: There) -> None:
+async def test_job_of_an_adapter_has_the_wrapped_class(story: Story, there: There) -> None:
     await there.push(
         {
             "class": "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper",
@@ -257,7 +254,7 @@ async def test_a_job_of_an_adapter_has_the_class_that_it_wraps(story: Story, the
     assert (await story.get("a"))["klass"] == "Greet"
 
 
-async def test_what_was_scheduled_there_is_scheduled_here(story: Story, there: There) -> None:
+async def test_scheduled_jobs_stay_scheduled(story: Story, there: There) -> None:
     await there.schedule(100.5, jid="late")
     await there.schedule(5, jid="due")
     assert await there.due(10) == _taken(2)
@@ -266,9 +263,7 @@ async def test_what_was_scheduled_there_is_scheduled_here(story: Story, there: T
     assert await story.pop(100.6, count=9) == ["late"]
 
 
-async def test_what_failed_there_keeps_its_failure_and_has_used_retries(
-    story: Story, there: There
-) -> None:
+async def test_retried_jobs_keep_their_failure_and_used_retries(story: Story, there: There) -> None:
     failed = {
         "retry_count": 2,
         "error_class": "IOError",
@@ -324,7 +319,7 @@ async def test_exq_counts_its_first_pending_retry_as_one(
     ],
     ids=str,
 )
-async def test_failure_is_told_as_far_as_the_entry_tells_it(
+async def test_failure_has_the_fields_that_the_entry_has(
     story: Story, there: There, said: dict[str, Any], message: str | None
 ) -> None:
     await there.schedule(60, "retry", jid="a", retry_count=1, **said)
@@ -350,7 +345,7 @@ async def _node(
         await there.story.ask("HSET", f"{there.prefix}{node}", "info", "{}")
 
 
-async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: There) -> None:
+async def test_jobs_of_a_dead_exq_node_are_imported(story: Story, there: There) -> None:
     await _node(there, "dead", 639.5, "a", "b")
     await _node(there, "dead", 639.5, "c", queue="post")
     await _node(there, "busy", 700, "d")
@@ -372,7 +367,7 @@ async def test_what_a_dead_node_of_exq_took_is_taken_over(story: Story, there: T
     assert left == {"busy", "slow", "silent"}
 
 
-async def test_backup_is_taken_in_portions(story: Story, there: There) -> None:
+async def test_backup_is_imported_in_batches(story: Story, there: There) -> None:
     await _node(there, "dead", 5, "a", "b", "c")
     given: dict[str, Any] = {
         "prefix": there.prefix,
@@ -386,9 +381,7 @@ async def test_backup_is_taken_in_portions(story: Story, there: There) -> None:
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
-async def test_scheduled_jobs_of_queues_that_arent_asked_for_stay_there(
-    story: Story, there: There
-) -> None:
+async def test_scheduled_jobs_of_other_queues_are_not_imported(story: Story, there: There) -> None:
     for at, queue in enumerate(["other", "mail", "other", "mail", "other"]):
         await there.schedule(at, jid=f"{queue}{at}", queue=queue)
     assert await there.due(10, queues=("mail",), count=3) == {
@@ -416,7 +409,7 @@ async def test_scheduled_jobs_of_queues_that_arent_asked_for_stay_there(
     ],
     ids=str,
 )
-async def test_what_cant_be_a_job_goes_aside_as_it_is_and_holds_up_nobody(
+async def test_invalid_entry_is_set_aside_and_blocks_no_other(
     story: Story, there: There, entry: bytes | str, why: str
 ) -> None:
     await there.push(entry, {"class": "K", "args": [], "jid": "good"})
@@ -431,7 +424,7 @@ async def test_what_cant_be_a_job_goes_aside_as_it_is_and_holds_up_nobody(
     assert (kept["source"], kept["when"], kept["score"]) == (f"{there.prefix}queue:mail", 10, None)
 
 
-async def test_a_job_that_exists_is_never_moved_and_what_was_pushed_again_goes_aside(
+async def test_duplicate_entry_is_set_aside_and_the_existing_job_is_unchanged(
     story: Story, there: There
 ) -> None:
     await story.running("a")
@@ -445,7 +438,7 @@ async def test_a_job_that_exists_is_never_moved_and_what_was_pushed_again_goes_a
     ]
 
 
-async def test_at_the_memory_limit_everything_stays_where_it_is(story: Story, there: There) -> None:
+async def test_nothing_is_imported_at_the_memory_limit(story: Story, there: There) -> None:
     await there.push({"class": "K", "args": [], "jid": "a"}, "not JSON")
     await story.ask("CONFIG", "SET", "maxmemory", "1")
     try:
@@ -456,21 +449,21 @@ async def test_at_the_memory_limit_everything_stays_where_it_is(story: Story, th
     assert (await there.left(), await story.get("a"), await there.aside()) == (2, None, [])
 
 
-async def test_a_repeated_request_takes_nothing_more(story: Story, there: There) -> None:
+async def test_repeated_request_imports_nothing_more(story: Story, there: There) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "ab"))
     first = await there.take(count=1, request="c:1")
     assert await there.take(count=1, request="c:1") == first
     assert await there.left() == 1
 
 
-async def test_a_call_takes_no_more_than_a_portion(there: There) -> None:
+async def test_call_imports_at_most_a_batch(there: There) -> None:
     await there.push(*({"class": "K", "args": ["x" * 100_000], "jid": f"big{n}"} for n in range(5)))
     assert await there.take() == _taken(3, more=True)
     await there.push(*({"class": "K", "args": [], "jid": f"{n}"} for n in range(150)), queue="post")
     assert await there.take(queue="post", count=1000) == _taken(100, more=True)
 
 
-async def test_the_queues_there_can_be_asked_for(there: There) -> None:
+async def test_queues_of_the_source_are_listed(there: There) -> None:
     names: dict[str, Any] = {"prefix": there.prefix, "into": ""}
     assert await there.story.store.intake_queues(**names) == []
     await there.push({}, queue="mail")
@@ -478,7 +471,7 @@ async def test_the_queues_there_can_be_asked_for(there: There) -> None:
     assert set(await there.story.store.intake_queues(**names)) == {"mail", "post"}
 
 
-async def test_a_wrong_argument_is_refused_by_name(there: There) -> None:
+async def test_invalid_argument_is_refused_by_name(there: There) -> None:
     await there.push({"class": "K", "args": [], "jid": "a"})
     with pytest.raises(InvalidArgument, match="side"):
         await there.take(side="up")

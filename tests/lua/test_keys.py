@@ -1,5 +1,4 @@
-"""The keys of a namespace: those that live clients know, and a few of our own that they can do
-without."""
+"""Keys of a namespace: those of qless, and those that this library adds."""
 
 import json
 import re
@@ -62,7 +61,7 @@ async def lived(story: Story) -> Story:
     return story
 
 
-async def test_every_key_is_one_that_is_written_down(lived: Story) -> None:
+async def test_every_key_is_documented(lived: Story) -> None:
     keys = [
         key.decode().removeprefix(f"{lived.namespace}:")
         for key in await lived.ask("KEYS", lived.key("*"))
@@ -81,7 +80,7 @@ async def test_nothing_is_written_outside_the_namespace(story: Story) -> None:
     assert set(await elsewhere()) <= set(before)
 
 
-async def test_only_answers_kept_for_repeated_requests_and_starts_that_rates_count_expire(
+async def test_only_kept_replies_and_rate_counters_expire(
     lived: Story,
 ) -> None:
     expiring = [
@@ -93,7 +92,7 @@ async def test_only_answers_kept_for_repeated_requests_and_starts_that_rates_cou
     assert [key for key in expiring if ":x:request:" not in key and ":x:starts:" not in key] == []
 
 
-async def test_a_jobs_fields_are_those_of_live_clients_and_two_of_ours(lived: Story) -> None:
+async def test_fields_of_a_job_are_those_of_qless_and_two_of_ours(lived: Story) -> None:
     for jid in ("bad", "done", "a", "waiting", "late", "held", "r-1", "many"):
         fields = set(await lived.job(jid))
         assert fields <= THEIRS | OURS
@@ -121,7 +120,7 @@ async def test_every_jid_in_a_queue_has_a_hash(lived: Story) -> None:
             assert [jid for jid in members if f"j:{jid}" not in everything] == []
 
 
-async def test_a_namespace_may_have_any_name_and_shares_nothing_with_others(story: Story) -> None:
+async def test_namespaces_share_no_keys(story: Story) -> None:
     odd = Story(ScriptStore(story.store.connection, f"{{{story.namespace}'s \\ ns}}"), story.redis)
     await odd.running("a")
     assert await odd.complete("a", 2) == "complete"
@@ -131,5 +130,5 @@ async def test_a_namespace_may_have_any_name_and_shares_nothing_with_others(stor
     }
 
 
-def test_a_client_without_a_namespace_shares_that_of_live_clients(story: Story) -> None:
+def test_default_namespace_is_that_of_other_qless_clients(story: Story) -> None:
     assert ScriptStore(story.store.connection).namespace == "ql"

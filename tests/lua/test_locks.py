@@ -1,5 +1,4 @@
-"""Locks that run out: the courtesy to their holder, then the next worker, then failure. (BEHAVIOUR
-7.3.1 in tests' words.)"""
+"""Expired locks: the holder's grace period, then another worker, then failure."""
 
 from typing import Any
 
@@ -18,7 +17,7 @@ async def _lapsed(story: Story, **more: Any) -> None:
 # The specification's way: no courtesy
 
 
-async def test_without_a_grace_period_the_next_pop_takes_a_lock_that_ran_out(story: Story) -> None:
+async def test_expired_lock_is_taken_over_at_once_without_a_grace_period(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     assert await story.pop(60.9, worker="bob") == []
@@ -36,7 +35,7 @@ async def test_without_a_grace_period_the_next_pop_takes_a_lock_that_ran_out(sto
     assert "grace" not in stored
 
 
-async def test_the_former_holder_has_lost_a_job_that_was_given_to_another(story: Story) -> None:
+async def test_former_holder_of_a_taken_over_job_is_refused(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     await story.pop(61, worker="bob")
@@ -52,14 +51,14 @@ async def test_the_former_holder_has_lost_a_job_that_was_given_to_another(story:
         await story.release("a", 62)
 
 
-async def test_the_same_worker_may_take_its_own_lapsed_job_again(story: Story) -> None:
+async def test_worker_may_pop_its_own_expired_job_again(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     assert await story.pop(61) == ["a"]
     assert await story.complete("a", 62) == "complete"
 
 
-async def test_lapsed_locks_are_taken_by_when_they_ran_out(story: Story) -> None:
+async def test_expired_locks_are_taken_over_in_order_of_expiry(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("z", 0, 1)
     await story.running("a", 0, 2)
@@ -68,7 +67,7 @@ async def test_lapsed_locks_are_taken_by_when_they_ran_out(story: Story) -> None
     assert await story.pop(100, worker="bob", count=2) == ["m"]
 
 
-async def test_every_lapse_counts_as_a_retry_of_the_day(story: Story) -> None:
+async def test_every_expired_lock_counts_as_a_retry_of_the_day(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     await story.pop(61)
@@ -76,7 +75,7 @@ async def test_every_lapse_counts_as_a_retry_of_the_day(story: Story) -> None:
     assert await story.day() == {"retries": "2"}
 
 
-async def test_a_courtesy_of_another_time_is_none_where_there_is_no_grace_period(
+async def test_former_grace_period_has_no_effect_once_it_is_configured_off(
     story: Story,
 ) -> None:
     await _lapsed(story)
@@ -95,7 +94,7 @@ async def test_a_courtesy_of_another_time_is_none_where_there_is_no_grace_period
 # The courtesy
 
 
-async def test_the_pop_that_finds_a_lapsed_lock_grants_its_holder_ten_seconds(story: Story) -> None:
+async def test_pop_that_finds_an_expired_lock_starts_a_grace_period_of_10_s(story: Story) -> None:
     await _lapsed(story)
     stored = await story.job("a")
     assert (
@@ -117,7 +116,7 @@ async def test_the_pop_that_finds_a_lapsed_lock_grants_its_holder_ten_seconds(st
     assert await story.day() == {"retries": "1"}
 
 
-async def test_after_the_courtesy_the_job_is_given_away_and_has_cost_one_retry(
+async def test_job_is_taken_over_after_the_grace_period_and_uses_a_retry(
     story: Story,
 ) -> None:
     await _lapsed(story)
@@ -135,13 +134,13 @@ async def test_after_the_courtesy_the_job_is_given_away_and_has_cost_one_retry(
     assert await story.day() == {"retries": "1"}, "a lapse counts once"
 
 
-async def test_how_long_the_courtesy_lasts_is_an_option(story: Story) -> None:
+async def test_grace_period_is_configurable(story: Story) -> None:
     await story.configure(grace_period=2.5)
     await _lapsed(story)
     assert await story.where("a") == {"locks": 63.5}
 
 
-async def test_a_job_under_courtesy_leaves_room_in_the_pop_for_others_only_next_time(
+async def test_starting_a_grace_period_counts_towards_the_count_of_that_pop(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -151,30 +150,30 @@ async def test_a_job_under_courtesy_leaves_room_in_the_pop_for_others_only_next_
     )
 
 
-async def test_during_the_courtesy_the_holder_may_complete(story: Story) -> None:
+async def test_holder_may_complete_within_the_grace_period(story: Story) -> None:
     await _lapsed(story)
     assert await story.complete("a", 70) == "complete"
 
 
-async def test_during_the_courtesy_the_holder_may_fail(story: Story) -> None:
+async def test_holder_may_fail_within_the_grace_period(story: Story) -> None:
     await _lapsed(story)
     assert await story.fail("a", 70) == "a"
     assert "grace" not in await story.job("a")
 
 
-async def test_during_the_courtesy_the_holder_may_retry(story: Story) -> None:
+async def test_holder_may_retry_within_the_grace_period(story: Story) -> None:
     await _lapsed(story)
     assert await story.retry("a", 70) == 4
     assert "grace" not in await story.job("a")
 
 
-async def test_during_the_courtesy_the_holder_may_give_back(story: Story) -> None:
+async def test_holder_may_release_within_the_grace_period(story: Story) -> None:
     await _lapsed(story)
     assert await story.release("a", 70) == "waiting"
     assert "grace" not in await story.job("a")
 
 
-async def test_a_renewed_lock_gets_its_courtesy_again(story: Story) -> None:
+async def test_renewed_lock_gets_another_grace_period(story: Story) -> None:
     await _lapsed(story)
     assert await story.heartbeat("a", 62) == 122
     assert "grace" not in await story.job("a")
@@ -187,9 +186,7 @@ async def test_a_renewed_lock_gets_its_courtesy_again(story: Story) -> None:
 
 
 @pytest.mark.parametrize("step", ["complete", "put", "timeout", "unfail"])
-async def test_whatever_ends_a_run_leaves_the_next_its_own_courtesy(
-    story: Story, step: str
-) -> None:
+async def test_each_run_has_its_own_grace_period(story: Story, step: str) -> None:
     await _lapsed(story)
     if step == "complete":
         await story.complete("a", 62, next="mail")
@@ -205,7 +202,7 @@ async def test_whatever_ends_a_run_leaves_the_next_its_own_courtesy(
     assert await story.pop(134) == ["a"]
 
 
-async def test_a_lock_that_nobody_holds_in_a_hash_is_swept_away(story: Story) -> None:
+async def test_lock_of_a_missing_job_is_removed(story: Story) -> None:
     await story.change("ZADD", "q:mail-locks", 1, "ghost")
     await story.put("a", 0)
     assert await story.pop(2, count=2) == ["a"]
@@ -215,7 +212,7 @@ async def test_a_lock_that_nobody_holds_in_a_hash_is_swept_away(story: Story) ->
 # Retries used up
 
 
-async def test_a_job_whose_retries_are_used_up_fails_in_a_group_of_its_own(story: Story) -> None:
+async def test_job_with_exhausted_retries_fails_in_its_own_group(story: Story) -> None:
     await _lapsed(story, retries=0)
     assert await story.pop(71.9, worker="bob") == []
     stored = await story.job("a")
@@ -238,7 +235,7 @@ async def test_a_job_whose_retries_are_used_up_fails_in_a_group_of_its_own(story
     assert await story.day() == {"retries": "1", "failures": "1", "failed": "1"}
 
 
-async def test_the_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole_second(
+async def test_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole_second(
     story: Story,
 ) -> None:
     await _lapsed(story, retries=0)
@@ -250,7 +247,7 @@ async def test_the_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole
     assert (await story.job("a"))["failure"] == text
 
 
-async def test_as_many_retries_as_allowed_are_given_and_no_more(story: Story) -> None:
+async def test_configured_number_of_retries_is_used(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a", retries=2)
     assert await story.pop(61, worker="bob") == ["a"]
@@ -263,14 +260,14 @@ async def test_as_many_retries_as_allowed_are_given_and_no_more(story: Story) ->
     ) == ("failed", -1, 0)
 
 
-async def test_an_exhausted_job_does_not_take_the_place_of_another(story: Story) -> None:
+async def test_exhausted_job_does_not_take_the_place_of_another(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     await story.put("b", 2)
     assert await story.pop(61, worker="bob") == ["b"]
 
 
-async def test_its_holder_can_do_nothing_more_with_an_exhausted_job(story: Story) -> None:
+async def test_holder_of_an_exhausted_job_is_refused(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     await story.pop(61, worker="bob")
@@ -278,7 +275,7 @@ async def test_its_holder_can_do_nothing_more_with_an_exhausted_job(story: Story
         await story.complete("a", 62)
 
 
-async def test_an_exhausted_job_that_is_unfailed_has_all_its_retries_again(story: Story) -> None:
+async def test_unfailed_exhausted_job_has_all_retries_again(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     await story.pop(61, worker="bob")
@@ -289,7 +286,7 @@ async def test_an_exhausted_job_that_is_unfailed_has_all_its_retries_again(story
     )
 
 
-async def test_a_grace_flag_that_a_peer_left_behind_costs_the_holder_its_courtesy_but_not_the_job(
+async def test_stale_grace_flag_of_another_client_skips_the_grace_period_without_losing_the_job(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -339,7 +336,7 @@ async def test_job_that_lost_its_lock_too_often_fails_in_the_lost_locks_group_de
 
 
 @pytest.mark.parametrize("option", [{}, {"max_lost": 0}], ids=["default", "zero"])
-async def test_job_fails_when_its_retries_are_used_up_and_not_before(
+async def test_job_fails_only_when_its_retries_are_exhausted(
     story: Story, option: dict[str, int]
 ) -> None:
     await story.configure(grace_period=0, **option)
@@ -350,7 +347,7 @@ async def test_job_fails_when_its_retries_are_used_up_and_not_before(
     assert (await story.get("a"))["failure"]["group"] == "failed-retries-mail"
 
 
-async def test_errors_are_not_counted_as_lost_locks_nor_forgotten_for_them(story: Story) -> None:
+async def test_errors_do_not_count_as_lost_locks(story: Story) -> None:
     await story.configure(grace_period=0, max_lost=1)
     await story.put("a", 0, retries=9)
     end = await _lost(story, "ann", "bob")
@@ -362,9 +359,7 @@ async def test_errors_are_not_counted_as_lost_locks_nor_forgotten_for_them(story
 
 
 @pytest.mark.parametrize("how", ["put", "unfail", "complete"])
-async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(
-    story: Story, how: str
-) -> None:
+async def test_lost_locks_are_counted_per_stage(story: Story, how: str) -> None:
     await story.configure(grace_period=0, max_lost=1)
     await story.put("a", 0, retries=9)
     end = await _lost(story, "ann", "bob")
@@ -383,7 +378,7 @@ async def test_lost_locks_are_counted_from_when_the_job_came_into_its_queue(
     assert (await story.get("a"))["failure"]["group"] == "mail-lost-locks"
 
 
-async def test_a_courtesy_that_was_taken_is_no_lost_lock_and_an_operators_timeout_is_none(
+async def test_grace_period_and_operator_timeout_do_not_count_as_lost_locks(
     story: Story,
 ) -> None:
     await _lapsed(story)
@@ -392,7 +387,7 @@ async def test_a_courtesy_that_was_taken_is_no_lost_lock_and_an_operators_timeou
     assert "x-lost" not in await story.job("a")
 
 
-async def test_who_had_a_job_is_told_as_far_as_its_history_reaches(story: Story) -> None:
+async def test_failure_names_former_workers_as_far_as_the_history_reaches(story: Story) -> None:
     await story.configure(grace_period=0, max_lost=1, max_job_history=1)
     await story.put("a", 0)
     end = await _lost(story, "ann", "bob")

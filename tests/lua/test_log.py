@@ -1,4 +1,4 @@
-"""log: an event of one's own. And how long a history grows. (How it is shown: test_get.py.)"""
+"""log: custom events, and the length of histories."""
 
 import pytest
 
@@ -10,7 +10,7 @@ async def _log(story: Story, at: float, message: str = "note", data: str | None 
     await story.store.log(jid="a", message=message, now=at, data=data)
 
 
-async def test_an_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> None:
+async def test_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> None:
     await story.put("a", 0)
     await _log(story, 1.9, "half way", '{"percent": 50, "e": []}')
     await _log(story, 2)
@@ -23,25 +23,25 @@ async def test_an_event_has_a_whole_second_and_the_fraction_apart(story: Story) 
     assert (await story.happened("a"))[1:] == [(1.9, "half way"), (2, "note"), (3.25, "note")]
 
 
-async def test_any_job_can_be_logged_about(story: Story) -> None:
+async def test_any_job_accepts_custom_events(story: Story) -> None:
     await story.completed("a")
     await _log(story, 3)
     assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done"), (3, "note")]
 
 
-async def test_a_job_that_does_not_exist_has_no_history(story: Story) -> None:
+async def test_job_that_does_not_exist_has_no_history(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
         await _log(story, 1)
 
 
 @pytest.mark.parametrize("data", ["{", "[1]", "3"])
-async def test_more_about_an_event_is_an_object(story: Story, data: str) -> None:
+async def test_details_of_an_event_must_be_an_object(story: Story, data: str) -> None:
     await story.put("a", 0)
     async with story.refused(InvalidArgument, argument="data"):
         await _log(story, 1, data=data)
 
 
-async def test_a_history_keeps_a_hundred_events_the_first_and_the_latest(story: Story) -> None:
+async def test_history_keeps_a_hundred_events_the_first_and_the_latest(story: Story) -> None:
     await story.put("a", 0)
     for at in range(1, 103):
         await _log(story, at)
@@ -54,7 +54,7 @@ async def test_a_history_keeps_a_hundred_events_the_first_and_the_latest(story: 
     ("most", "kept"),
     [(1, [5]), (2, [0, 5]), (3, [0, 4, 5]), (0, [0, 1, 2, 3, 4, 5]), (-1, [0, 1, 2, 3, 4, 5])],
 )
-async def test_how_many_events_are_kept_is_an_option_and_exact(
+async def test_number_of_kept_events_is_configurable(
     story: Story, most: int, kept: list[int]
 ) -> None:
     await story.configure(max_job_history=most)
@@ -64,7 +64,7 @@ async def test_how_many_events_are_kept_is_an_option_and_exact(
     assert [when for when, _ in await story.happened("a")] == kept
 
 
-async def test_a_history_that_is_too_long_already_is_cut_to_size(story: Story) -> None:
+async def test_too_long_history_is_truncated(story: Story) -> None:
     await story.put("a", 0)
     for at in range(1, 6):
         await _log(story, at)

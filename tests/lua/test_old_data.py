@@ -1,4 +1,4 @@
-"""Data as former versions and today's peers leave them: read, and worked to the end."""
+"""Data of former versions and of other qless clients is read and processed."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ async def _stored(story: Story, jid: str = "a", at: float = 5, **fields: Any) ->
 # The history of 2012, a list of stages within the hash
 
 
-async def test_an_old_history_is_shown_as_events_and_left_as_it_is(story: Story) -> None:
+async def test_old_history_is_returned_as_events_and_unchanged(story: Story) -> None:
     await _stored(story, history=STAGES)
     async with story.unchanged():
         job = await story.get("a")
@@ -55,7 +55,7 @@ async def test_an_old_history_is_shown_as_events_and_left_as_it_is(story: Story)
     )
 
 
-async def test_the_first_event_of_a_new_kind_converts_an_old_history(story: Story) -> None:
+async def test_first_new_event_converts_an_old_history(story: Story) -> None:
     await _stored(story, history=STAGES)
     assert await story.pop(160) == ["a"]
     assert await story.items("j:a-history") == [*EVENTS, '[160,"popped",{"worker":"ann"}]']
@@ -63,7 +63,7 @@ async def test_the_first_event_of_a_new_kind_converts_an_old_history(story: Stor
 
 
 @pytest.mark.parametrize("step", ["log", "put", "cancel"])
-async def test_any_command_takes_a_job_with_an_old_history(story: Story, step: str) -> None:
+async def test_every_command_accepts_a_job_with_an_old_history(story: Story, step: str) -> None:
     await _stored(story, history=STAGES)
     if step == "log":
         await story.store.log(jid="a", message="note", now=160)
@@ -76,7 +76,7 @@ async def test_any_command_takes_a_job_with_an_old_history(story: Story, step: s
         assert not await story.exists("j:a-history")
 
 
-async def test_a_converted_history_is_cut_to_size(story: Story) -> None:
+async def test_converted_history_is_truncated(story: Story) -> None:
     await story.configure(max_job_history=3)
     await _stored(story, history=STAGES)
     await story.pop(160)
@@ -88,7 +88,7 @@ async def test_a_converted_history_is_cut_to_size(story: Story) -> None:
 
 
 @pytest.mark.parametrize("history", ["[]", "{}", "nonsense"])
-async def test_an_old_history_that_says_nothing_is_none(story: Story, history: str) -> None:
+async def test_malformed_old_history_counts_as_empty(story: Story, history: str) -> None:
     await _stored(story, history=history)
     assert (await story.get("a"))["history"] == []
     await story.pop(160)
@@ -125,7 +125,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fields", _SHAPES.values(), ids=_SHAPES)
-async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(
+async def test_job_of_another_client_runs_through_all_its_queues(
     story: Story, fields: dict[str, Any]
 ) -> None:
     await _stored(story, **fields)
@@ -156,7 +156,9 @@ async def test_a_peers_job_is_worked_from_queue_to_queue_to_the_end(
 
 
 @pytest.mark.parametrize("fields", _SHAPES.values(), ids=_SHAPES)
-async def test_a_peers_job_can_be_moved_and_cancelled(story: Story, fields: dict[str, Any]) -> None:
+async def test_job_of_another_client_can_be_moved_and_canceled(
+    story: Story, fields: dict[str, Any]
+) -> None:
     await _stored(story, **fields)
     await story.put("a", 200, queue="post", delay=5)
     assert (await story.where("a"), await story.where("a", "post")) == ({}, {"scheduled": 205})
@@ -164,7 +166,7 @@ async def test_a_peers_job_can_be_moved_and_cancelled(story: Story, fields: dict
     assert [key for key in await story.everything() if key.startswith(("j:", "q:"))] == []
 
 
-async def test_a_job_with_no_more_than_an_id_a_state_and_a_queue_is_shown(story: Story) -> None:
+async def test_job_with_only_jid_state_and_queue_is_returned(story: Story) -> None:
     await story.change("HSET", "j:a", "jid", "a", "state", "waiting", "queue", "mail")
     job = await story.get("a")
     assert (job["klass"], job["worker"], job["priority"], job["retries"], job["remaining"]) == (
@@ -183,7 +185,7 @@ async def test_a_job_with_no_more_than_an_id_a_state_and_a_queue_is_shown(story:
     )
 
 
-async def test_bytes_that_are_no_text_survive(story: Story) -> None:
+async def test_invalid_utf8_is_kept(story: Story) -> None:
     await _stored(story, data=b'"\xff"', klass=b"Gr\xfc\xdfe")
     job = await story.get("a")
     assert job["data"].encode("utf-8", "surrogateescape") == b'"\xff"'
@@ -206,7 +208,7 @@ async def _failed(story: Story, failure: str) -> None:
 _OLD_FAILURE = '{"type":"typo","message":"no","when":7.5,"worker":"eve"}'
 
 
-async def test_a_failure_of_a_type_is_one_of_a_group(story: Story) -> None:
+async def test_failure_with_a_type_is_read_as_a_group(story: Story) -> None:
     await _failed(story, _OLD_FAILURE)
     assert (await story.get("a"))["failure"] == {
         "group": "typo",
@@ -219,7 +221,7 @@ async def test_a_failure_of_a_type_is_one_of_a_group(story: Story) -> None:
 
 
 @pytest.mark.parametrize("step", ["put", "cancel", "unfail"])
-async def test_a_job_that_failed_with_a_type_can_leave_its_group(story: Story, step: str) -> None:
+async def test_job_that_failed_with_a_type_can_leave_its_group(story: Story, step: str) -> None:
     await _failed(story, _OLD_FAILURE)
     if step == "put":
         await story.put("a", 10)
@@ -231,14 +233,14 @@ async def test_a_job_that_failed_with_a_type_can_leave_its_group(story: Story, s
     assert (await story.day())["failed"] == "0"
 
 
-async def test_a_failure_that_nobody_counted_is_not_counted_back(story: Story) -> None:
+async def test_uncounted_failure_is_not_subtracted(story: Story) -> None:
     await _failed(story, _OLD_FAILURE)
     await story.change("HSET", "s:stats:0:mail", "failed", 0)
     await story.put("a", 10)
     assert (await story.day())["failed"] == "0"
 
 
-async def test_a_failure_of_an_exhausted_job_as_peers_write_it_is_read(story: Story) -> None:
+async def test_failure_of_an_exhausted_job_of_another_client_is_read(story: Story) -> None:
     message = 'Job exhausted retries in queue "mail"'
     await _failed(
         story,
@@ -255,7 +257,7 @@ async def test_a_failure_of_an_exhausted_job_as_peers_write_it_is_read(story: St
 # What peers leave behind
 
 
-async def test_a_job_that_a_peer_advanced_with_a_delay_says_waiting_and_is_scheduled(
+async def test_job_advanced_with_a_delay_by_another_client_is_scheduled_despite_state_waiting(
     story: Story,
 ) -> None:
     await _stored(story, state="waiting")
@@ -265,7 +267,7 @@ async def test_a_job_that_a_peer_advanced_with_a_delay_says_waiting_and_is_sched
     assert (await story.pop(49), await story.pop(50)) == ([], ["a"])
 
 
-async def test_a_job_that_a_peer_scheduled_so_can_be_taken_out_again(story: Story) -> None:
+async def test_such_a_scheduled_job_of_another_client_can_be_moved(story: Story) -> None:
     await _stored(story, state="waiting")
     await story.change("ZREM", "q:mail-work", "a")
     await story.change("ZADD", "q:mail-scheduled", 50, "a")
@@ -273,7 +275,7 @@ async def test_a_job_that_a_peer_scheduled_so_can_be_taken_out_again(story: Stor
     assert await story.scores("q:mail-scheduled") == {}
 
 
-async def test_a_job_that_a_peer_retried_into_another_queue_is_worked_and_leaves_no_lock_for_long(
+async def test_job_retried_into_another_queue_by_another_client_runs_and_leaves_no_lock(
     story: Story,
 ) -> None:
     await _stored(story)
@@ -284,7 +286,7 @@ async def test_a_job_that_a_peer_retried_into_another_queue_is_worked_and_leaves
     assert (await story.scores("q:post-locks"), await story.state("a")) == ({}, "complete")
 
 
-async def test_an_entry_that_a_peers_timeout_left_with_a_worker_does_no_harm(story: Story) -> None:
+async def test_entry_left_by_the_timeout_of_another_client_has_no_effect(story: Story) -> None:
     await _stored(story, state="stalled", worker="bob")
     await story.change("ZADD", "w:bob:jobs", 61, "a")
     assert await story.pop(10) == ["a"]
@@ -292,7 +294,7 @@ async def test_an_entry_that_a_peers_timeout_left_with_a_worker_does_no_harm(sto
     assert await story.store.workers(now=12, worker="ann") == {"jobs": [], "stalled": []}
 
 
-async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(
+async def test_job_that_depends_on_itself_can_be_freed_or_canceled(
     story: Story,
 ) -> None:
     for jid in ("a", "b"):
@@ -306,7 +308,7 @@ async def test_a_job_that_a_peer_made_wait_for_itself_can_be_freed_or_cancelled(
     assert await story.cancel("b") == ["b"]
 
 
-async def test_a_dependent_whose_job_is_gone_does_not_hold_up_a_cancellation(story: Story) -> None:
+async def test_missing_dependent_does_not_prevent_cancellation(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     async with story.refused(HasDependents):
@@ -316,12 +318,12 @@ async def test_a_dependent_whose_job_is_gone_does_not_hold_up_a_cancellation(sto
     assert not await story.exists("j:a-dependents")
 
 
-async def test_counters_of_tags_that_drifted_are_not_shown(story: Story) -> None:
+async def test_wrong_tag_counters_are_not_returned(story: Story) -> None:
     await story.change("ZADD", "tags", -3, "x", 0, "y", 1, "z", 2, "w")
     assert await story.store.tag_top() == ["w"]
 
 
-async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
+async def test_template_of_another_client_makes_instances(story: Story) -> None:
     fields = {"jid": "r", "klass": "Greet", "data": "{}", "priority": "3", "tags": "{}",
         "state": "recur", "queue": "mail",
               "type": "interval", "interval": "60", "retries": "0", "backlog": "0",
@@ -340,14 +342,14 @@ async def test_a_template_of_a_peer_is_worked(story: Story) -> None:
     assert (job["tags"], job["retries"], job["remaining"], job["priority"]) == ("[]", "0", "0", "3")
 
 
-async def test_a_template_that_a_peer_never_counted_begins_with_one(story: Story) -> None:
+async def test_uncounted_template_of_another_client_starts_with_1(story: Story) -> None:
     await story.recur("r", 0)
     await story.change("HDEL", "r:r", "count", "backlog", "x-coalesce")
     assert await story.pop(0) == ["r-1"]
 
 
 @pytest.mark.parametrize("interval", ["0", "-60", "soon"])
-async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nobody(
+async def test_template_with_an_invalid_interval_makes_nothing_and_blocks_no_other(
     story: Story, interval: str
 ) -> None:
     await story.recur("r", 0)
@@ -360,7 +362,7 @@ async def test_a_template_without_a_real_interval_makes_nothing_and_holds_up_nob
 
 
 @pytest.mark.parametrize("end", ["complete", "complete_many", "fail", "retry", "release"])
-async def test_a_job_with_an_empty_jid_is_run_to_its_end(story: Story, end: str) -> None:
+async def test_job_with_an_empty_jid_runs_to_its_end(story: Story, end: str) -> None:
     await _stored(story, jid="")
     assert await story.pop(160) == [""]
     assert await story.store.heartbeat(jid="", worker="ann", now=161) == 221
@@ -379,7 +381,7 @@ async def test_a_job_with_an_empty_jid_is_run_to_its_end(story: Story, end: str)
     assert (await story.get(""))["state"] == expected
 
 
-async def test_a_job_with_an_empty_jid_is_canceled_alone_and_with_others(story: Story) -> None:
+async def test_job_with_an_empty_jid_is_canceled_alone_and_with_others(story: Story) -> None:
     await _stored(story, jid="")
     assert await story.cancel("") == [""]
     await _stored(story, jid="")
@@ -401,7 +403,7 @@ async def _tagged(story: Story) -> None:
         await story.change("ZADD", "tags", 1, tag)
 
 
-async def test_of_odd_tags_those_that_can_be_read_are_shown(story: Story) -> None:
+async def test_readable_ones_of_malformed_tags_are_returned(story: Story) -> None:
     await _tagged(story)
     async with story.unchanged():
         assert (await story.get("a"))["tags"] == ["7", "x", "1.5"]
@@ -414,7 +416,7 @@ async def test_of_odd_tags_those_that_can_be_read_are_shown(story: Story) -> Non
     assert decode_row(rows[0]).tags == ["7", "x", "1.5"]
 
 
-async def test_a_check_leaves_odd_tags_and_what_lists_them_alone(story: Story) -> None:
+async def test_check_leaves_malformed_tags_unchanged(story: Story) -> None:
     await _tagged(story)
     before = await story.everything()
     assert await findings(story, resolve="resolve", at=160) == []
@@ -423,7 +425,7 @@ async def test_a_check_leaves_odd_tags_and_what_lists_them_alone(story: Story) -
 
 
 @pytest.mark.parametrize("step", ["tag", "untag", "cancel", "put", "complete", "prune"])
-async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) -> None:
+async def test_every_command_accepts_a_job_with_malformed_tags(story: Story, step: str) -> None:
     await _tagged(story)
     if step == "tag":
         assert await story.store.tag_add(jid="a", now=160, tags=["x", "z", "7"]) == [
@@ -455,7 +457,7 @@ async def test_any_command_takes_a_job_with_odd_tags(story: Story, step: str) ->
     assert not any([await story.exists(f"t:{tag}") for tag in ("7", "x", "1.5")])
 
 
-async def test_a_recurring_jobs_odd_tags_are_those_of_its_instances(story: Story) -> None:
+async def test_malformed_tags_of_a_recurring_job_are_given_to_its_instances(story: Story) -> None:
     await story.recur("r", 0)
     await story.change("HSET", "r:r", "tags", ODD)
     assert (await story.store.recur_get(jid="r"))["tags"] == ["7", "x", "1.5"]
@@ -464,7 +466,7 @@ async def test_a_recurring_jobs_odd_tags_are_those_of_its_instances(story: Story
     assert await story.scores("tags") == {"7": 1, "x": 1, "1.5": 1}
 
 
-async def test_a_failure_group_that_is_a_number_is_the_group_of_that_name(story: Story) -> None:
+async def test_numeric_failure_group_is_the_group_of_that_name(story: Story) -> None:
     await story.failed("a", 0, 1, 2, group="7")
     await story.change(
         "HSET", "j:a", "failure", '{"group":7,"message":"no","when":2,"worker":"ann"}'
@@ -475,7 +477,7 @@ async def test_a_failure_group_that_is_a_number_is_the_group_of_that_name(story:
     assert await story.store.failed() == {} and not await story.exists("f:7")
 
 
-async def test_a_check_leaves_a_job_with_an_empty_jid_alone(story: Story) -> None:
+async def test_check_leaves_a_job_with_an_empty_jid_unchanged(story: Story) -> None:
     await _stored(story, jid="")
     assert await story.pop(160) == [""]
     async with story.unchanged():

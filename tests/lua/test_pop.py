@@ -1,5 +1,4 @@
-"""pop: which jobs a worker gets, in what order, and what is written then. (Lapsed locks:
-test_locks.py.)"""
+"""pop: which jobs a worker gets, in which order, and what is stored."""
 
 import pytest
 
@@ -9,7 +8,7 @@ from tests.lua.story import Story, score
 A_MOMENT = 1353000060.123456
 
 
-async def test_a_popped_job_is_answered_whole(story: Story) -> None:
+async def test_pop_returns_the_complete_job(story: Story) -> None:
     await story.put("a", 0, data='{"n":1}', tags=["x"], priority=-1, retries=2)
     assert await story.store.pop(queue="mail", worker="ann", count=1, now=1) == [
         {
@@ -25,7 +24,7 @@ async def test_a_popped_job_is_answered_whole(story: Story) -> None:
     ]  # fmt: skip
 
 
-async def test_a_popped_job_is_stored_as_live_clients_store_it(story: Story) -> None:
+async def test_popped_job_is_stored_like_by_other_qless_clients(story: Story) -> None:
     await story.put("a", 5)
     await story.pop(A_MOMENT)
     stored = await story.job("a")
@@ -42,14 +41,14 @@ async def test_a_popped_job_is_stored_as_live_clients_store_it(story: Story) -> 
     ] == '[1353000060,"popped",{"worker":"ann"},0.123456]'
 
 
-async def test_a_pop_remembers_where_the_job_stood_and_numbers_the_run(story: Story) -> None:
+async def test_pop_stores_the_former_place_and_the_fence(story: Story) -> None:
     await story.put("a", 5)
     await story.pop(7)
     stored = await story.job("a")
     assert (stored["x-put"], stored["x-fence"]) == ("5." + 20 * "0", "1")
 
 
-async def test_one_job_is_given_to_one_worker_only(story: Story) -> None:
+async def test_job_is_given_to_one_worker_only(story: Story) -> None:
     await story.put("a", 0)
     assert (await story.pop(1, worker="ann"), await story.pop(1, worker="bob")) == (["a"], [])
 
@@ -66,7 +65,7 @@ async def test_jobs_put_at_the_very_same_time_run_by_descending_jid(story: Story
     assert await story.pop(1, count=3) == ["c", "b", "a"]
 
 
-async def test_a_pop_hands_out_as_many_as_are_wanted_or_there(story: Story) -> None:
+async def test_pop_returns_up_to_the_requested_count(story: Story) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, ord(jid))
     assert await story.pop(200, count=2) == ["a", "b"]
@@ -74,24 +73,24 @@ async def test_a_pop_hands_out_as_many_as_are_wanted_or_there(story: Story) -> N
     assert await story.pop(200, count=2) == []
 
 
-async def test_a_pop_of_none_hands_out_none(story: Story) -> None:
+async def test_pop_of_zero_returns_nothing(story: Story) -> None:
     await story.put("a", 0)
     assert await story.pop(1, count=0) == []
     assert await story.state("a") == "waiting"
 
 
-async def test_a_pop_of_less_than_none_is_refused(story: Story) -> None:
+async def test_pop_of_a_negative_count_is_refused(story: Story) -> None:
     await story.put("a", 0)
     async with story.refused(InvalidArgument, argument="count"):
         await story.pop(1, count=-1)
 
 
-async def test_a_worker_is_known_once_it_asked_even_in_vain(story: Story) -> None:
+async def test_worker_is_listed_after_its_first_pop(story: Story) -> None:
     assert await story.pop(7) == []
     assert await story.scores("workers") == {"ann": 7}
 
 
-async def test_a_job_that_waits_under_no_hash_is_passed_over_and_gone(story: Story) -> None:
+async def test_waiting_jid_without_a_job_is_removed(story: Story) -> None:
     await story.put("a", 1)
     await story.change("ZADD", "q:mail-work", 5, "ghost")
     assert await story.pop(2, count=2) == ["a"]
@@ -112,7 +111,7 @@ async def test_a_job_that_waits_under_no_hash_is_passed_over_and_gone(story: Sto
         ({"heartbeat": 0.5}, 0.5),
     ],
 )
-async def test_a_lock_lasts_as_long_as_the_queue_or_else_the_heartbeat_says(
+async def test_lock_duration_is_that_of_the_queue_or_else_the_default(
     story: Story, options: dict[str, float], lasts: float
 ) -> None:
     await story.configure(**options)
@@ -121,7 +120,7 @@ async def test_a_lock_lasts_as_long_as_the_queue_or_else_the_heartbeat_says(
     assert (await story.get("a"))["expires"] == 1 + lasts
 
 
-async def test_of_two_spellings_of_a_queues_heartbeat_that_of_live_clients_wins(
+async def test_qless_spelling_of_a_queue_heartbeat_takes_precedence(
     story: Story,
 ) -> None:
     await story.change(
@@ -131,13 +130,13 @@ async def test_of_two_spellings_of_a_queues_heartbeat_that_of_live_clients_wins(
     assert (await story.get("a"))["expires"] == 11
 
 
-async def test_the_specifications_spelling_written_by_somebody_else_is_read(story: Story) -> None:
+async def test_specified_spelling_of_a_queue_heartbeat_is_read(story: Story) -> None:
     await story.change("HSET", "config", "heartbeat-mail", "20", "heartbeat", "30")
     await story.running("a")
     assert (await story.get("a"))["expires"] == 21
 
 
-async def test_with_a_negative_heartbeat_locks_lapse_at_once(story: Story) -> None:
+async def test_locks_expire_at_once_with_a_negative_heartbeat(story: Story) -> None:
     await story.configure(heartbeat=-10, grace_period=0)
     await story.running("a")
     assert (await story.get("a"))["expires"] == -9
@@ -147,7 +146,7 @@ async def test_with_a_negative_heartbeat_locks_lapse_at_once(story: Story) -> No
 # Scheduled jobs
 
 
-async def test_due_jobs_line_up_by_when_they_are_noticed_not_by_when_they_were_due(
+async def test_due_jobs_are_queued_by_the_time_they_are_moved(
     story: Story,
 ) -> None:
     await story.put("late", 0, delay=3)
@@ -155,7 +154,7 @@ async def test_due_jobs_line_up_by_when_they_are_noticed_not_by_when_they_were_d
     assert await story.pop(10, count=2) == ["b", "late"]
 
 
-async def test_a_pop_moves_no_more_due_jobs_than_it_wants_the_earliest_first(story: Story) -> None:
+async def test_pop_moves_only_the_requested_count_of_due_jobs_earliest_first(story: Story) -> None:
     await story.put("a", 0, delay=5)
     await story.put("b", 0, delay=4)
     await story.put("c", 0, delay=3)
@@ -163,7 +162,7 @@ async def test_a_pop_moves_no_more_due_jobs_than_it_wants_the_earliest_first(sto
     assert await story.where("a") == {"scheduled": 5}
 
 
-async def test_a_due_job_that_has_to_go_on_waiting_is_waiting(story: Story) -> None:
+async def test_due_job_that_was_not_popped_is_waiting(story: Story) -> None:
     await story.put("urgent", 0, priority=-1)
     await story.put("late", 0, delay=3)
     assert await story.pop(10) == ["urgent"]
@@ -173,14 +172,14 @@ async def test_a_due_job_that_has_to_go_on_waiting_is_waiting(story: Story) -> N
     )
 
 
-async def test_a_job_that_is_scheduled_under_no_hash_is_swept_away(story: Story) -> None:
+async def test_scheduled_jid_without_a_job_is_removed(story: Story) -> None:
     await story.change("ZADD", "q:mail-scheduled", 1, "ghost")
     await story.put("a", 0)
     assert await story.pop(2, count=2) == ["a"]
     assert await story.scores("q:mail-scheduled") == {}
 
 
-async def test_a_pop_first_takes_lapsed_locks_then_what_is_due_or_waits_by_priority(
+async def test_pop_takes_expired_locks_first_then_due_and_waiting_jobs_by_priority(
     story: Story,
 ) -> None:
     await story.configure(grace_period=0)
@@ -194,7 +193,7 @@ async def test_a_pop_first_takes_lapsed_locks_then_what_is_due_or_waits_by_prior
 # Paused queues and limits
 
 
-async def test_a_paused_queue_hands_out_nothing_and_does_not_even_meet_the_worker(
+async def test_paused_queue_returns_nothing_and_does_not_register_the_worker(
     story: Story,
 ) -> None:
     await story.put("a", 0)
@@ -205,7 +204,7 @@ async def test_a_paused_queue_hands_out_nothing_and_does_not_even_meet_the_worke
     assert await story.pop(2) == ["a"]
 
 
-async def test_no_more_run_at_once_than_the_queues_limit_allows(story: Story) -> None:
+async def test_concurrency_limit_of_a_queue_is_kept(story: Story) -> None:
     await story.configure(mail_max_concurrency=2)
     for jid in ("a", "b", "c"):
         await story.put(jid, ord(jid))
@@ -215,14 +214,14 @@ async def test_no_more_run_at_once_than_the_queues_limit_allows(story: Story) ->
     assert await story.pop(203, count=5) == ["c"]
 
 
-async def test_a_limit_of_zero_is_none(story: Story) -> None:
+async def test_zero_means_no_limit(story: Story) -> None:
     await story.configure(mail_max_concurrency=0)
     await story.put("a", 0)
     await story.put("b", 0)
     assert len(await story.pop(1, count=2)) == 2
 
 
-async def test_lapsed_locks_do_not_count_against_the_limit(story: Story) -> None:
+async def test_expired_locks_do_not_count_towards_the_limit(story: Story) -> None:
     await story.configure(mail_max_concurrency=1, grace_period=0)
     await story.running("a")
     await story.put("b", 2)
@@ -235,7 +234,7 @@ async def test_lapsed_locks_do_not_count_against_the_limit(story: Story) -> None
 # Silent workers
 
 
-async def test_a_pop_forgets_workers_that_have_been_silent_for_a_day_with_what_they_held(
+async def test_pop_deregisters_workers_that_were_silent_for_a_day(
     story: Story,
 ) -> None:
     await story.running("a", worker="bob")
@@ -246,7 +245,7 @@ async def test_a_pop_forgets_workers_that_have_been_silent_for_a_day_with_what_t
     assert await story.where("a") == {"locks": 61}, "the job's lock is another matter"
 
 
-async def test_how_long_a_worker_may_be_silent_is_an_option_and_a_pop_forgets_ten_at_most(
+async def test_max_worker_age_is_configurable_and_a_pop_deregisters_at_most_ten(
     story: Story,
 ) -> None:
     await story.configure(max_worker_age=100)

@@ -1,4 +1,4 @@
-"""pop_many: the next jobs of several queues, queue by queue or one from each in turn."""
+"""pop_many: the next jobs of several queues, in order or in rotation."""
 
 from typing import Any
 
@@ -38,25 +38,25 @@ async def example(story: Story) -> Story:
     return story
 
 
-async def test_in_order_each_queue_is_emptied_before_the_next(example: Story) -> None:
+async def test_ordered_pop_empties_each_queue_before_the_next(example: Story) -> None:
     jids = await _pop(example, 10, "ordered", ["C", "B", "A"], 10)
     assert [jid[0] for jid in jids] == IN_ORDER
     assert jids == ["C0", "C1", "C2", "B0", "B1", "A0", "A1", "A2", "A3", "A4"]
 
 
-async def test_in_rotation_each_queue_gives_one_in_turn(example: Story) -> None:
+async def test_rotation_takes_one_job_of_each_queue_in_turn(example: Story) -> None:
     jids = await _pop(example, 10, "rotation", ["C", "B", "A"], 10)
     assert [jid[0] for jid in jids] == IN_TURN
     assert jids == ["C0", "B0", "A0", "C1", "B1", "A1", "C2", "A2", "A3", "A4"]
 
 
-async def test_in_order_one_by_one_is_the_same_order(example: Story) -> None:
+async def test_ordered_pops_one_by_one_give_the_same_order(example: Story) -> None:
     jids = [(await _pop(example, 10, "ordered", ["C", "B", "A"], 1))[0] for _ in range(10)]
     assert [jid[0] for jid in jids] == IN_ORDER
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
-async def test_in_rotation_a_caller_that_goes_on_behind_the_last_queue_gets_the_same_order(
+async def test_rotation_continued_behind_the_last_queue_gives_the_same_order(
     example: Story, count: int
 ) -> None:
     queues, served = ["C", "B", "A"], ""
@@ -72,7 +72,7 @@ async def test_in_rotation_a_caller_that_goes_on_behind_the_last_queue_gets_the_
     ("order", "jids"),
     [("ordered", ["C0", "C1", "C2", "B0"]), ("rotation", ["C0", "B0", "A0", "C1"])],
 )
-async def test_no_more_are_locked_than_are_wanted(
+async def test_only_the_requested_count_is_locked(
     example: Story, order: str, jids: list[str]
 ) -> None:
     assert await _pop(example, 10, order, ["C", "B", "A"], 4) == jids
@@ -80,18 +80,16 @@ async def test_no_more_are_locked_than_are_wanted(
 
 
 @pytest.mark.parametrize(("order", "served"), [("ordered", "CBBAA"), ("rotation", "CBABA")])
-async def test_a_queue_gives_no_more_than_is_wanted_of_it(
-    example: Story, order: str, served: str
-) -> None:
+async def test_limit_of_a_queue_is_kept(example: Story, order: str, served: str) -> None:
     queues = [{"queue": "C", "limit": 1}, {"queue": "B"}, {"queue": "A", "limit": 2}]
     assert "".join(jid[0] for jid in await _pop(example, 10, order, queues, 10)) == served
 
 
-async def test_a_limit_of_zero_leaves_a_queue_alone(example: Story) -> None:
+async def test_queue_with_limit_zero_is_not_popped(example: Story) -> None:
     assert await _pop(example, 10, "ordered", [{"queue": "C", "limit": 0}, "B"], 9) == ["B0", "B1"]
 
 
-async def test_a_paused_queue_is_passed_over(example: Story) -> None:
+async def test_paused_queue_is_skipped(example: Story) -> None:
     await example.store.pause(queues=["C"])
     assert await _pop(example, 10, "rotation", ["C", "B", "A"], 3) == ["B0", "A0", "B1"]
     assert await _pop(example, 10, "ordered", ["C", "A"], 1) == ["A1"]
@@ -110,7 +108,7 @@ async def test_each_queue_has_its_own_heartbeat_and_statistics(example: Story) -
     ) == ("1", "1")
 
 
-async def test_the_runs_of_one_call_are_numbered_in_all_queues(example: Story) -> None:
+async def test_runs_of_one_call_are_numbered_in_all_queues(example: Story) -> None:
     jids = await _pop(example, 10, "ordered", ["B", "A"], 4)
     assert [(await example.job(jid))["x-fence"] for jid in jids] == ["1", "2", "3", "4"]
 
@@ -138,7 +136,7 @@ async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(sto
         ]
 
 
-async def test_what_earlier_calls_left_is_gone_on_with(story: Story) -> None:
+async def test_pending_work_of_earlier_calls_is_continued(story: Story) -> None:
     await story.running("a")
     waiting: list[PutManyRow] = [
         {"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)
@@ -153,17 +151,17 @@ async def test_what_earlier_calls_left_is_gone_on_with(story: Story) -> None:
 # When to ask again
 
 
-async def test_enough_jobs_leave_the_question_open(example: Story) -> None:
+async def test_next_poll_time_is_unknown_when_the_count_was_reached(example: Story) -> None:
     _, due, _ = await _ask(example, 10, "ordered", ["C"], 3)
     assert due == ""
 
 
-async def test_nothing_in_sight_is_said_too(story: Story) -> None:
+async def test_next_poll_time_is_empty_without_future_jobs(story: Story) -> None:
     assert await _ask(story, 10, "ordered", ["mail"], 3) == [[], "", "10"]
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_the_earliest_delay_interval_or_lock_of_any_queue_is_when_to_ask_again(
+async def test_next_poll_time_is_the_earliest_delay_interval_or_lock_expiry(
     story: Story, order: str
 ) -> None:
     await story.running("a", queue="A")
@@ -178,7 +176,7 @@ async def test_the_earliest_delay_interval_or_lock_of_any_queue_is_when_to_ask_a
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_a_job_under_courtesy_costs_the_other_queues_nothing(
+async def test_grace_period_does_not_reduce_the_count_of_other_queues(
     story: Story, order: str
 ) -> None:
     await story.running("lapsed", queue="A", worker="bob")
@@ -187,7 +185,7 @@ async def test_a_job_under_courtesy_costs_the_other_queues_nothing(
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_a_queue_that_is_at_its_limit_costs_the_others_nothing(
+async def test_queue_at_its_limit_does_not_reduce_the_count_of_others(
     story: Story, order: str
 ) -> None:
     await story.configure(A_max_concurrency=1)
@@ -198,7 +196,7 @@ async def test_a_queue_that_is_at_its_limit_costs_the_others_nothing(
     assert await _pop(story, 10, order, ["A", "B"], 3) == ["b2"]
 
 
-async def test_missed_intervals_of_a_template_are_a_reason_to_ask_again_at_once(
+async def test_missed_intervals_request_an_immediate_pop(
     story: Story,
 ) -> None:
     await story.recur("r", 0, queue="A", interval=10, backlog=0)
@@ -211,17 +209,17 @@ async def test_missed_intervals_of_a_template_are_a_reason_to_ask_again_at_once(
 # Refusals
 
 
-async def test_an_unknown_order_is_refused(example: Story) -> None:
+async def test_unknown_order_is_refused(example: Story) -> None:
     async with example.refused(InvalidArgument, argument="order", value="random"):
         await _pop(example, 10, "random", ["C"], 1)
 
 
-async def test_asking_for_none_gets_none(example: Story) -> None:
+async def test_pop_of_zero_returns_nothing(example: Story) -> None:
     assert await _pop(example, 10, "rotation", ["C", "B"], 0) == []
     assert await _pop(example, 10, "ordered", [], 5) == []
 
 
-async def test_a_call_whose_whole_count_were_locks_to_be_told_of_says_to_ask_at_once(
+async def test_pop_that_only_started_grace_periods_requests_an_immediate_pop(
     story: Story,
 ) -> None:
     """Others have run out behind them."""

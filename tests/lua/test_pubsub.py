@@ -1,4 +1,4 @@
-"""What is published: to whom, in which words, in which order."""
+"""Published messages: their channels, contents and order."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -29,13 +29,13 @@ async def _tracked(story: Story) -> None:
 # put, advanced, completed
 
 
-async def test_a_put_is_logged(story: Story) -> None:
+async def test_put_is_logged(story: Story) -> None:
     async with story.heard("x:ready") as messages:
         await story.put("a", 0)
     assert messages == [_log("put", queue="mail")]
 
 
-async def test_a_put_of_a_tracked_job_is_told_after_the_log(story: Story) -> None:
+async def test_put_of_a_tracked_job_is_published_after_the_log(story: Story) -> None:
     await story.put("a", 0)
     await _tracked(story)
     async with story.heard("x:ready") as messages:
@@ -53,7 +53,7 @@ async def test_each_job_of_a_batch_is_logged(story: Story) -> None:
     assert messages == [_log("put", queue="mail"), _log("put", "b", queue="mail")]
 
 
-async def test_a_worker_whose_job_is_put_elsewhere_hears_that_it_lost_the_lock(
+async def test_worker_whose_job_is_put_elsewhere_gets_lock_lost(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -62,28 +62,28 @@ async def test_a_worker_whose_job_is_put_elsewhere_hears_that_it_lost_the_lock(
     assert messages == [_log("put", queue="post"), *_lost()]
 
 
-async def test_a_worker_that_puts_its_own_job_elsewhere_has_lost_nothing(story: Story) -> None:
+async def test_worker_that_puts_its_own_job_elsewhere_gets_no_lock_lost(story: Story) -> None:
     await story.running("a")
     async with story.heard("x:ready") as messages:
         await story.put("a", 2, queue="post", worker="ann")
     assert messages == [_log("put", queue="post")]
 
 
-async def test_a_requeue_is_logged_as_a_put(story: Story) -> None:
+async def test_requeue_is_logged_as_a_put(story: Story) -> None:
     await story.put("a", 0)
     async with story.heard("x:ready") as messages:
         await story.store.requeue(queue="post", jid="a", klass="K", data="1", now=1, delay=0)
     assert messages == [_log("put", queue="post")]
 
 
-async def test_a_completion_is_logged(story: Story) -> None:
+async def test_completion_is_logged(story: Story) -> None:
     await story.running("a")
     async with story.heard() as messages:
         await story.complete("a", 2)
     assert messages == [_log("completed", queue="mail")]
 
 
-async def test_a_completion_of_a_tracked_job_is_told_before_the_log(story: Story) -> None:
+async def test_completion_of_a_tracked_job_is_published_before_the_log(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
     async with story.heard() as messages:
@@ -91,7 +91,7 @@ async def test_a_completion_of_a_tracked_job_is_told_before_the_log(story: Story
     assert messages == [("completed", "a"), _log("completed", queue="mail")]
 
 
-async def test_going_on_is_logged_as_advancing_and_told_as_completion(story: Story) -> None:
+async def test_advance_is_logged_as_advanced_and_published_as_completed(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
     async with story.heard("x:ready") as messages:
@@ -114,7 +114,7 @@ async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
 # failed
 
 
-async def test_a_failure_is_logged_and_then_told_for_a_tracked_job(story: Story) -> None:
+async def test_failure_is_logged_and_then_published_for_a_tracked_job(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
     async with story.heard() as messages:
@@ -125,14 +125,14 @@ async def test_a_failure_is_logged_and_then_told_for_a_tracked_job(story: Story)
     ]
 
 
-async def test_a_failure_by_an_operator_names_no_worker(story: Story) -> None:
+async def test_failure_by_an_operator_names_no_worker(story: Story) -> None:
     await story.put("a", 0)
     async with story.heard() as messages:
         await story.fail("a", 2, worker="", group="typo", message="no")
     assert messages == [_log("failed", worker="", group="typo", message="no")]
 
 
-async def test_a_failure_for_want_of_retries_is_told_before_the_log(story: Story) -> None:
+async def test_failure_by_exhausted_retries_is_published_before_the_log(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     await _tracked(story)
@@ -147,7 +147,7 @@ async def test_a_failure_for_want_of_retries_is_told_before_the_log(story: Story
     ]
 
 
-async def test_a_retry_too_many_is_told_and_logged(story: Story) -> None:
+async def test_retry_beyond_the_limit_is_published_and_logged(story: Story) -> None:
     await story.running("a", retries=0)
     await _tracked(story)
     async with story.heard() as messages:
@@ -158,7 +158,7 @@ async def test_a_retry_too_many_is_told_and_logged(story: Story) -> None:
 # popped, stalled, lock_lost
 
 
-async def test_a_pop_is_told_for_tracked_jobs_only(story: Story) -> None:
+async def test_pop_is_published_for_tracked_jobs_only(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)
     await _tracked(story)
@@ -167,7 +167,7 @@ async def test_a_pop_is_told_for_tracked_jobs_only(story: Story) -> None:
     assert messages == [("popped", "a")]
 
 
-async def test_the_holder_of_a_lapsed_lock_hears_of_it_at_the_courtesy_and_not_again(
+async def test_holder_is_notified_once_when_the_grace_period_starts(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -180,7 +180,7 @@ async def test_the_holder_of_a_lapsed_lock_hears_of_it_at_the_courtesy_and_not_a
     assert messages == [("popped", "a")]
 
 
-async def test_a_timeout_is_told_to_the_worker_and_logged(story: Story) -> None:
+async def test_timeout_is_published_to_the_worker_and_logged(story: Story) -> None:
     await story.running("a")
     await story.running("b", worker="bob")
     async with story.heard("x:ready") as messages:
@@ -191,7 +191,7 @@ async def test_a_timeout_is_told_to_the_worker_and_logged(story: Story) -> None:
 # canceled
 
 
-async def test_a_cancellation_is_logged_then_told_to_the_worker_then_to_who_tracks(
+async def test_cancellation_is_logged_then_published_to_worker_and_tracked_channel(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -202,14 +202,14 @@ async def test_a_cancellation_is_logged_then_told_to_the_worker_then_to_who_trac
     assert messages == [("log", told), ("w:ann", told), ("canceled", "a")]
 
 
-async def test_a_cancellation_of_a_job_that_nobody_runs_is_logged(story: Story) -> None:
+async def test_cancellation_of_a_job_that_does_not_run_is_logged(story: Story) -> None:
     await story.put("a", 0)
     async with story.heard() as messages:
         await story.cancel("a")
     assert messages == [_log("canceled", worker="", queue="mail")]
 
 
-async def test_what_is_not_cancelled_is_not_logged(story: Story) -> None:
+async def test_refused_cancellation_is_not_logged(story: Story) -> None:
     await story.completed("done")
     async with story.heard() as messages:
         await story.cancel("done", "unknown")
@@ -219,7 +219,7 @@ async def test_what_is_not_cancelled_is_not_logged(story: Story) -> None:
 # track, configuration
 
 
-async def test_tracking_and_untracking_are_always_told(story: Story) -> None:
+async def test_tracking_and_untracking_are_always_published(story: Story) -> None:
     await story.put("a", 0)
     async with story.heard() as messages:
         await story.track("a", 1)
@@ -229,7 +229,7 @@ async def test_tracking_and_untracking_are_always_told(story: Story) -> None:
     assert messages == [("track", "a"), ("track", "a"), ("untrack", "a"), ("untrack", "a")]
 
 
-async def test_an_untracked_job_is_told_of_no_longer(story: Story) -> None:
+async def test_untracked_job_is_no_longer_published(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0)
     await _tracked(story)
@@ -253,7 +253,7 @@ async def test_changes_of_the_configuration_are_logged(story: Story) -> None:
 # Silence
 
 
-async def test_what_concerns_nobody_else_is_not_published(story: Story) -> None:
+async def test_reads_and_heartbeats_are_not_published(story: Story) -> None:
     await story.running("a", tags=["x"])
     await _tracked(story)
     await story.put("b", 2, depends=["a"])
@@ -272,7 +272,7 @@ async def test_what_concerns_nobody_else_is_not_published(story: Story) -> None:
     assert messages == []
 
 
-async def test_a_refused_call_publishes_nothing(story: Story) -> None:
+async def test_refused_call_publishes_nothing(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
     async with story.heard() as messages:
@@ -300,19 +300,19 @@ async def _ready(story: Story, *steps: Any) -> list[list[str]]:
     return told
 
 
-async def test_the_first_job_of_a_queue_makes_it_ready_and_others_do_not(story: Story) -> None:
+async def test_first_job_of_a_queue_makes_it_ready_and_others_do_not(story: Story) -> None:
     told = await _ready(
         story, story.put("a", 0), story.put("b", 1), story.put("c", 2, queue="post")
     )
     assert told == [["mail"], [], ["post"]]
 
 
-async def test_a_queue_that_was_emptied_can_become_ready_again(story: Story) -> None:
+async def test_queue_that_was_emptied_can_become_ready_again(story: Story) -> None:
     await story.put("a", 0)
     assert await _ready(story, story.pop(1), story.put("b", 2)) == [[], ["mail"]]
 
 
-async def test_the_earliest_delayed_job_makes_its_queue_ready_and_later_ones_do_not(
+async def test_earliest_delayed_job_makes_its_queue_ready_and_later_ones_do_not(
     story: Story,
 ) -> None:
     told = await _ready(
@@ -321,7 +321,7 @@ async def test_the_earliest_delayed_job_makes_its_queue_ready_and_later_ones_do_
     assert told == [["mail"], [], ["mail"]]
 
 
-async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not(
+async def test_earliest_template_makes_its_queue_ready_and_later_ones_do_not(
     story: Story,
 ) -> None:
     told = await _ready(
@@ -333,7 +333,7 @@ async def test_the_earliest_template_makes_its_queue_ready_and_later_ones_do_not
     assert told == [["mail"], [], ["mail"]]
 
 
-async def test_a_batch_makes_its_queue_ready_once(story: Story) -> None:
+async def test_batch_makes_its_queue_ready_once(story: Story) -> None:
     batch: list[PutManyRow] = [{"jid": jid, "klass": "K", "data": "1"} for jid in "abc"]
     assert await _ready(story, story.store.put_many(queue="mail", now=0, batch=batch)) == [["mail"]]
 
@@ -341,9 +341,7 @@ async def test_a_batch_makes_its_queue_ready_once(story: Story) -> None:
 @pytest.mark.parametrize(
     "step", ["retry", "release", "timeout", "unfail", "next", "depends off", "peek"]
 )
-async def test_whatever_makes_a_job_wait_in_an_empty_queue_makes_it_ready(
-    story: Story, step: str
-) -> None:
+async def test_every_way_into_an_empty_queue_makes_it_ready(story: Story, step: str) -> None:
     steps: dict[str, Callable[[], Awaitable[Any]]] = {
         "retry": lambda: story.retry("a", 5),
         "release": lambda: story.release("a", 5),
@@ -363,13 +361,13 @@ async def test_whatever_makes_a_job_wait_in_an_empty_queue_makes_it_ready(
     assert await _ready(story, steps[step]()) == [["mail"]]
 
 
-async def test_a_completion_makes_the_queue_of_who_waited_ready(story: Story) -> None:
+async def test_completion_makes_the_queues_of_dependents_ready(story: Story) -> None:
     await story.running("a")
     await story.put("b", 2, queue="post", depends=["a"])
     assert await _ready(story, story.complete("a", 3)) == [["post"]]
 
 
-async def test_an_unpaused_queue_is_ready(story: Story) -> None:
+async def test_unpaused_queue_is_ready(story: Story) -> None:
     await story.put("a", 0)
     await story.store.pause(queues=["mail"])
     assert await _ready(story, story.store.unpause(queues=["mail"])) == [["mail"]]
@@ -394,9 +392,7 @@ STEPS: dict[str, Callable[[Story], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_run_that_ends_makes_a_queue_ready_whose_limit_kept_others_waiting(
-    story: Story, step: str
-) -> None:
+async def test_end_of_a_run_makes_a_queue_at_its_limit_ready(story: Story, step: str) -> None:
     await story.configure(mail_max_concurrency=1)
     await story.running("a")
     await story.put("b", 2)
@@ -409,7 +405,7 @@ async def test_a_run_that_ends_makes_a_queue_ready_whose_limit_kept_others_waiti
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("limit", [None, 0, "none"])
-async def test_without_a_limit_it_does_not(
+async def test_end_of_a_run_publishes_nothing_for_a_queue_without_limit(
     story: Story, step: str, limit: int | str | None
 ) -> None:
     if limit is not None:
@@ -419,7 +415,7 @@ async def test_without_a_limit_it_does_not(
     assert await _ready(story, STEPS[step](story)) in ([[]], [["post"]])
 
 
-async def test_it_does_not_either_when_nobody_waits_or_when_it_was_not_running(
+async def test_end_of_a_run_publishes_nothing_without_waiting_jobs(
     story: Story,
 ) -> None:
     await story.configure(mail_max_concurrency=2)
@@ -430,7 +426,7 @@ async def test_it_does_not_either_when_nobody_waits_or_when_it_was_not_running(
     assert await _ready(story, story.cancel("b")) == [[]]
 
 
-async def test_a_delayed_job_that_a_limit_kept_from_being_popped_counts_as_waiting(
+async def test_due_job_that_a_limit_kept_from_being_popped_counts_as_waiting(
     story: Story,
 ) -> None:
     await story.configure(mail_max_concurrency=1)

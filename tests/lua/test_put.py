@@ -1,4 +1,4 @@
-"""put and requeue: a new job, or one that exists and moves."""
+"""put and requeue: creates a job, or moves an existing one."""
 
 import time
 from typing import Any
@@ -14,7 +14,7 @@ A_MOMENT = 1353000060.123456
 # A new job
 
 
-async def test_a_job_that_was_put_waits(story: Story) -> None:
+async def test_put_job_is_waiting(story: Story) -> None:
     assert await story.put("a", 1, data='{"n": 1}') == "a"
     job = await story.get("a")
     assert (job["state"], job["queue"], job["klass"], job["data"]) == (
@@ -25,7 +25,7 @@ async def test_a_job_that_was_put_waits(story: Story) -> None:
     )
 
 
-async def test_a_new_job_is_stored_field_by_field_as_live_clients_store_it(story: Story) -> None:
+async def test_new_job_is_stored_like_by_other_qless_clients(story: Story) -> None:
     await story.put("a", A_MOMENT, data='{"n": 1}', priority=-3, tags=["x", "y"], retries=2)
     assert await story.job("a") == {
         "jid": "a", "klass": "Greet", "data": '{"n": 1}', "priority": "3", "tags": '["x","y"]',
@@ -48,17 +48,17 @@ async def test_without_options_a_job_has_five_retries_priority_zero_and_no_tags(
     )
 
 
-async def test_a_waiting_job_stands_at_its_priority_less_the_time(story: Story) -> None:
+async def test_score_of_a_waiting_job_is_its_priority_less_the_time(story: Story) -> None:
     await story.put("a", A_MOMENT, priority=-3)
     assert await story.where("a") == {"work": 3 - A_MOMENT / 1e10}
 
 
-async def test_the_history_begins_with_the_put(story: Story) -> None:
+async def test_history_begins_with_the_put(story: Story) -> None:
     await story.put("a", 1.9)
     assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"},0.900000]']
 
 
-async def test_the_first_put_makes_the_queue_known_and_later_ones_leave_its_time(
+async def test_first_put_registers_the_queue(
     story: Story,
 ) -> None:
     await story.put("a", 3)
@@ -66,7 +66,7 @@ async def test_the_first_put_makes_the_queue_known_and_later_ones_leave_its_time
     assert await story.scores("queues") == {"mail": 3}
 
 
-async def test_the_queue_may_be_named_by_its_whole_key(story: Story) -> None:
+async def test_queue_may_be_named_by_its_whole_key(story: Story) -> None:
     await story.by_hand("put", [story.key("q:mail")], "a", "Greet", "{}", 0, 0)
     assert (await story.job("a"))["queue"] == "mail"
 
@@ -78,7 +78,7 @@ async def test_without_a_time_the_servers_clock_is_read(story: Story) -> None:
 
 
 @pytest.mark.parametrize("number", ["0x10", " 16 ", "1.6e1", "16.0"])
-async def test_numbers_are_read_leniently(story: Story, number: str) -> None:
+async def test_numbers_are_parsed_leniently(story: Story, number: str) -> None:
     await story.by_hand(
         "put", ["mail"], "a", "Greet", "{}", number, number, "priority", number, "retries", number
     )
@@ -119,12 +119,12 @@ async def test_data_is_kept_byte_for_byte(story: Story, data: str) -> None:
 
 
 @pytest.mark.parametrize("data", ["false", " false ", "nonsense", "{", "", '{"a":1}}', "[1,]"])
-async def test_false_and_what_is_not_json_is_no_data(story: Story, data: str) -> None:
+async def test_false_and_invalid_json_are_refused_as_data(story: Story, data: str) -> None:
     async with story.refused(InvalidArgument, argument="data"):
         await story.put("a", 0, data=data)
 
 
-async def test_large_data_are_taken_as_they_are_and_left_to_the_client_to_check(
+async def test_size_of_data_is_not_limited_by_the_script(
     story: Story,
 ) -> None:
     unchecked = "x" * 65537
@@ -148,7 +148,7 @@ async def test_large_data_are_taken_as_they_are_and_left_to_the_client_to_check(
         (-1e9, "1000000000"),
     ],
 )
-async def test_the_sign_of_a_priority_is_turned_on_the_way_into_redis_and_back(
+async def test_sign_of_the_priority_is_inverted_in_redis(
     story: Story, said: float, stored: str
 ) -> None:
     await story.put("a", 0, priority=said)
@@ -165,14 +165,14 @@ async def test_negative_priorities_run_sooner(story: Story) -> None:
 # Tags
 
 
-async def test_a_tag_lists_the_job_by_when_it_got_it_and_counts_it(story: Story) -> None:
+async def test_tag_lists_the_job_by_the_time_of_tagging(story: Story) -> None:
     await story.put("a", 3, tags=["x", "y"])
     await story.put("b", 4, tags=["x"])
     assert await story.scores("t:x") == {"a": 3, "b": 4}
     assert await story.scores("tags") == {"x": 2, "y": 1}
 
 
-async def test_repeated_tags_count_once_at_their_first_place(story: Story) -> None:
+async def test_repeated_tags_are_stored_once(story: Story) -> None:
     await story.put("a", 0, tags=["y", "x", "y"])
     assert (await story.job("a"))["tags"] == '["y","x"]'
     assert await story.scores("tags") == {"x": 1, "y": 1}
@@ -181,7 +181,7 @@ async def test_repeated_tags_count_once_at_their_first_place(story: Story) -> No
 # Delay
 
 
-async def test_a_delayed_job_is_scheduled_for_when_it_is_due(story: Story) -> None:
+async def test_delayed_job_is_scheduled_for_its_due_time(story: Story) -> None:
     await story.put("a", 10, delay=5)
     assert await story.where("a") == {"scheduled": 15}
     assert await story.state("a") == "scheduled"
@@ -192,7 +192,7 @@ async def test_a_delayed_job_is_scheduled_for_when_it_is_due(story: Story) -> No
 # Dependencies
 
 
-async def test_a_job_that_depends_on_another_is_held_and_both_know_it(story: Story) -> None:
+async def test_dependent_job_is_held_and_linked_both_ways(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     assert await story.state("b") == "depends"
@@ -216,26 +216,26 @@ async def test_dependencies_that_are_unknown_or_complete_count_as_satisfied(stor
     assert not await story.exists("j:done-dependents")
 
 
-async def test_a_failed_job_still_holds_who_depends_on_it(story: Story) -> None:
+async def test_failed_job_still_holds_its_dependents(story: Story) -> None:
     await story.failed("a")
     await story.put("b", 3, depends=["a"])
     assert await story.state("b") == "depends"
 
 
-async def test_a_delay_of_a_held_job_is_remembered_beside_its_dependencies(story: Story) -> None:
+async def test_delay_of_a_held_job_is_stored(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, delay=100, depends=["a"])
     assert await story.where("b") == {"depends": 1}
     assert (await story.job("b"))["scheduled"] == "101"
 
 
-async def test_a_delay_with_satisfied_dependencies_is_a_delay(story: Story) -> None:
+async def test_delay_with_satisfied_dependencies_is_a_delay(story: Story) -> None:
     await story.put("a", 1, delay=100, depends=["unknown"])
     assert (await story.where("a"), await story.state("a")) == ({"scheduled": 101}, "scheduled")
     assert "scheduled" not in await story.job("a")
 
 
-async def test_a_job_cannot_depend_on_itself(story: Story) -> None:
+async def test_job_cannot_depend_on_itself(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="depends", value="a"):
         await story.put("a", 0, depends=["b", "a"])
 
@@ -243,7 +243,7 @@ async def test_a_job_cannot_depend_on_itself(story: Story) -> None:
 # A job that exists
 
 
-async def test_a_put_of_an_existing_job_moves_it_with_what_is_not_overridden(story: Story) -> None:
+async def test_put_of_an_existing_job_moves_it_and_keeps_other_options(story: Story) -> None:
     await story.put("a", 0, priority=-2, tags=["x"], retries=3)
     await story.put("a", 1, queue="post", klass="Send", data="[1]")
     job = await story.get("a")
@@ -253,20 +253,20 @@ async def test_a_put_of_an_existing_job_moves_it_with_what_is_not_overridden(sto
     assert await story.items("j:a-history") == ['[0,"put",{"q":"mail"}]', '[1,"put",{"q":"post"}]']
 
 
-async def test_a_move_overrides_what_is_given(story: Story) -> None:
+async def test_move_overrides_what_is_given(story: Story) -> None:
     await story.put("a", 0, priority=-2, tags=["x"], retries=3)
     await story.put("a", 1, priority=0, tags=[], retries=0)
     job = await story.get("a")
     assert (job["priority"], job["tags"], job["retries"], job["remaining"]) == (0, [], 0, 0)
 
 
-async def test_a_move_takes_a_job_out_of_schedule(story: Story) -> None:
+async def test_move_takes_a_job_out_of_schedule(story: Story) -> None:
     await story.put("a", 0, delay=10)
     await story.put("a", 1)
     assert await story.where("a") == {"work": score(0, 1)}
 
 
-async def test_a_move_replaces_tags_and_counts_them_truly(story: Story) -> None:
+async def test_move_replaces_tags_and_counts_them_truly(story: Story) -> None:
     await story.put("a", 0, tags=["x", "y"])
     await story.put("a", 5, tags=["y", "z"])
     assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == (
@@ -277,14 +277,14 @@ async def test_a_move_replaces_tags_and_counts_them_truly(story: Story) -> None:
     assert await story.scores("tags") == {"y": 1, "z": 1}
 
 
-async def test_a_move_brings_all_retries_back(story: Story) -> None:
+async def test_move_restores_all_retries(story: Story) -> None:
     await story.running("a", retries=3)
     await story.retry("a", 2)
     await story.put("a", 3)
     assert (await story.get("a"))["remaining"] == 3
 
 
-async def test_a_worker_whose_job_was_put_elsewhere_can_neither_renew_nor_complete_it(
+async def test_former_worker_of_a_moved_job_can_neither_renew_nor_complete(
     story: Story,
 ) -> None:
     await story.running("a")
@@ -302,7 +302,7 @@ async def test_a_worker_whose_job_was_put_elsewhere_can_neither_renew_nor_comple
         await story.complete("a", 5, queue="post")
 
 
-async def test_a_failed_job_that_is_put_leaves_its_group(story: Story) -> None:
+async def test_failed_job_that_is_put_leaves_its_group(story: Story) -> None:
     await story.failed("a")
     await story.failed("b", 2, 3, 4)
     await story.put("a", 5)
@@ -322,13 +322,15 @@ async def test_putting_a_failed_job_reduces_the_failed_count_of_the_day_and_queu
     assert await story.day(queue="post") == {}
 
 
-async def test_a_completed_job_that_is_put_is_completed_no_longer(story: Story) -> None:
+async def test_completed_job_that_is_put_again_is_no_longer_listed_as_complete(
+    story: Story,
+) -> None:
     await story.completed("a")
     await story.put("a", 3)
     assert (await story.scores("completed"), await story.state("a")) == ({}, "waiting")
 
 
-async def test_a_move_leaves_nothing_of_a_courtesy(story: Story) -> None:
+async def test_move_deletes_the_grace_flag(story: Story) -> None:
     await story.running("a")
     assert await story.pop(61, worker="bob") == []
     assert (await story.job("a"))["grace"] == "1"
@@ -336,7 +338,7 @@ async def test_a_move_leaves_nothing_of_a_courtesy(story: Story) -> None:
     assert "grace" not in await story.job("a")
 
 
-async def test_a_move_leaves_nothing_of_a_remembered_delay(story: Story) -> None:
+async def test_move_deletes_the_stored_delay(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, delay=100, depends=["a"])
     await story.put("b", 2, delay=0)
@@ -346,7 +348,7 @@ async def test_a_move_leaves_nothing_of_a_remembered_delay(story: Story) -> None
     assert await story.where("b") == {"work": score(0, 4)}
 
 
-async def test_dependencies_that_a_move_does_not_name_are_dropped_on_both_sides(
+async def test_move_removes_unnamed_dependencies_on_both_sides(
     story: Story,
 ) -> None:
     for jid in ("a", "b", "c"):
@@ -360,7 +362,7 @@ async def test_dependencies_that_a_move_does_not_name_are_dropped_on_both_sides(
     )
 
 
-async def test_a_move_that_names_no_dependencies_keeps_them(story: Story) -> None:
+async def test_move_without_depends_keeps_the_dependencies(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
     await story.put("b", 2, queue="post")
@@ -379,15 +381,13 @@ async def test_a_move_that_names_no_dependencies_keeps_them(story: Story) -> Non
         {"data": "{"},
     ],
 )
-async def test_a_refused_move_leaves_everything_as_it_was(
-    story: Story, wrong: dict[str, Any]
-) -> None:
+async def test_refused_move_changes_nothing(story: Story, wrong: dict[str, Any]) -> None:
     await story.running("a", tags=["x"])
     async with story.refused(InvalidArgument):
         await story.put("a", 2, **wrong)
 
 
-async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(
+async def test_job_with_an_invalid_jid_of_another_client_can_be_moved_by_requeue_only(
     story: Story,
 ) -> None:
     await story.put("a", 0)
@@ -404,7 +404,7 @@ async def test_a_peer_who_put_a_job_with_any_name_can_be_moved_by_requeue_only(
 # requeue
 
 
-async def test_requeue_refuses_a_job_that_does_not_exist(story: Story) -> None:
+async def test_requeue_refuses_a_missing_job(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
         await story.store.requeue(queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0)
 

@@ -1,4 +1,4 @@
-"""queues, length and jobs: which jobs are where, and how many. And pause, unpause and forget."""
+"""queues, length, jobs, pause, unpause and forget."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def _jobs(story: Story, state: str, **more: Any) -> list[str]:
 # lag
 
 
-async def test_lag_is_how_long_the_first_in_line_has_waited(story: Story) -> None:
+async def test_lag_is_the_waiting_time_of_the_first_job(story: Story) -> None:
     async def lag(now: float) -> float:
         (seconds,) = await story.store.lag(queues=["mail"], now=now)
         return float(seconds)
@@ -61,7 +61,7 @@ async def test_lag_is_how_long_the_first_in_line_has_waited(story: Story) -> Non
     assert await lag(105) == 75
 
 
-async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
+async def test_lags_of_several_queues_are_in_their_order(story: Story) -> None:
     await story.put("a", 20)
     assert await story.store.lag(queues=["other", "mail"], now=21) == [
         0,
@@ -72,36 +72,36 @@ async def test_lags_of_several_queues_come_in_their_order(story: Story) -> None:
 # queues
 
 
-async def test_a_queue_is_counted_state_by_state(full: Story) -> None:
+async def test_queue_is_counted_state_by_state(full: Story) -> None:
     assert await full.store.queues(now=100, queue="mail") == {
         "name": "mail", "waiting": 3, "running": 1, "stalled": 2, "scheduled": 3, "depends": 1,
         "recurring": 1, "paused": False,
     }  # fmt: skip
 
 
-async def test_a_due_job_counts_as_waiting_before_anybody_moved_it(story: Story) -> None:
+async def test_due_job_counts_as_waiting_before_it_was_moved(story: Story) -> None:
     await story.put("a", 0, delay=10)
     assert await story.counts(9.9) == {"scheduled": 1}
     assert await story.counts(10) == {"waiting": 1}
 
 
-async def test_a_lock_is_stalled_from_the_moment_it_expires(story: Story) -> None:
+async def test_lock_is_stalled_from_the_moment_it_expires(story: Story) -> None:
     await story.running("a")
     assert await story.counts(60.9) == {"running": 1}
     assert await story.counts(61) == {"stalled": 1}
 
 
-async def test_a_job_that_was_timed_out_counts_as_waiting(story: Story) -> None:
+async def test_job_that_was_timed_out_counts_as_waiting(story: Story) -> None:
     await story.running("a")
     await story.timeout("a", at=2)
     assert await story.counts(3) == {"waiting": 1}
 
 
-async def test_an_unknown_queue_has_no_jobs(story: Story) -> None:
+async def test_unknown_queue_has_no_jobs(story: Story) -> None:
     assert await story.store.queues(now=0, queue="mail") == {"name": "mail", **_NONE}
 
 
-async def test_the_names_alone_are_listed_in_pages(story: Story) -> None:
+async def test_names_only_are_listed_in_pages(story: Story) -> None:
     for n, queue in enumerate(("zebra", "apple", "mango")):
         await story.put(f"j{n}", n, queue=queue)
     assert await story.store.queue_names() == ["zebra", "apple", "mango"]
@@ -109,7 +109,7 @@ async def test_the_names_alone_are_listed_in_pages(story: Story) -> None:
     assert await story.store.queue_names(offset=3) == await story.store.queue_names(count=0) == []
 
 
-async def test_all_queues_are_listed_by_when_they_were_first_seen(story: Story) -> None:
+async def test_queues_are_listed_in_order_of_creation(story: Story) -> None:
     for at, queue in enumerate(("zebra", "apple", "mango", "zebra")):
         await story.put(f"j{at}", at, queue=queue)
     counts = await story.store.queues(now=9)
@@ -128,7 +128,7 @@ async def test_all_queues_are_listed_by_when_they_were_first_seen(story: Story) 
 # length
 
 
-async def test_the_length_is_what_waits_runs_or_is_scheduled(full: Story) -> None:
+async def test_length_counts_waiting_running_and_scheduled_jobs(full: Story) -> None:
     assert await full.store.length(queue="mail") == 9
     assert await full.store.length(queue="unknown") == 0
 
@@ -142,7 +142,7 @@ async def test_running_jobs_are_listed_by_soonest_expiry(story: Story) -> None:
     assert await _jobs(story, "running", now=61) == ["c", "a", "b"]
 
 
-async def test_a_lock_that_expires_this_moment_is_in_both_lists(story: Story) -> None:
+async def test_lock_that_expires_now_is_in_both_lists(story: Story) -> None:
     await story.running("a")
     assert (await _jobs(story, "running", now=61), await _jobs(story, "stalled", now=61)) == (
         ["a"],
@@ -169,7 +169,7 @@ async def test_a_lock_that_expires_this_moment_is_in_both_lists(story: Story) ->
         ("recurring", ["r"]),
     ],
 )
-async def test_the_jobs_in_a_state_are_listed(full: Story, state: str, jids: list[str]) -> None:
+async def test_jobs_of_a_state_are_listed(full: Story, state: str, jids: list[str]) -> None:
     assert await _jobs(full, state) == jids
     for offset in range(len(jids) + 1):
         for count in range(len(jids) + 1):
@@ -179,14 +179,14 @@ async def test_the_jobs_in_a_state_are_listed(full: Story, state: str, jids: lis
             )
 
 
-async def test_held_jobs_are_listed_by_when_they_were_put(story: Story) -> None:
+async def test_held_jobs_are_listed_by_the_time_of_put(story: Story) -> None:
     await story.put("z", 0)
     for at, jid in enumerate("cab"):
         await story.put(jid, at, depends=["z"])
     assert await _jobs(story, "depends") == ["c", "a", "b"]
 
 
-async def test_recurring_jobs_are_listed_by_when_their_next_instance_is_due(story: Story) -> None:
+async def test_recurring_jobs_are_listed_by_their_next_time(story: Story) -> None:
     for offset, jid in enumerate("cab"):
         await story.recur(jid, 0, offset=offset)
     assert await _jobs(story, "recurring") == ["c", "a", "b"]
@@ -199,13 +199,13 @@ async def test_complete_jobs_are_listed_newest_first_whatever_their_queue(story:
     assert await _jobs(story, "complete", queue=None, offset=1, count=1) == ["b"]
 
 
-async def test_twenty_five_are_listed_unless_said_otherwise(story: Story) -> None:
+async def test_listing_returns_25_jobs_by_default(story: Story) -> None:
     for n in range(30):
         await story.put(f"j{n:02}", n, delay=1000)
     assert await _jobs(story, "scheduled") == [f"j{n:02}" for n in range(25)]
 
 
-async def test_an_unknown_state_and_a_missing_queue_are_refused(story: Story) -> None:
+async def test_unknown_state_and_a_missing_queue_are_refused(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="state", value="lost"):
         await _jobs(story, "lost")
     async with story.refused(InvalidArgument, argument="queue"):
@@ -223,7 +223,7 @@ async def test_queues_are_paused_and_unpaused_by_name(story: Story) -> None:
     assert await story.members("paused_queues") == {"unknown"}
 
 
-async def test_a_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story) -> None:
+async def test_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story) -> None:
     await story.running("a")
     await story.store.pause(queues=["mail"])
     await story.put("b", 2)
@@ -231,7 +231,7 @@ async def test_a_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story)
     assert await story.counts(4) == {"waiting": 1, "paused": True}
 
 
-async def test_a_forgotten_queue_is_not_listed_and_keeps_its_jobs(story: Story) -> None:
+async def test_forgotten_queue_is_not_listed_and_keeps_its_jobs(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0, queue="post")
     await story.store.forget(queues=["mail", "post"])

@@ -1,4 +1,4 @@
-"""recur: templates that put an instance of themselves whenever an interval has passed."""
+"""recur: templates that put an instance at each interval."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ async def _update(story: Story, *pairs: Any) -> Any:
 # The template
 
 
-async def test_a_template_is_stored_as_live_clients_store_it(story: Story) -> None:
+async def test_template_is_stored_like_by_other_qless_clients(story: Story) -> None:
     assert (
         await story.recur(
             "r",
@@ -44,7 +44,7 @@ async def test_a_template_is_stored_as_live_clients_store_it(story: Story) -> No
     assert await story.scores("tags") == {}, "only instances have tags"
 
 
-async def test_a_template_is_shown_with_all_it_has(story: Story) -> None:
+async def test_template_is_returned_with_all_fields(story: Story) -> None:
     await story.recur(
         "r", 10, data="[ ]", interval=60, offset=5, priority=-2, tags=["x"], retries=3, backlog=4
     )
@@ -58,7 +58,7 @@ async def test_a_template_is_shown_with_all_it_has(story: Story) -> None:
     assert await _template(story, "unknown") is None
 
 
-async def test_without_options_a_template_has_five_retries_and_makes_up_for_missed_times_once(
+async def test_template_has_five_retries_and_coalesces_missed_times_by_default(
     story: Story,
 ) -> None:
     await story.recur("r", 0)
@@ -73,7 +73,7 @@ async def test_without_options_a_template_has_five_retries_and_makes_up_for_miss
     assert (await _template(story))["coalesce"] is True
 
 
-async def test_a_template_that_is_put_again_keeps_its_count_only_and_starts_its_clock_anew(
+async def test_template_put_again_keeps_its_count_and_restarts_its_clock(
     story: Story,
 ) -> None:
     await story.recur("r", 0, tags=["x"], backlog=3, priority=5)
@@ -93,7 +93,7 @@ async def test_a_template_that_is_put_again_keeps_its_count_only_and_starts_its_
     )
 
 
-async def test_a_template_that_is_taken_off_leaves_its_instances(story: Story) -> None:
+async def test_deleted_template_leaves_its_instances(story: Story) -> None:
     await story.recur("r", 0)
     assert await story.peek(0) == ["r-1"]
     assert await story.store.recur_off(jid="r") == 1
@@ -103,7 +103,7 @@ async def test_a_template_that_is_taken_off_leaves_its_instances(story: Story) -
 
 
 @pytest.mark.parametrize("interval", [0, -1])
-async def test_an_interval_is_more_than_nothing(story: Story, interval: float) -> None:
+async def test_interval_must_be_positive(story: Story, interval: float) -> None:
     async with story.refused(InvalidArgument, argument="interval"):
         await story.recur("r", 0, interval=interval)
 
@@ -111,7 +111,7 @@ async def test_an_interval_is_more_than_nothing(story: Story, interval: float) -
 # Instances
 
 
-async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
+async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     await story.recur(
         "r", 10, data="[ ]", interval=60, offset=5.5, priority=-2, tags=["x"], retries=3, backlog=4
     )
@@ -129,20 +129,20 @@ async def test_an_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     assert (await story.get("r-1"))["spawned_from_jid"] == "r"
 
 
-async def test_an_instance_is_not_made_before_its_time(story: Story) -> None:
+async def test_instance_is_not_made_before_its_time(story: Story) -> None:
     await story.recur("r", 0, offset=10)
     assert (await story.pop(9.9), await story.pop(10)) == ([], ["r-1"])
     assert (await story.pop(69.9, worker="bob"), await story.pop(70, queue="post")) == ([], [])
     assert await story.peek(70, count=2) == ["r-1", "r-2"]
 
 
-async def test_an_instance_that_was_popped_has_waited_since_it_was_due(story: Story) -> None:
+async def test_instance_that_was_popped_has_waited_since_it_was_due(story: Story) -> None:
     await story.recur("r", 0)
     await story.pop(5)
     assert await story.day("wait") == {"total": "1", "mean": "5", "vk": "0", "s5": "1"}
 
 
-async def test_instances_are_made_while_more_are_wanted_and_the_rest_next_time(
+async def test_instances_are_made_up_to_the_requested_count(
     story: Story,
 ) -> None:
     await story.recur("r", 0, interval=10, backlog=0)
@@ -152,7 +152,7 @@ async def test_instances_are_made_while_more_are_wanted_and_the_rest_next_time(
     assert await story.pop(45, count=9) == []
 
 
-async def test_no_instance_is_made_where_other_work_is_all_that_is_wanted(story: Story) -> None:
+async def test_no_instance_is_made_if_other_jobs_fill_the_count(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.running("a")
     await story.recur("r", 2)
@@ -160,7 +160,7 @@ async def test_no_instance_is_made_where_other_work_is_all_that_is_wanted(story:
     assert (await _template(story))["count"] == 0
 
 
-async def test_of_several_templates_the_one_due_first_goes_first(story: Story) -> None:
+async def test_template_due_first_goes_first(story: Story) -> None:
     await story.recur("late", 0, offset=8)
     await story.recur("early", 0, offset=5)
     assert await story.pop(10, count=1) == ["early-1"]
@@ -171,7 +171,7 @@ async def test_of_several_templates_the_one_due_first_goes_first(story: Story) -
     ("backlog", "made"),
     [(0, [0, 10, 20, 30, 40]), (1, [40]), (3, [20, 30, 40]), (9, [0, 10, 20, 30, 40])],
 )
-async def test_a_backlog_is_how_many_missed_instances_are_made_up_for(
+async def test_backlog_limits_the_missed_instances_that_are_made_up(
     story: Story, backlog: int, made: list[int]
 ) -> None:
     await story.recur("r", 0, interval=10, backlog=backlog)
@@ -180,12 +180,12 @@ async def test_a_backlog_is_how_many_missed_instances_are_made_up_for(
     assert await story.scores("q:mail-recur") == {"r": 50}
 
 
-async def test_a_backlog_that_ends_on_the_tick_makes_the_backlog_and_the_tick(story: Story) -> None:
+async def test_backlog_that_ends_on_a_tick_includes_the_tick(story: Story) -> None:
     await story.recur("r", 0, interval=10, backlog=1)
     assert [(await story.happened(jid))[0][0] for jid in await story.peek(40)] == [30, 40]
 
 
-async def test_without_a_backlog_a_long_absence_is_made_up_for_by_one_instance_of_the_latest_time(
+async def test_missed_intervals_without_a_backlog_make_one_instance_of_the_latest_time(
     story: Story,
 ) -> None:
     await story.recur("r", 0, interval=10)
@@ -195,13 +195,13 @@ async def test_without_a_backlog_a_long_absence_is_made_up_for_by_one_instance_o
     assert await story.peek(50) == ["r-1", "r-2"]
 
 
-async def test_a_peers_template_without_backlog_makes_up_for_all(story: Story) -> None:
+async def test_template_of_another_client_without_backlog_makes_up_for_all(story: Story) -> None:
     await story.recur("r", 0, interval=10)
     await story.change("HDEL", "r:r", "x-coalesce")
     assert len(await story.peek(45)) == 5
 
 
-async def test_an_instance_of_a_template_put_again_does_not_take_the_jid_of_one_that_is_there(
+async def test_template_put_again_does_not_reuse_jids_of_existing_instances(
     story: Story,
 ) -> None:
     await story.recur("r", 0)
@@ -212,13 +212,13 @@ async def test_an_instance_of_a_template_put_again_does_not_take_the_jid_of_one_
     assert (await story.get("r-1"))["worker"] == "ann"
 
 
-async def test_a_template_without_a_hash_makes_nothing(story: Story) -> None:
+async def test_template_without_a_hash_makes_nothing(story: Story) -> None:
     await story.change("ZADD", "q:mail-recur", 1, "ghost")
     await story.put("a", 1)
     assert await story.pop(2, count=2) == ["a"]
 
 
-async def test_a_paused_queue_makes_no_instances(story: Story) -> None:
+async def test_paused_queue_makes_no_instances(story: Story) -> None:
     await story.recur("r", 0)
     await story.store.pause(queues=["mail"])
     assert await story.pop(5) == []
@@ -228,7 +228,7 @@ async def test_a_paused_queue_makes_no_instances(story: Story) -> None:
 # Changes
 
 
-async def test_what_instances_are_like_can_be_changed(story: Story) -> None:
+async def test_options_of_instances_can_be_changed(story: Story) -> None:
     await story.recur("r", 0, offset=10)
     assert (
         await _update(
@@ -250,7 +250,7 @@ async def test_what_instances_are_like_can_be_changed(story: Story) -> None:
     assert (job["priority"], job["retries"], job["data"], job["klass"]) == (-3, 1, "[ 2 ]", "Send")
 
 
-async def test_a_backlog_of_none_that_is_given_later_makes_up_for_all(story: Story) -> None:
+async def test_zero_backlog_set_later_makes_up_for_all(story: Story) -> None:
     await story.recur("r", 0, interval=10)
     await _update(story, "backlog", 0)
     assert (await _template(story))["coalesce"] is False
@@ -266,7 +266,7 @@ async def test_another_interval_shifts_the_next_instance(
     assert await story.scores("q:mail-recur") == {"r": due}
 
 
-async def test_a_template_moves_to_another_queue_with_its_time(story: Story) -> None:
+async def test_template_moves_to_another_queue_with_its_time(story: Story) -> None:
     await story.recur("r", 0, offset=10)
     await _update(story, "queue", "post")
     assert (await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == (
@@ -291,13 +291,13 @@ async def test_queue_and_interval_change_together(story: Story) -> None:
         ("retries", 1, "priority"),
     ],
 )
-async def test_one_bad_change_stops_all(story: Story, pairs: tuple[Any, ...]) -> None:
+async def test_one_invalid_change_prevents_all(story: Story, pairs: tuple[Any, ...]) -> None:
     await story.recur("r", 0)
     async with story.refused(InvalidArgument, argument=pairs[-1] if len(pairs) == 3 else pairs[2]):
         await _update(story, *pairs)
 
 
-async def test_a_templates_tags_are_for_its_next_instances(story: Story) -> None:
+async def test_tags_of_a_template_apply_to_its_next_instances(story: Story) -> None:
     await story.recur("r", 0, tags=["x"])
     assert await story.peek(0) == ["r-1"]
     assert await story.store.recur_tag(jid="r", tags=["y", "x", "z"]) == ["x", "y", "z"]
@@ -315,7 +315,7 @@ async def test_a_templates_tags_are_for_its_next_instances(story: Story) -> None
     ("word", "given"),
     [("update", {"pairs": ["retries", 1]}), ("tag", {"tags": ["x"]}), ("untag", {"tags": ["x"]})],
 )
-async def test_a_template_that_does_not_exist_is_refused(
+async def test_template_that_does_not_exist_is_refused(
     story: Story, word: str, given: dict[str, Any]
 ) -> None:
     async with story.refused(NoSuchJob, jid="r"):

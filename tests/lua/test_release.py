@@ -1,10 +1,10 @@
-"""release: the holder hands a running job back, at no cost of a retry."""
+"""release: the holder returns a running job without using a retry."""
 
 from aioqless.errors import LockLost, NoSuchJob, WrongState
 from tests.lua.story import Story, score
 
 
-async def test_a_released_job_waits_at_its_former_place_and_has_all_its_retries(
+async def test_released_job_waits_at_its_former_place_with_all_retries(
     story: Story,
 ) -> None:
     await story.put("first", 3)
@@ -16,7 +16,7 @@ async def test_a_released_job_waits_at_its_former_place_and_has_all_its_retries(
     assert await story.pop(10, count=2) == ["first", "second"]
 
 
-async def test_a_released_job_belongs_to_nobody(story: Story) -> None:
+async def test_released_job_has_no_holder(story: Story) -> None:
     await story.running("a")
     await story.release("a", 2)
     stored = await story.job("a")
@@ -26,13 +26,13 @@ async def test_a_released_job_belongs_to_nobody(story: Story) -> None:
         await story.complete("a", 3)
 
 
-async def test_a_release_is_an_event_of_the_history(story: Story) -> None:
+async def test_release_is_an_event_of_the_history(story: Story) -> None:
     await story.running("a")
     await story.release("a", 2.9)
     assert (await story.items("j:a-history"))[2:] == ['[2,"released",{"worker":"ann"},0.900000]']
 
 
-async def test_a_released_job_has_waited_since_it_was_put(story: Story) -> None:
+async def test_released_job_has_waited_since_it_was_put(story: Story) -> None:
     await story.running("a", 3, 5)
     await story.release("a", 9)
     assert (await story.job("a"))["time"] == "3." + 20 * "0"
@@ -40,7 +40,7 @@ async def test_a_released_job_has_waited_since_it_was_put(story: Story) -> None:
     assert (await story.day("wait"))["s10"] == "1"
 
 
-async def test_a_job_may_be_released_again_and_again(story: Story) -> None:
+async def test_job_may_be_released_again_and_again(story: Story) -> None:
     await story.put("a", 3)
     for at in range(4, 14):
         assert await story.pop(at) == ["a"]
@@ -59,20 +59,22 @@ async def test_with_a_delay_a_released_job_is_scheduled_from_now(story: Story) -
     assert await story.pop(39.5, worker="bob") == ["a"]
 
 
-async def test_a_delay_of_zero_is_none(story: Story) -> None:
+async def test_zero_means_no_delay(story: Story) -> None:
     await story.running("a", 3, 5)
     assert await story.release("a", 9, delay=0) == "waiting"
     assert await story.where("a") == {"work": score(0, 3)}
 
 
-async def test_a_released_job_keeps_the_priority_it_has_now(story: Story) -> None:
+async def test_released_job_keeps_the_priority_it_has_now(story: Story) -> None:
     await story.running("a", 3, 5)
     await story.store.priority(jid="a", priority=-7)
     await story.release("a", 9)
     assert await story.where("a") == {"work": score(7, 3)}
 
 
-async def test_a_job_that_a_peer_popped_is_released_to_the_end_of_its_line(story: Story) -> None:
+async def test_job_popped_by_another_client_is_released_to_the_end_of_the_queue(
+    story: Story,
+) -> None:
     await story.running("a", 3, 5)
     await story.change("HDEL", "j:a", "x-put", "x-fence")
     await story.release("a", 9)
@@ -88,7 +90,7 @@ async def test_only_the_holder_releases(story: Story) -> None:
         await story.release("a", 2, worker="bob")
 
 
-async def test_what_does_not_run_or_exist_cannot_be_released(story: Story) -> None:
+async def test_job_that_does_not_run_or_exist_cannot_be_released(story: Story) -> None:
     await story.put("a", 0)
     async with story.refused(WrongState, jid="a", state="waiting"):
         await story.release("a", 2)

@@ -1,4 +1,4 @@
-"""The identity of a request: a caller that lost the reply may send its call again."""
+"""Request ids: a caller that lost the reply may repeat its call."""
 
 from typing import Any
 
@@ -134,7 +134,7 @@ async def _request(story: Story, command: tuple[str, ...], given: Given, request
 @pytest.mark.parametrize(
     ("command", "given"), _WRITES, ids=[" ".join(command) for command, _ in _WRITES]
 )
-async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(
+async def test_repeated_request_gets_the_first_reply_and_does_nothing(
     world: Story, command: tuple[str, ...], given: Given
 ) -> None:
     before = await world.everything()
@@ -148,7 +148,7 @@ async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(
         assert after != before, "a call without any effect proves nothing"
 
 
-def test_every_command_that_changes_state_is_among_those_repeated_here() -> None:
+def test_every_writing_command_is_covered_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
     assert commands - {command[0] for command, _ in _WRITES} <= {"check", "order", "answer"}, (
         "the last two only publish: test_remote_control"
@@ -165,7 +165,7 @@ async def test_another_time_in_a_repeated_request_makes_no_difference(
         assert await world.store.pop(**given, now=now, request="c1:7") == first
 
 
-async def test_a_later_request_of_the_same_line_is_carried_out(story: Story) -> None:
+async def test_later_request_of_the_same_sequence_is_executed(story: Story) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, ord(jid))
     assert await story.pop(200, request="c1:1") == ["a"]
@@ -173,14 +173,14 @@ async def test_a_later_request_of_the_same_line_is_carried_out(story: Story) -> 
     assert await story.pop(200, request="c1:9") == ["c"]
 
 
-async def test_an_earlier_request_of_the_same_line_is_refused(story: Story) -> None:
+async def test_earlier_request_of_the_same_sequence_is_refused(story: Story) -> None:
     await story.put("a", 0)
     assert await story.pop(1, request="c1:7") == ["a"]
     async with story.refused(StaleRequest, request="c1"):
         await story.pop(1, request="c1:6")
 
 
-async def test_lines_of_requests_are_apart(story: Story) -> None:
+async def test_sequences_of_requests_are_independent(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)
     assert (await story.pop(2, request="c1:7"), await story.pop(2, request="c2:7")) == (
@@ -189,7 +189,7 @@ async def test_lines_of_requests_are_apart(story: Story) -> None:
     )
 
 
-async def test_a_refused_request_may_be_sent_again_once_the_reason_is_gone(story: Story) -> None:
+async def test_refused_request_can_be_repeated_successfully(story: Story) -> None:
     await story.put("a", 0)
     async with story.refused(WrongState):
         await story.complete("a", 1, request="c1:7")
@@ -197,18 +197,18 @@ async def test_a_refused_request_may_be_sent_again_once_the_reason_is_gone(story
     assert await story.complete("a", 3, request="c1:7") == "complete"
 
 
-async def test_an_answer_is_kept_for_two_minutes(story: Story) -> None:
+async def test_reply_is_kept_for_two_minutes(story: Story) -> None:
     await story.put("a", 0, request="c1:7")
     assert 110 < await story.ask("TTL", story.key("x:request:c1")) <= 120
 
 
-async def test_one_answer_is_kept_for_each_line(story: Story) -> None:
+async def test_one_reply_is_kept_per_sequence(story: Story) -> None:
     for n in range(1, 6):
         await story.put(f"j{n}", 0, request=f"c1:{n}")
     assert len(await story.ask("KEYS", story.key("x:request:*"))) == 1
 
 
-async def test_the_jobs_of_a_repeated_pop_are_as_they_are_now(story: Story) -> None:
+async def test_repeated_pop_returns_the_current_state_of_its_jobs(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)
     given: Given = {"queue": "mail", "worker": "ann", "count": 9, "now": 2, "request": "c1:7"}
@@ -219,7 +219,7 @@ async def test_the_jobs_of_a_repeated_pop_are_as_they_are_now(story: Story) -> N
     assert (job["jid"], job["data"], job["expires"]) == ("a", "[2]", 70)
 
 
-async def test_a_repeated_pop_of_several_queues_shows_what_is_still_held(story: Story) -> None:
+async def test_repeated_pop_of_several_queues_returns_the_jobs_still_held(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, queue="post")
     queues = [{"queue": "mail"}, {"queue": "post"}]
@@ -236,7 +236,7 @@ async def test_a_repeated_pop_of_several_queues_shows_what_is_still_held(story: 
     assert [row[0] for row in (await story.store.pop_many(**given))[0]] == [b"b"]
 
 
-async def test_a_call_by_hand_gives_its_identity_behind_an_empty_argument(story: Story) -> None:
+async def test_raw_call_gives_its_request_id_behind_an_empty_argument(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0)
     for _ in range(2):
@@ -245,16 +245,16 @@ async def test_a_call_by_hand_gives_its_identity_behind_an_empty_argument(story:
 
 
 @pytest.mark.parametrize("request_id", ["7", "c1:", ":7", "c1:seven", "c1:-7", "c\n1:7"])
-async def test_an_identity_is_a_line_and_a_number(story: Story, request_id: str) -> None:
+async def test_request_id_is_a_sequence_and_a_number(story: Story, request_id: str) -> None:
     async with story.refused(InvalidArgument, argument="request"):
         await story.put("a", 0, request=request_id)
 
 
-async def test_a_line_may_have_colons_in_its_name(story: Story) -> None:
+async def test_sequence_name_may_have_colons(story: Story) -> None:
     await story.put("a", 0, request="host:1:2")
     assert await story.exists("x:request:host:1")
 
 
-async def test_reading_takes_no_identity(story: Story) -> None:
+async def test_reading_command_takes_no_request_id(story: Story) -> None:
     with pytest.raises(ResponseError, match="BADARG"):
         await story.by_hand("get", [], "a", "request", "c1:7")

@@ -1,4 +1,4 @@
-"""What is kept of completed jobs, for how long, and how many."""
+"""Retention of completed and failed jobs."""
 
 import pytest
 
@@ -20,14 +20,14 @@ async def test_completed_jobs_are_deleted_after_a_week(story: Story) -> None:
     ) == ({}, {}, False)
 
 
-async def test_how_long_they_are_kept_is_an_option(story: Story) -> None:
+async def test_retention_time_is_configurable(story: Story) -> None:
     await story.configure(jobs_history=10)
     await story.completed("a", 0, 1, 2)
     await story.completed("b", 3, 4, 12)
     assert set(await story.scores("completed")) == {"b"}
 
 
-async def test_only_so_many_are_kept_the_latest(story: Story) -> None:
+async def test_only_the_latest_jobs_up_to_a_count_are_kept(story: Story) -> None:
     await story.configure(jobs_history_count=2)
     for at, jid in enumerate("cadb"):
         await story.completed(jid, at, at, at)
@@ -35,7 +35,7 @@ async def test_only_so_many_are_kept_the_latest(story: Story) -> None:
     assert (await story.get("c"), await story.get("a")) == (None, None)
 
 
-async def test_with_a_negative_time_nothing_is_kept_at_all(story: Story) -> None:
+async def test_negative_retention_keeps_nothing(story: Story) -> None:
     await story.configure(jobs_history=-1)
     await story.running("a")
     await story.put("b", 2, depends=["a"])
@@ -44,7 +44,7 @@ async def test_with_a_negative_time_nothing_is_kept_at_all(story: Story) -> None
     assert await story.state("b") == "waiting", "who waited for it may run"
 
 
-async def test_one_completion_deletes_no_more_than_its_share_and_the_next_ones_go_on(
+async def test_completion_prunes_a_bounded_number_of_jobs(
     story: Story,
 ) -> None:
     for n in range(50):
@@ -57,7 +57,7 @@ async def test_one_completion_deletes_no_more_than_its_share_and_the_next_ones_g
     assert set(await story.scores("completed")) == {"a", "b", "c"}
 
 
-async def test_a_job_that_is_at_work_again_is_not_deleted_though_still_listed(story: Story) -> None:
+async def test_job_that_runs_again_is_not_pruned_although_still_listed(story: Story) -> None:
     await story.configure(jobs_history=10)
     await story.completed("a")
     await story.put("a", 3)
@@ -66,7 +66,7 @@ async def test_a_job_that_is_at_work_again_is_not_deleted_though_still_listed(st
     assert (await story.state("a"), await story.scores("completed")) == ("waiting", {"b": 1002})
 
 
-async def test_what_is_tracked_is_remembered_by_its_jid(story: Story) -> None:
+async def test_tracked_job_is_remembered_by_its_jid(story: Story) -> None:
     await story.configure(jobs_history=-1)
     await story.running("a")
     await story.track("a", 2)
@@ -81,7 +81,7 @@ async def rule(story: Story, option: str, value: float) -> None:
     await story.store.config_set(option=option, value=value)
 
 
-async def test_a_queue_may_keep_its_completed_jobs_for_a_time_of_its_own(story: Story) -> None:
+async def test_queue_can_have_its_own_retention(story: Story) -> None:
     await rule(story, "mail-jobs-history", 10)
     await rule(story, "long-jobs-history", 1_000_000)
     await story.completed("short", 0, 1, 2)
@@ -97,7 +97,7 @@ async def test_a_queue_may_keep_its_completed_jobs_for_a_time_of_its_own(story: 
     assert await story.get("long") is None
 
 
-async def test_the_rule_of_a_klass_counts_before_that_of_the_queue(story: Story) -> None:
+async def test_rule_of_a_klass_overrides_that_of_the_queue(story: Story) -> None:
     await rule(story, "mail-jobs-history", 10)
     await rule(story, "Greet-jobs-history", 100)
     await story.completed("a", 0, 1, 2)
@@ -107,20 +107,20 @@ async def test_the_rule_of_a_klass_counts_before_that_of_the_queue(story: Story)
     assert await story.get("a") is None
 
 
-async def test_a_queue_that_keeps_nothing_deletes_at_once(story: Story) -> None:
+async def test_queue_that_keeps_nothing_deletes_at_once(story: Story) -> None:
     await rule(story, "mail-jobs-history", 0)
     await story.completed("a", 0, 1, 2)
     assert await story.get("a") is None and await story.scores("completed") == {}
 
 
-async def test_an_unset_rule_is_forgotten(story: Story) -> None:
+async def test_unset_rule_is_forgotten(story: Story) -> None:
     await rule(story, "mail-jobs-history", 10)
     await story.store.config_unset(option="mail-jobs-history")
     await story.completed("a", 0, 1, 2)
     assert await story.scores("completed") == {"a": 2} and not await story.exists("x:rules")
 
 
-async def test_failed_jobs_stay_until_somebody_acts_unless_a_rule_says_how_long(
+async def test_failed_jobs_are_kept_unless_a_rule_limits_them(
     story: Story,
 ) -> None:
     await story.failed("kept", 0, 1, 2)
@@ -137,7 +137,7 @@ async def test_failed_jobs_stay_until_somebody_acts_unless_a_rule_says_how_long(
     assert await story.items("f:typo") == ["e", "d", "c", "kept"]
 
 
-async def test_a_job_that_was_taken_back_is_not_deleted_for_having_failed(story: Story) -> None:
+async def test_retried_job_is_not_pruned_for_its_former_failure(story: Story) -> None:
     await rule(story, "failed-history", 10)
     await story.failed("a", 0, 1, 2)
     await story.put("a", 3)
@@ -146,7 +146,7 @@ async def test_a_job_that_was_taken_back_is_not_deleted_for_having_failed(story:
 
 
 @pytest.mark.parametrize("way", ["unfail", "revive", "put", "by a peer"])
-async def test_a_job_that_fails_again_where_no_rule_is_stays_for_ever(
+async def test_job_that_fails_again_in_a_queue_without_a_rule_is_kept(
     story: Story, way: str
 ) -> None:
     await rule(story, "mail-failed-history", 10)
@@ -168,7 +168,7 @@ async def test_a_job_that_fails_again_where_no_rule_is_stays_for_ever(
     assert await story.state("a") == "failed"
 
 
-async def test_a_failed_job_that_others_wait_for_is_not_deleted(story: Story) -> None:
+async def test_failed_job_with_dependents_is_not_pruned(story: Story) -> None:
     await rule(story, "failed-history", 10)
     await story.running("a")
     await story.put("b", 1, depends=["a"])
@@ -180,6 +180,6 @@ async def test_a_failed_job_that_others_wait_for_is_not_deleted(story: Story) ->
     assert await story.get("a") is None
 
 
-async def test_a_rule_that_is_no_time_is_refused(story: Story) -> None:
+async def test_invalid_rule_is_refused(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="mail-jobs-history"), story.unchanged():
         await story.store.config_set(option="mail-jobs-history", value="long")

@@ -1,4 +1,4 @@
-"""retry: a run is to be repeated, at the cost of one of the job's retries."""
+"""retry: repeats a run and uses one of the job's retries."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from aioqless.errors import LockLost, NoSuchJob, WrongState
 from tests.lua.story import Story, score
 
 
-async def test_a_retried_job_waits_again_with_one_retry_less(story: Story) -> None:
+async def test_retried_job_waits_again_with_one_retry_less(story: Story) -> None:
     await story.running("a", retries=3, priority=-2)
     assert await story.retry("a", 5) == 2
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({"work": score(2, 5)}, {})
@@ -19,14 +19,14 @@ async def test_a_retried_job_waits_again_with_one_retry_less(story: Story) -> No
     )
 
 
-async def test_a_retried_job_belongs_to_nobody_and_waits_from_now_on(story: Story) -> None:
+async def test_retried_job_has_no_holder_and_its_waiting_time_restarts(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5.5)
     stored = await story.job("a")
     assert (stored["worker"], stored["expires"], stored["time"]) == ("", "0", "5.5" + 19 * "0")
 
 
-async def test_the_wait_after_a_retry_leaves_out_the_run_before_it(story: Story) -> None:
+async def test_waiting_time_after_a_retry_excludes_the_former_run(story: Story) -> None:
     await story.running("a", 0, 1)
     await story.retry("a", 11)
     await story.pop(13)
@@ -45,7 +45,7 @@ async def test_with_a_delay_a_retried_job_is_scheduled(story: Story) -> None:
     assert (await story.where("a"), await story.state("a")) == ({"scheduled": 15}, "scheduled")
 
 
-async def test_a_retry_is_no_event_of_the_history(story: Story) -> None:
+async def test_retry_is_no_event_of_the_history(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5, group="net", message="down")
     assert await story.happened("a") == [(0, "put"), (1, "popped")]
@@ -72,7 +72,7 @@ async def test_job_that_fails_for_lack_of_retries_is_not_counted_as_retried(stor
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
-async def test_a_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: Story) -> None:
+async def test_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5.9, group="net", message="down")
     assert (await story.job("a"))[
@@ -83,13 +83,13 @@ async def test_a_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: 
     )
 
 
-async def test_a_retry_with_half_a_reason_leaves_no_record(story: Story) -> None:
+async def test_retry_with_only_a_group_or_message_leaves_no_record(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5, group="net")
     assert "failure" not in await story.job("a")
 
 
-async def test_as_many_retries_as_allowed_then_the_job_fails_and_the_answer_is_negative(
+async def test_job_fails_with_a_negative_reply_after_the_allowed_retries(
     story: Story,
 ) -> None:
     await story.put("a", 0, retries=2)
@@ -101,7 +101,7 @@ async def test_as_many_retries_as_allowed_then_the_job_fails_and_the_answer_is_n
     assert (await story.state("a"), await story.pop(9)) == ("failed", [])
 
 
-async def test_an_exhausted_job_is_stored_as_failed(story: Story) -> None:
+async def test_exhausted_job_is_stored_as_failed(story: Story) -> None:
     await story.running("a", retries=0)
     assert await story.retry("a", 2.9, delay=10) == -1
     stored = await story.job("a")
@@ -128,7 +128,7 @@ async def test_an_exhausted_job_is_stored_as_failed(story: Story) -> None:
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
-async def test_an_exhausted_job_fails_in_the_group_given(story: Story) -> None:
+async def test_exhausted_job_fails_in_the_group_given(story: Story) -> None:
     await story.running("a", retries=0)
     await story.retry("a", 2, group="net", message="down")
     assert (await story.get("a"))["failure"] == {
@@ -141,7 +141,7 @@ async def test_an_exhausted_job_fails_in_the_group_given(story: Story) -> None:
     assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"net"}]']
 
 
-async def test_a_group_without_a_message_gets_the_usual_one(story: Story) -> None:
+async def test_group_without_a_message_gets_the_default_message(story: Story) -> None:
     await story.running("a", retries=0)
     await story.retry("a", 2, group="net")
     failure = (await story.get("a"))["failure"]
@@ -151,13 +151,13 @@ async def test_a_group_without_a_message_gets_the_usual_one(story: Story) -> Non
     )
 
 
-async def test_who_does_not_hold_the_lock_cannot_retry(story: Story) -> None:
+async def test_worker_without_the_lock_cannot_retry(story: Story) -> None:
     await story.running("a")
     async with story.refused(LockLost, jid="a", holder="ann"):
         await story.retry("a", 2, worker="bob")
 
 
-async def test_what_does_not_run_or_exist_cannot_be_retried(story: Story) -> None:
+async def test_job_that_does_not_run_or_exist_cannot_be_retried(story: Story) -> None:
     await story.put("a", 0)
     async with story.refused(WrongState, jid="a", state="waiting"):
         await story.retry("a", 2)
@@ -166,15 +166,13 @@ async def test_what_does_not_run_or_exist_cannot_be_retried(story: Story) -> Non
 
 
 @pytest.mark.parametrize("retries", [0, 3])
-async def test_a_wrong_queue_is_refused_and_puts_the_job_nowhere(
-    story: Story, retries: int
-) -> None:
+async def test_wrong_queue_is_refused_and_changes_nothing(story: Story, retries: int) -> None:
     await story.running("a", retries=retries)
     async with story.refused(WrongState, jid="a", queue="mail"):
         await story.retry("a", 2, queue="post")
 
 
-async def test_a_put_of_a_retried_job_takes_it_from_nobody(story: Story) -> None:
+async def test_put_of_a_retried_job_publishes_no_lock_lost(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 2)
     async with story.heard("x:ready") as messages:

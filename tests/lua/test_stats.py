@@ -1,4 +1,4 @@
-"""stats: what a day was like in a queue."""
+"""stats: statistics of a queue for a day."""
 
 import math
 import statistics
@@ -17,7 +17,7 @@ async def _stats(story: Story, date: float = 0, queue: str = "mail") -> Any:
     return await story.store.stats(queue=queue, date=date)
 
 
-async def test_a_day_without_jobs_is_all_zeros(story: Story) -> None:
+async def test_day_without_jobs_is_all_zeros(story: Story) -> None:
     none = {
         "count": 0,
         "total": 0,
@@ -50,13 +50,13 @@ async def test_mean_deviation_and_variance_are_those_of_the_sample(story: Story)
     assert wait["variance"] == pytest.approx(statistics.variance(waits))
 
 
-async def test_a_single_value_has_no_deviation(story: Story) -> None:
+async def test_single_value_has_zero_deviation(story: Story) -> None:
     await story.completed("a")
     run = (await _stats(story))["run"]
     assert (run["count"], run["std"], run["variance"]) == (1, 0, 0)
 
 
-async def test_what_is_kept_is_the_mean_and_a_sum_of_squares_of_differences(story: Story) -> None:
+async def test_mean_and_sum_of_squared_differences_are_stored(story: Story) -> None:
     for n, wait in enumerate((1, 2, 4)):
         await story.put(f"j{n}", 10 * n)
         await story.pop(10 * n + wait)
@@ -96,7 +96,7 @@ async def test_jobs_of_one_pop_count_one_by_one(story: Story) -> None:
         (-0.5, "s-1", None),
     ],
 )
-async def test_a_histogram_has_seconds_then_minutes_then_hours_then_days(
+async def test_histogram_has_seconds_then_minutes_then_hours_then_days(
     story: Story, seconds: float, bin_name: str, position: int | None
 ) -> None:
     await story.running("a", 10 * DAY - seconds, 10 * DAY)
@@ -108,7 +108,7 @@ async def test_a_histogram_has_seconds_then_minutes_then_hours_then_days(
     )
 
 
-async def test_waits_belong_to_the_day_of_the_pop_and_runs_to_that_of_the_completion(
+async def test_waits_count_for_the_day_of_the_pop_and_runs_for_that_of_the_completion(
     story: Story,
 ) -> None:
     await story.completed("a", DAY - 10, DAY + 10, 2 * DAY + 5)
@@ -125,7 +125,7 @@ async def test_waits_belong_to_the_day_of_the_pop_and_runs_to_that_of_the_comple
     }
 
 
-async def test_any_time_of_a_day_asks_for_that_day(story: Story) -> None:
+async def test_any_time_of_a_day_selects_that_day(story: Story) -> None:
     await story.completed("a", DAY, DAY + 1, DAY + 2)
     for date in (DAY, DAY + 0.5, 2 * DAY - 1):
         assert (await _stats(story, date))["run"]["count"] == 1
@@ -133,7 +133,7 @@ async def test_any_time_of_a_day_asks_for_that_day(story: Story) -> None:
         assert (await _stats(story, date))["run"]["count"] == 0
 
 
-async def test_each_queue_has_its_own(story: Story) -> None:
+async def test_each_queue_has_its_own_statistics(story: Story) -> None:
     await story.completed("a", queue="post")
     assert (
         (await _stats(story))["run"]["count"],
@@ -141,7 +141,7 @@ async def test_each_queue_has_its_own(story: Story) -> None:
     ) == (0, 1)
 
 
-async def test_a_job_that_goes_on_has_run_in_the_queue_it_leaves(story: Story) -> None:
+async def test_run_of_an_advanced_job_counts_for_the_queue_it_leaves(story: Story) -> None:
     await story.running("a")
     await story.complete("a", 4, next="post")
     await story.pop(9, queue="post")
@@ -157,7 +157,7 @@ async def test_a_job_that_goes_on_has_run_in_the_queue_it_leaves(story: Story) -
     }
 
 
-async def test_a_job_without_a_time_has_waited_for_none(story: Story) -> None:
+async def test_job_without_a_time_has_waited_0_s(story: Story) -> None:
     await story.put("a", 0)
     await story.change("HDEL", "j:a", "time")
     await story.pop(1000)
@@ -170,7 +170,7 @@ async def test_a_job_without_a_time_has_waited_for_none(story: Story) -> None:
     }
 
 
-async def test_failures_retries_and_what_is_still_failed_are_counted(story: Story) -> None:
+async def test_failures_retries_and_still_failed_jobs_are_counted(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.failed("a")
     await story.failed("b")
@@ -213,7 +213,7 @@ async def test_thirty_days_and_seven_histograms_are_kept_from_the_start_with_one
         assert histograms == {("mail", kept) for kept in range(max(0, day - 6), day + 1)}
 
 
-async def test_numbers_of_retries_and_failures_are_pruned_as_well(story: Story) -> None:
+async def test_retry_and_failure_counts_are_pruned(story: Story) -> None:
     await story.failed("f")
     await _work(story, 29)
     assert await story.day() == {"failures": "1", "failed": "1"}
@@ -221,13 +221,13 @@ async def test_numbers_of_retries_and_failures_are_pruned_as_well(story: Story) 
     assert await story.day() == {}
 
 
-async def test_what_is_left_of_a_day_without_its_histogram(story: Story) -> None:
+async def test_pruned_histogram_leaves_the_totals_of_a_day(story: Story) -> None:
     await _work(story, 0)
     await _work(story, 7)
     assert await story.day("run") == {"total": "1", "mean": "1", "vk": "0"}
 
 
-async def test_how_long_statistics_are_kept_is_an_option(story: Story) -> None:
+async def test_retention_of_statistics_is_configurable(story: Story) -> None:
     await story.configure(stats_history=3, histogram_history=1)
     for day in range(6):
         await _work(story, day)
@@ -237,7 +237,7 @@ async def test_how_long_statistics_are_kept_is_an_option(story: Story) -> None:
     assert await _kept(story) == ({("mail", 6)}, {("mail", 6)})
 
 
-async def test_queue_that_is_no_longer_used_leaves_nothing(story: Story) -> None:
+async def test_unused_queue_leaves_no_statistics(story: Story) -> None:
     for number in range(40):
         await _work(story, number % 3, f"customer-{number}")
     await story.put("a", 0, queue="cancelled")
@@ -257,7 +257,7 @@ async def test_queue_that_is_no_longer_used_leaves_nothing(story: Story) -> None
     assert set(await story.scores("queues")) == {*known, "customer-1"}
 
 
-async def test_days_between_which_a_queue_was_not_used_are_pruned_each_in_its_time(
+async def test_days_with_gaps_between_them_are_pruned(
     story: Story,
 ) -> None:
     await story.configure(stats_history=200)
@@ -290,7 +290,7 @@ async def test_statistics_of_other_clients_are_pruned_too(story: Story) -> None:
     assert {day for queue, day in histograms if queue == "theirs"} == set(range(54, 60))
 
 
-async def test_check_that_resolves_prunes_statistics_of_queues_that_nobody_lists(
+async def test_resolving_check_prunes_statistics_of_unlisted_queues(
     story: Story,
 ) -> None:
     for day in (0, 10, 31, 59):
@@ -314,7 +314,7 @@ async def test_check_that_resolves_prunes_statistics_of_queues_that_nobody_lists
     assert await story.everything() == {}
 
 
-async def test_days_that_a_clock_went_back_to_are_seen_to_as_well(story: Story) -> None:
+async def test_days_before_a_clock_was_set_back_are_pruned(story: Story) -> None:
     await _work(story, 60)
     await _work(story, 12)
     assert await story.day("run", day=12 * DAY) != {}
@@ -330,9 +330,7 @@ async def test_numbers_stay_finite(story: Story) -> None:
 
 
 @pytest.mark.parametrize("time", ["nan", "-nan", "inf", "-inf", "1e400"])
-async def test_a_job_whose_time_is_no_time_counts_as_one_that_waited_for_none(
-    story: Story, time: str
-) -> None:
+async def test_job_with_an_invalid_time_has_waited_0_s(story: Story, time: str) -> None:
     await story.put("a", 1)
     await story.change("HSET", "j:a", "time", time)
     assert await story.pop(5) == ["a"]

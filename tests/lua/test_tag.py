@@ -1,4 +1,4 @@
-"""tag: put tags on a job or take them off; find jobs by tag."""
+"""tag: adds, removes and finds tags."""
 
 import pytest
 
@@ -16,7 +16,7 @@ async def _remove(story: Story, jid: str, *tags: str) -> list[str]:
     return has
 
 
-async def test_added_tags_come_after_those_there_are_and_the_answer_is_all(story: Story) -> None:
+async def test_added_tags_are_appended_and_all_are_returned(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     assert await _add(story, "a", 5, "z", "y") == ["x", "z", "y"]
     assert (await story.job("a"))["tags"] == '["x","z","y"]'
@@ -24,19 +24,19 @@ async def test_added_tags_come_after_those_there_are_and_the_answer_is_all(story
     assert await story.scores("tags") == {"x": 1, "y": 1, "z": 1}
 
 
-async def test_tagging_with_a_tag_that_is_there_does_nothing(story: Story) -> None:
+async def test_adding_an_existing_tag_does_nothing(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     async with story.unchanged():
         assert await _add(story, "a", 5, "x") == ["x"]
 
 
-async def test_a_tag_given_twice_counts_once(story: Story) -> None:
+async def test_tag_given_twice_counts_once(story: Story) -> None:
     await story.put("a", 0)
     assert await _add(story, "a", 5, "y", "y") == ["y"]
     assert await story.scores("tags") == {"y": 1}
 
 
-async def test_removed_tags_are_gone_and_the_answer_is_the_rest(story: Story) -> None:
+async def test_removing_tags_returns_the_rest(story: Story) -> None:
     await story.put("a", 0, tags=["x", "y", "z"])
     assert await _remove(story, "a", "y", "x") == ["z"]
     assert (await story.job("a"))["tags"] == '["z"]'
@@ -48,40 +48,40 @@ async def test_removed_tags_are_gone_and_the_answer_is_the_rest(story: Story) ->
     assert await story.scores("tags") == {"z": 1}
 
 
-async def test_without_its_last_tag_a_job_has_an_empty_list(story: Story) -> None:
+async def test_job_without_its_last_tag_has_an_empty_list(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     assert await _remove(story, "a", "x") == []
     assert (await story.job("a"))["tags"] == "[]"
 
 
-async def test_removing_what_is_not_there_does_nothing(story: Story) -> None:
+async def test_removing_an_unknown_tag_does_nothing(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     async with story.unchanged():
         assert await _remove(story, "a", "y", "y") == ["x"]
 
 
-async def test_a_tag_removed_twice_in_one_call_counts_once(story: Story) -> None:
+async def test_tag_removed_twice_in_one_call_counts_once(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     await story.put("b", 0, tags=["x"])
     await _remove(story, "a", "x", "x")
     assert await story.scores("tags") == {"x": 1}
 
 
-async def test_a_job_that_does_not_exist_cannot_be_tagged(story: Story) -> None:
+async def test_job_that_does_not_exist_cannot_be_tagged(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
         await _add(story, "a", 0, "x")
     async with story.refused(NoSuchJob, jid="a"):
         await _remove(story, "a", "x")
 
 
-async def test_the_jobs_of_a_tag_are_listed_by_when_they_got_it(story: Story) -> None:
+async def test_jobs_of_a_tag_are_listed_by_the_time_of_tagging(story: Story) -> None:
     for at, jid in enumerate("cab"):
         await story.put(jid, 0)
         await _add(story, jid, at, "x")
     assert await story.store.tag_get(tag="x") == {"total": 3, "jobs": ["c", "a", "b"]}
 
 
-async def test_the_jobs_of_a_tag_come_in_pages_with_their_total(story: Story) -> None:
+async def test_jobs_of_a_tag_are_paged_with_their_total(story: Story) -> None:
     for n in range(30):
         await story.put(f"j{n:02}", n, tags=["x"])
     first = await story.store.tag_get(tag="x")
@@ -100,11 +100,11 @@ async def test_the_jobs_of_a_tag_come_in_pages_with_their_total(story: Story) ->
     }
 
 
-async def test_an_unknown_tag_has_no_jobs(story: Story) -> None:
+async def test_unknown_tag_has_no_jobs(story: Story) -> None:
     assert await story.store.tag_get(tag="x") == {"total": 0, "jobs": []}
 
 
-async def test_the_top_tags_are_those_of_two_jobs_or_more_commonest_first(story: Story) -> None:
+async def test_top_tags_have_at_least_two_jobs_most_frequent_first(story: Story) -> None:
     for jid, tags in (("a", ["one", "two", "three"]), ("b", ["two", "three"]), ("c", ["three"])):
         await story.put(jid, 0, tags=tags)
     assert await story.store.tag_top() == ["three", "two"]
@@ -114,7 +114,7 @@ async def test_the_top_tags_are_those_of_two_jobs_or_more_commonest_first(story:
 
 
 @pytest.mark.parametrize("end", ["cancel", "expire"])
-async def test_a_deleted_job_is_off_its_tags(story: Story, end: str) -> None:
+async def test_deleted_job_loses_its_tags(story: Story, end: str) -> None:
     await story.put("a", 0, tags=["x"])
     await _add(story, "a", 1, "y")
     if end == "expire":

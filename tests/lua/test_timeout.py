@@ -8,7 +8,7 @@ from aioqless.errors import NoSuchJob, WrongState
 from tests.lua.story import Story
 
 
-async def test_a_timed_out_job_is_stalled_and_next_in_line_before_everything(story: Story) -> None:
+async def test_timed_out_job_is_stalled_and_popped_first(story: Story) -> None:
     await story.running("a", priority=9)
     await story.put("urgent", 2, priority=-1000000000)
     await story.timeout("a", at=3)
@@ -16,7 +16,7 @@ async def test_a_timed_out_job_is_stalled_and_next_in_line_before_everything(sto
     assert await story.pop(4, worker="bob", count=2) == ["a", "urgent"]
 
 
-async def test_a_timed_out_job_has_left_its_worker(story: Story) -> None:
+async def test_timed_out_job_has_left_its_worker(story: Story) -> None:
     await story.running("a")
     await story.timeout("a", at=3)
     assert await story.scores("w:ann:jobs") == {}
@@ -25,7 +25,7 @@ async def test_a_timed_out_job_has_left_its_worker(story: Story) -> None:
         await story.complete("a", 4)
 
 
-async def test_a_timeout_is_an_event_and_costs_no_retry(story: Story) -> None:
+async def test_timeout_is_an_event_and_uses_no_retry(story: Story) -> None:
     await story.running("a")
     await story.timeout("a", at=3.9)
     assert (await story.items("j:a-history"))[2:] == ['[3,"timed-out",{},0.900000]']
@@ -41,7 +41,7 @@ async def test_several_jobs_are_timed_out_by_one_call(story: Story) -> None:
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-async def test_one_that_does_not_run_stops_the_call_before_any_is_touched(
+async def test_job_that_does_not_run_prevents_all_timeouts_of_the_call(
     story: Story, order: tuple[str, ...]
 ) -> None:
     await story.running("a")
@@ -50,13 +50,13 @@ async def test_one_that_does_not_run_stops_the_call_before_any_is_touched(
         await story.timeout(*order, at=3)
 
 
-async def test_one_that_does_not_exist_stops_the_call_before_any_is_touched(story: Story) -> None:
+async def test_missing_job_prevents_all_timeouts_of_the_call(story: Story) -> None:
     await story.running("a")
     async with story.refused(NoSuchJob, jid="b"):
         await story.timeout("a", "b", at=3)
 
 
-async def test_a_stalled_job_can_be_moved_and_cancelled(story: Story) -> None:
+async def test_stalled_job_can_be_moved_and_canceled(story: Story) -> None:
     await story.running("a")
     await story.running("b")
     await story.timeout("a", "b", at=3)

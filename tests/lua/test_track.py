@@ -1,10 +1,10 @@
-"""track: keep an eye on jobs. (What is published about them: test_pubsub.py.)"""
+"""track: tracked jobs."""
 
 from aioqless.errors import NoSuchJob
 from tests.lua.story import Story
 
 
-async def test_tracked_jobs_are_kept_by_since_when(story: Story) -> None:
+async def test_tracked_jobs_are_stored_by_the_time_of_tracking(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0)
     assert (await story.track("b", 3), await story.track("a", 5)) == (1, 1)
@@ -12,7 +12,7 @@ async def test_tracked_jobs_are_kept_by_since_when(story: Story) -> None:
     assert (await story.get("a"))["tracked"] is True
 
 
-async def test_tracked_jobs_are_listed_whole_in_the_order_of_tracking(story: Story) -> None:
+async def test_tracked_jobs_are_returned_completely_in_order_of_tracking(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0)
     await story.track("b", 3)
@@ -23,7 +23,7 @@ async def test_tracked_jobs_are_listed_whole_in_the_order_of_tracking(story: Sto
     }
 
 
-async def test_a_job_that_is_tracked_already_is_no_news(story: Story) -> None:
+async def test_tracking_a_tracked_job_changes_nothing(story: Story) -> None:
     await story.put("a", 0)
     await story.track("a", 3)
     assert await story.track("a", 5) == 0
@@ -41,7 +41,7 @@ async def test_tags_given_with_the_tracking_are_added(story: Story) -> None:
     )
 
 
-async def test_an_untracked_job_is_off_the_list(story: Story) -> None:
+async def test_untracked_job_is_not_listed(story: Story) -> None:
     await story.put("a", 0)
     await story.track("a", 3)
     assert await story.store.track_untrack(jid="a", now=4) == 1
@@ -49,7 +49,7 @@ async def test_an_untracked_job_is_off_the_list(story: Story) -> None:
     assert (await story.scores("tracked"), (await story.get("a"))["tracked"]) == ({}, False)
 
 
-async def test_jobs_whose_data_expired_are_listed_by_their_jids_and_can_be_untracked(
+async def test_deleted_tracked_jobs_are_listed_by_jid_and_can_be_untracked(
     story: Story,
 ) -> None:
     await story.configure(jobs_history=-1)
@@ -62,6 +62,6 @@ async def test_jobs_whose_data_expired_are_listed_by_their_jids_and_can_be_untra
     assert await story.store.track_list() == {"jobs": [], "expired": []}
 
 
-async def test_a_job_that_does_not_exist_cannot_be_tracked(story: Story) -> None:
+async def test_job_that_does_not_exist_cannot_be_tracked(story: Story) -> None:
     async with story.refused(NoSuchJob, jid="a"):
         await story.track("a", 0)

@@ -1,4 +1,4 @@
-"""unfail: failed jobs of a group run again, in a queue."""
+"""unfail: retries failed jobs of a group in a given queue."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ async def _unfail(
     return moved
 
 
-async def test_the_jobs_of_a_group_wait_again_in_the_queue_named(story: Story) -> None:
+async def test_jobs_of_a_group_wait_again_in_the_given_queue(story: Story) -> None:
     await story.failed("a", retries=3, priority=-2)
     assert await _unfail(story, 5.5, queue="post") == 1
     stored = await story.job("a")
@@ -28,13 +28,13 @@ async def test_the_jobs_of_a_group_wait_again_in_the_queue_named(story: Story) -
     assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
 
 
-async def test_the_queue_becomes_known(story: Story) -> None:
+async def test_queue_is_registered(story: Story) -> None:
     await story.failed("a")
     await _unfail(story, 5, queue="post")
     assert await story.scores("queues") == {"mail": 0, "post": 5}
 
 
-async def test_what_is_unfailed_counts_no_longer_as_failed_on_the_day_it_failed(
+async def test_unfailed_job_no_longer_counts_as_failed_on_the_day_of_its_failure(
     story: Story,
 ) -> None:
     await story.failed("a")
@@ -43,7 +43,7 @@ async def test_what_is_unfailed_counts_no_longer_as_failed_on_the_day_it_failed(
     assert (await story.day(day=86400 * 2, queue="post"), await story.day(queue="post")) == ({}, {})
 
 
-async def test_the_oldest_failures_go_first_and_no_more_than_asked(story: Story) -> None:
+async def test_oldest_failures_go_first_up_to_the_count(story: Story) -> None:
     for at, jid in enumerate("cab"):
         await story.failed(jid, at, at, at)
     assert await _unfail(story, 9, count=2) == 2
@@ -51,25 +51,25 @@ async def test_the_oldest_failures_go_first_and_no_more_than_asked(story: Story)
     assert await story.pop(10, worker="bob", count=9) == ["c", "a"]
 
 
-async def test_twenty_five_are_moved_unless_said_otherwise(story: Story) -> None:
+async def test_unfail_moves_25_jobs_by_default(story: Story) -> None:
     for n in range(26):
         await story.failed(f"j{n}", n, n, n)
     assert await _unfail(story, 100) == 25
     assert await _unfail(story, 100) == 1
 
 
-async def test_a_count_of_zero_moves_none(story: Story) -> None:
+async def test_zero_count_moves_nothing(story: Story) -> None:
     await story.failed("a")
     async with story.unchanged():
         assert await _unfail(story, 5, count=0) == 0
 
 
-async def test_an_unknown_group_has_none_and_makes_no_queue_known(story: Story) -> None:
+async def test_unknown_group_moves_nothing_and_registers_no_queue(story: Story) -> None:
     async with story.unchanged():
         assert await _unfail(story, 5) == 0
 
 
-async def test_the_failure_record_stays_until_completion(story: Story) -> None:
+async def test_failure_is_kept_until_completion(story: Story) -> None:
     await story.failed("a")
     await _unfail(story, 5)
     assert (await story.get("a"))["failure"]["group"] == "typo"
@@ -78,7 +78,7 @@ async def test_the_failure_record_stays_until_completion(story: Story) -> None:
     assert (await story.get("a"))["failure"] == {}
 
 
-async def test_a_jid_in_the_group_whose_job_is_gone_or_elsewhere_is_dropped(story: Story) -> None:
+async def test_jid_of_a_missing_or_moved_job_is_removed_from_the_group(story: Story) -> None:
     await story.put("waiting", 0)
     await story.failed("a", 1, 2, 3, queue="post")
     await story.change("RPUSH", "f:typo", "ghost", "waiting")

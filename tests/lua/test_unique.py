@@ -1,5 +1,4 @@
-"""unique: a key that one job has alone, by its state or for a time; and jids that are left
-alone."""
+"""unique: keys held by one job at a time, by its state or for a period."""
 
 import json
 from typing import Any
@@ -19,7 +18,7 @@ UNTIL_STARTED = terms(unique="k", until="started")
 FOR_A_MINUTE = terms(unique="k", for_=60)
 
 
-async def test_a_put_whose_key_is_had_puts_nothing_and_names_the_job_that_has_it(
+async def test_put_with_a_key_in_use_puts_nothing_and_returns_its_job(
     story: Story,
 ) -> None:
     assert await story.put("a", 0, **UNIQUE) == "a"
@@ -28,7 +27,7 @@ async def test_a_put_whose_key_is_had_puts_nothing_and_names_the_job_that_has_it
     assert await story.put("c", 1, **terms(unique="other", until="done")) == "c"
 
 
-async def test_it_is_had_while_its_job_waits_is_delayed_is_held_runs_or_stalls(
+async def test_key_is_held_while_its_job_waits_is_scheduled_held_running_or_stalled(
     story: Story,
 ) -> None:
     await story.put("first", 0, queue="post")
@@ -43,14 +42,14 @@ async def test_it_is_had_while_its_job_waits_is_delayed_is_held_runs_or_stalls(
     assert (await story.state("a"), await story.put("b", 12, **UNIQUE)) == ("stalled", "a")
 
 
-async def test_a_job_that_goes_on_in_another_queue_keeps_its_key(story: Story) -> None:
+async def test_advanced_job_keeps_its_key(story: Story) -> None:
     await story.running("a", **UNIQUE)
     await story.complete("a", 2, next="post")
     assert await story.put("b", 3, **UNIQUE) == "a"
 
 
 @pytest.mark.parametrize("end", ["complete", "fail", "cancel"])
-async def test_the_end_of_its_job_frees_a_key(story: Story, end: str) -> None:
+async def test_end_of_its_job_frees_a_key(story: Story, end: str) -> None:
     await story.running("a", **UNIQUE)
     match end:
         case "complete":
@@ -64,13 +63,13 @@ async def test_the_end_of_its_job_frees_a_key(story: Story, end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["complete", "cancel"])
-async def test_an_ended_job_leaves_no_key_behind(story: Story, end: str) -> None:
+async def test_ended_job_leaves_no_key(story: Story, end: str) -> None:
     await story.running("a", **UNIQUE)
     await (story.complete("a", 2) if end == "complete" else story.cancel("a"))
     assert not await story.exists("x:unique:k")
 
 
-async def test_a_job_whose_worker_died_has_its_key_until_it_has_ended_after_all(
+async def test_job_of_a_dead_worker_keeps_its_key_until_it_ends(
     story: Story,
 ) -> None:
     await story.running("a", retries=0, **UNIQUE)
@@ -84,7 +83,7 @@ async def test_a_job_whose_worker_died_has_its_key_until_it_has_ended_after_all(
 @pytest.mark.parametrize(
     "gone", [("DEL", "j:a"), ("HSET", "j:a", "state", "complete"), ("HDEL", "j:a", "x-terms")]
 )
-async def test_an_entry_whose_job_is_gone_by_other_hands_blocks_nobody(
+async def test_key_of_a_job_deleted_by_another_client_is_free(
     story: Story, gone: tuple[str, ...]
 ) -> None:
     await story.put("a", 0, **UNIQUE)
@@ -93,7 +92,7 @@ async def test_an_entry_whose_job_is_gone_by_other_hands_blocks_nobody(
     assert await story.put("b", 1, **UNIQUE) == "b"
 
 
-async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_took_it(
+async def test_retried_failed_job_holds_its_key_again_unless_it_was_taken(
     story: Story,
 ) -> None:
     await story.failed("a", **UNIQUE)
@@ -102,9 +101,7 @@ async def test_a_failed_job_that_runs_again_has_its_key_again_unless_another_too
 
 
 @pytest.mark.parametrize("way", ["put", "revive", "unfail"])
-async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(
-    story: Story, way: str
-) -> None:
+async def test_job_that_runs_again_holds_its_free_key_again(story: Story, way: str) -> None:
     if way == "put":
         await story.completed("a", 0, 1, 2, **UNIQUE)
         await story.put("a", 5)
@@ -121,14 +118,14 @@ async def test_a_job_that_runs_again_after_its_key_was_free_has_it_again(
     assert await story.put("b", 6, **UNIQUE) == "a"
 
 
-async def test_a_job_that_is_put_again_does_not_take_its_key_from_another(story: Story) -> None:
+async def test_job_that_is_put_again_does_not_take_its_key_from_another(story: Story) -> None:
     await story.completed("a", 0, 1, 2, **UNIQUE)
     await story.put("b", 3, **UNIQUE)
     await story.put("a", 4)
     assert await story.put("c", 5, **UNIQUE) == "b"
 
 
-async def test_a_retry_keeps_the_key(story: Story) -> None:
+async def test_retry_keeps_the_key(story: Story) -> None:
     await story.running("a", **UNIQUE)
     await story.retry("a", 2, delay=50)
     assert await story.put("b", 3, **UNIQUE) == "a"
@@ -148,7 +145,7 @@ async def test_unique_until_started_frees_the_key_during_a_run_and_not_during_a_
     assert await story.put("c", 13, **UNTIL_STARTED) == "b"
 
 
-async def test_for_a_time_the_key_is_had_whatever_becomes_of_the_job(story: Story) -> None:
+async def test_key_for_a_period_is_held_whatever_happens_to_the_job(story: Story) -> None:
     await story.configure(jobs_history=0)
     await story.completed("a", **FOR_A_MINUTE)
     assert await story.get("a") is None
@@ -157,20 +154,20 @@ async def test_for_a_time_the_key_is_had_whatever_becomes_of_the_job(story: Stor
     assert await story.put("c", 119, **FOR_A_MINUTE) == "b"
 
 
-async def test_for_a_time_the_same_jid_is_not_put_again_either(story: Story) -> None:
+async def test_jid_with_a_key_for_a_period_is_not_put_again(story: Story) -> None:
     await story.completed("a", **FOR_A_MINUTE)
     async with story.unchanged():
         assert await story.put("a", 30, **FOR_A_MINUTE) == "a"
 
 
-async def test_a_key_for_a_time_expires_and_goes_with_a_cancelled_job(story: Story) -> None:
+async def test_key_for_a_period_expires_and_is_freed_by_cancellation(story: Story) -> None:
     await story.put("a", 0, **FOR_A_MINUTE)
     assert 0 < await story.ask("PTTL", story.key("x:unique:k")) <= 60_000
     await story.cancel("a")
     assert await story.put("b", 1, **FOR_A_MINUTE) == "b"
 
 
-async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_have_another(
+async def test_moved_job_keeps_its_key_and_a_job_put_again_can_change_it(
     story: Story,
 ) -> None:
     await story.put("a", 0, **UNIQUE)
@@ -180,7 +177,7 @@ async def test_a_job_that_is_moved_keeps_its_key_and_one_that_is_put_anew_may_ha
     assert await story.put("b", 4, **UNIQUE) == "b"
 
 
-async def test_in_a_batch_the_first_of_a_key_is_put(story: Story) -> None:
+async def test_first_job_of_a_key_in_a_batch_is_put(story: Story) -> None:
     batch: list[Any] = [{"jid": jid, "klass": "K", "data": "1", **UNIQUE} for jid in "abc"]
     assert await story.store.put_many(queue="mail", now=0, batch=batch) == ["a", "a", "a"]
     assert await story.counts(0) == {"waiting": 1}
@@ -189,7 +186,7 @@ async def test_in_a_batch_the_first_of_a_key_is_put(story: Story) -> None:
 # What exists
 
 
-async def test_told_to_raise_a_put_is_refused_with_the_jid_of_what_is_there(story: Story) -> None:
+async def test_put_with_if_exists_raise_is_refused_with_the_existing_jid(story: Story) -> None:
     await story.put("a", 0, **UNIQUE)
     async with story.refused(AlreadyThere, jid="a"):
         await story.put("b", 1, **terms(unique="k", until="done", exists="raise"))
@@ -198,9 +195,7 @@ async def test_told_to_raise_a_put_is_refused_with_the_jid_of_what_is_there(stor
 
 
 @pytest.mark.parametrize("state", ["running", "complete"])
-async def test_a_jid_that_exists_can_be_left_alone_in_whatever_state(
-    story: Story, state: str
-) -> None:
+async def test_existing_jid_can_be_kept_in_any_state(story: Story, state: str) -> None:
     await (story.running("a") if state == "running" else story.completed("a"))
     async with story.unchanged():
         assert await story.put("a", 3, **terms(exists="keep")) == "a"
@@ -208,7 +203,7 @@ async def test_a_jid_that_exists_can_be_left_alone_in_whatever_state(
     assert "x-terms" not in await story.job("b")
 
 
-async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> None:
+async def test_workflow_with_a_duplicate_is_refused_as_a_whole(story: Story) -> None:
     await story.put("a", 0, **UNIQUE)
 
     def flow(**second: Any) -> list[Any]:
@@ -228,7 +223,7 @@ async def test_jobs_that_are_put_together_are_refused_together(story: Story) -> 
 # Recurring jobs
 
 
-async def test_an_instance_whose_key_is_had_is_left_out(story: Story) -> None:
+async def test_instance_with_a_key_in_use_is_skipped(story: Story) -> None:
     await story.recur("r", 0, interval=60, **UNIQUE)
     assert await story.pop(1) == ["r-1"]
     assert await story.pop(70, worker="bob", queue="mail", count=0) == []
@@ -239,7 +234,7 @@ async def test_an_instance_whose_key_is_had_is_left_out(story: Story) -> None:
     assert await story.pop(121, worker="bob") == ["r-2"]
 
 
-async def test_an_instance_run_out_of_turn_is_the_one_that_has_the_key(story: Story) -> None:
+async def test_instance_run_now_returns_the_job_that_holds_the_key(story: Story) -> None:
     await story.recur("r", 0, offset=60, **UNIQUE)
     assert await story.store.recur_run(jid="r", now=1) == "r-1"
     assert await story.store.recur_run(jid="r", now=2) == "r-1"
@@ -260,7 +255,7 @@ async def test_an_instance_run_out_of_turn_is_the_one_that_has_the_key(story: St
         ({"exists": "move"}, "exists"),
     ],
 )
-async def test_terms_that_cannot_be_are_refused_by_name(
+async def test_invalid_constraints_are_refused_by_name(
     story: Story, given: dict[str, Any], argument: str
 ) -> None:
     async with story.refused(InvalidArgument, argument=argument):

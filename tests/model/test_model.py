@@ -1,9 +1,4 @@
-"""The model and the scripts live the same lives: after each call the replies agree, and so does
-every key.
-
-Set AIOQLESS_MODEL_LIVES (and AIOQLESS_MODEL_STEPS) to let them live more and longer lives, other
-ones each time; one in which they disagree is then cut down to what it takes, which may last
-minutes."""
+"""The model and the scripts agree on every reply and every key."""
 
 import math
 import os
@@ -122,7 +117,7 @@ def something_to_refuse(real: RealScripts) -> dict[str, Any]:
     return real.keys()
 
 
-def test_what_is_malformed_is_refused_as_such_and_changes_nothing(real: RealScripts) -> None:
+def test_malformed_arguments_are_refused_and_change_nothing(real: RealScripts) -> None:
     before = something_to_refuse(real)
     wrong = []
     for words, given in malformed_calls(2, "running", "w", "a", "held", "r"):
@@ -137,6 +132,6 @@ def test_what_is_malformed_is_refused_as_such_and_changes_nothing(real: RealScri
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_scripts_do_what_the_model_does(real: RealScripts) -> None:
+def test_scripts_agree_with_the_model(real: RealScripts) -> None:
     Both.real = real
     run_state_machine_as_test(Both, settings=lives)

@@ -19,7 +19,7 @@ from aioqless.store.acl import ROLES, user
 from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose
 from tests.conftest import Until
-from tests.lua.test_bad_input import every_form
+from tests.lua.test_invalid_arguments import every_form
 from tests.server import OwnServer
 
 PASSWORD = "p@ss/w:rd #é%?&"

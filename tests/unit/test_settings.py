@@ -74,7 +74,7 @@ def test_groups_of_settings_out_of_range_are_refused_with_a_reason(
 
 
 @pytest.mark.parametrize("name", ["executors", "recycle", "reconnect"])
-def test_a_group_of_settings_must_be_of_its_class(name: str) -> None:
+def test_group_of_settings_must_be_of_its_class(name: str) -> None:
     with pytest.raises(TypeError, match=f"{name} must be "):
         Settings(**{name: {}})  # type: ignore[arg-type]
 

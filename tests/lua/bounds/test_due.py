@@ -1,12 +1,10 @@
-"""What has become due at once costs a call no more than usual."""
+"""Many jobs, templates or locks that become due at once have a bounded cost per call."""
 
 from tests.lua.bounds.crowds import A_MOMENT, AN_INTERVAL_LONG, MANY, Gauge, count, crowd, is_sound
 from tests.lua.story import Story
 
 
-async def test_a_template_of_ours_that_slept_a_day_makes_one_instance(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_template_missed_for_a_day_makes_one_instance(story: Story, gauge: Gauge) -> None:
     await story.recur("hourly", A_MOMENT, interval=1)
     assert (
         len(
@@ -24,7 +22,7 @@ async def test_a_template_of_ours_that_slept_a_day_makes_one_instance(
     assert gauge.most <= 250
 
 
-async def test_a_peers_template_makes_up_for_all_it_slept_a_portion_at_a_time(
+async def test_template_of_another_client_makes_up_for_missed_intervals_in_batches(
     story: Story, gauge: Gauge
 ) -> None:
     await story.recur("hourly", A_MOMENT, interval=1, backlog=0)
@@ -39,7 +37,7 @@ async def test_a_peers_template_makes_up_for_all_it_slept_a_portion_at_a_time(
     assert await is_sound(story, A_MOMENT + AN_INTERVAL_LONG)
 
 
-async def test_ticks_are_told_a_portion_at_a_time(story: Story, gauge: Gauge) -> None:
+async def test_ticks_are_returned_in_batches(story: Story, gauge: Gauge) -> None:
     for number in range(150):
         await story.cron(f"r{number:03}", 0, next=number + 1)
     first = await gauge("tick", now=1000, batch=[])
@@ -57,7 +55,7 @@ async def test_ticks_are_told_a_portion_at_a_time(story: Story, gauge: Gauge) ->
     assert gauge.most <= 2_000
 
 
-async def test_templates_are_listed_a_portion_at_a_time(story: Story, gauge: Gauge) -> None:
+async def test_templates_are_listed_in_pages(story: Story, gauge: Gauge) -> None:
     for number in range(30):
         await story.cron(f"r{number:03}", 0, next=number + 1)
     assert len(await gauge("recurring")) == 25
@@ -65,7 +63,9 @@ async def test_templates_are_listed_a_portion_at_a_time(story: Story, gauge: Gau
     assert gauge.most <= 200
 
 
-async def test_a_template_with_a_backlog_makes_up_for_so_many(story: Story, gauge: Gauge) -> None:
+async def test_template_makes_up_for_missed_intervals_up_to_its_backlog(
+    story: Story, gauge: Gauge
+) -> None:
     await story.recur("hourly", A_MOMENT, interval=1, backlog=50)
     jobs = await gauge(
         "pop", queue="mail", worker="ann", count=1_000, now=A_MOMENT + AN_INTERVAL_LONG
@@ -76,9 +76,7 @@ async def test_a_template_with_a_backlog_makes_up_for_so_many(story: Story, gaug
     assert gauge.most <= 200 + 25 * 51
 
 
-async def test_a_template_put_on_again_passes_over_the_jids_in_use_and_takes_no_jobs_place(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_template_put_again_skips_jids_in_use(story: Story, gauge: Gauge) -> None:
     await story.recur("hourly", A_MOMENT, interval=1)
     await crowd(story, 1_001, "q:mail-work", "waiting", prefix="hourly-", data='"older"')
     for _ in range(11):
@@ -89,7 +87,7 @@ async def test_a_template_put_on_again_passes_over_the_jids_in_use_and_takes_no_
     assert (await story.job("hourly-1000"))["data"] == '"older"'
 
 
-async def test_many_due_jobs_are_moved_as_they_are_wanted(story: Story, gauge: Gauge) -> None:
+async def test_many_due_jobs_are_moved_as_requested(story: Story, gauge: Gauge) -> None:
     await crowd(story, MANY, "q:mail-scheduled", "scheduled", score=1, step=0.001)
     at = A_MOMENT
     assert len(await gauge("pop", queue="mail", worker="ann", count=10, now=at)) == 10
@@ -103,7 +101,9 @@ async def test_many_due_jobs_are_moved_as_they_are_wanted(story: Story, gauge: G
     assert await is_sound(story, at)
 
 
-async def test_many_lapsed_locks_are_seen_to_as_jobs_are_wanted(story: Story, gauge: Gauge) -> None:
+async def test_many_expired_locks_are_handled_as_jobs_are_requested(
+    story: Story, gauge: Gauge
+) -> None:
     size = min(MANY, 20_000)
     await crowd(
         story,
@@ -140,9 +140,7 @@ async def test_many_lapsed_locks_are_seen_to_as_jobs_are_wanted(story: Story, ga
     assert await is_sound(story, at)
 
 
-async def test_workers_that_were_silent_are_forgotten_a_few_at_a_time(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_silent_workers_are_deregistered_a_few_per_call(story: Story, gauge: Gauge) -> None:
     for number in range(100):
         await story.change("ZADD", "workers", number, f"w{number}")
         await story.change("ZADD", f"w:w{number}:jobs", 1, f"j{number}")

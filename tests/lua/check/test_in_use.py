@@ -1,4 +1,4 @@
-"""A namespace in use stays sound."""
+"""Consistency of a namespace in use."""
 
 import random
 from typing import Any
@@ -8,11 +8,11 @@ from tests.lua.check.town import findings
 from tests.lua.story import Story
 
 
-async def test_all_commands_together_keep_a_namespace_sound(story: Story) -> None:
+async def test_all_commands_together_keep_a_namespace_consistent(story: Story) -> None:
     await a_long_life(story, random.Random(7), steps=1500, check_every=100)
 
 
-async def test_a_walk_that_jobs_move_under_finds_nothing(story: Story) -> None:
+async def test_check_of_a_changing_namespace_finds_nothing(story: Story) -> None:
     await a_long_life(story, random.Random(8), steps=1000, check_every=1)
 
 

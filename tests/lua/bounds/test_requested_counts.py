@@ -1,4 +1,4 @@
-"""What is asked for: a call hands out what is wanted, but no more than a thousand."""
+"""Counts that callers request are limited to a thousand."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.lua.story import Story
 
 
 @pytest.mark.parametrize("wanted", [1, 10, 1_000, 100_000])
-async def test_pop_hands_out_what_is_wanted_but_no_more_than_a_thousand(
+async def test_pop_returns_the_requested_count_up_to_a_thousand(
     story: Story, gauge: Gauge, wanted: int
 ) -> None:
     size = min(MANY, 20 * wanted)
@@ -23,7 +23,7 @@ async def test_pop_hands_out_what_is_wanted_but_no_more_than_a_thousand(
     assert await is_sound(story, 10)
 
 
-async def test_jobs_with_long_lives_behind_them_are_handed_out_at_a_bounded_cost(
+async def test_jobs_with_long_histories_are_popped_at_a_bounded_cost(
     story: Story, gauge: Gauge
 ) -> None:
     await crowd(story, MOST, "q:mail-work", "waiting")
@@ -38,7 +38,7 @@ async def test_jobs_with_long_lives_behind_them_are_handed_out_at_a_bounded_cost
     assert gauge.most <= 15 * MOST
 
 
-async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(
+async def test_reservation_after_many_skipped_jobs_has_a_bounded_cost(
     story: Story, gauge: Gauge
 ) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
@@ -56,7 +56,7 @@ async def test_a_person_who_skipped_many_is_served_at_a_bounded_cost(
 
 
 @pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
-async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(
+async def test_peek_returns_the_requested_count_up_to_a_thousand(
     story: Story, gauge: Gauge, wanted: int
 ) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting", step=-1e-6)
@@ -67,7 +67,7 @@ async def test_peek_shows_what_is_wanted_but_no_more_than_a_thousand(
 
 
 @pytest.mark.parametrize("wanted", [1, 1_000, 100_000])
-async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(
+async def test_unfail_moves_the_requested_count_up_to_a_thousand(
     story: Story, gauge: Gauge, wanted: int
 ) -> None:
     size = min(MANY, 20 * wanted)
@@ -100,7 +100,7 @@ async def test_unfail_moves_what_is_wanted_but_no_more_than_a_thousand(
         (("failed",), {"group": "typo"}, "f:typo", "failed"),
     ],
 )
-async def test_a_listing_has_no_more_than_a_thousand_in_a_page(
+async def test_listing_has_at_most_a_thousand_per_page(
     story: Story,
     gauge: Gauge,
     command: tuple[str, ...],
@@ -121,7 +121,7 @@ async def test_a_listing_has_no_more_than_a_thousand_in_a_page(
     assert gauge.most <= 20 + 10 * MOST
 
 
-async def test_queues_workers_and_groups_are_listed_in_bounded_portions(
+async def test_queues_workers_and_groups_are_listed_in_bounded_pages(
     story: Story, gauge: Gauge
 ) -> None:
     for first in range(0, MANY, 1_000):
@@ -137,9 +137,7 @@ async def test_queues_workers_and_groups_are_listed_in_bounded_portions(
     assert gauge.most <= 50 + 10 * MOST
 
 
-async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_job_lists_a_thousand_dependents_and_their_total(story: Story, gauge: Gauge) -> None:
     await story.put("hub", 0)
     await crowd(story, MANY, "q:mail-depends", "depends")
     await bind(story, MANY, dependents=True)
@@ -148,7 +146,7 @@ async def test_a_job_tells_of_a_thousand_dependents_and_how_many_there_are(
     assert gauge.most <= 10
 
 
-async def test_a_queue_is_cleared_in_bounded_portions(story: Story, gauge: Gauge) -> None:
+async def test_clear_handles_a_bounded_number_of_jobs_per_call(story: Story, gauge: Gauge) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting", prefix="w", step=-1e-6)
     await crowd(story, MANY, "q:mail-depends", "depends")
     await story.put("hub", 0)
@@ -170,9 +168,7 @@ async def test_a_queue_is_cleared_in_bounded_portions(story: Story, gauge: Gauge
     assert gauge.most <= 1_250 * 25
 
 
-async def test_a_long_line_of_dependents_costs_a_bounded_amount_of_looking(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_long_chain_of_dependents_has_a_bounded_cost(story: Story, gauge: Gauge) -> None:
     await crowd(story, MANY, "q:mail-depends", "depends", step=1)
     for number in range(
         1, MANY

@@ -1,5 +1,4 @@
-"""A job that is gone leaves nothing behind: whatever it had, whatever state it was in, by whichever
-way it went."""
+"""Deleted jobs leave no keys or entries, whatever they had and however they were deleted."""
 
 from __future__ import annotations
 
@@ -177,9 +176,7 @@ async def left(story: Story) -> dict[str, Any]:
 
 @pytest.mark.parametrize("archive", ["off", "on"])
 @pytest.mark.parametrize("state", ALIVE, ids=lambda state: state.__name__)
-async def test_a_job_that_is_cancelled_leaves_nothing(
-    story: Story, state: Step, archive: str
-) -> None:
+async def test_canceled_job_leaves_nothing(story: Story, state: Step, archive: str) -> None:
     await story.configure(archive=archive, failed_history=10_000)
     await state(story)
     assert {"j:a", "j:a-history", "tags", "t:x"} <= (await left(story)).keys()
@@ -205,9 +202,7 @@ async def test_pruned_job_leaves_only_a_result_with_a_longer_retention(
 
 
 @pytest.mark.parametrize("archive", ["off", "on"])
-async def test_a_failed_job_that_is_deleted_with_age_leaves_nothing(
-    story: Story, archive: str
-) -> None:
+async def test_pruned_failed_job_leaves_nothing(story: Story, archive: str) -> None:
     await story.configure(archive=archive, failed_history=100)
     await failed(story)
     assert {"j:a", "f:typo", "failures", "x:outdated"} <= (await left(story)).keys()
@@ -217,7 +212,7 @@ async def test_a_failed_job_that_is_deleted_with_age_leaves_nothing(
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])
-async def test_a_recurring_job_that_is_taken_off_leaves_nothing_though_it_was_paused(
+async def test_canceled_recurring_job_leaves_nothing_even_if_paused(
     story: Story, kind: str
 ) -> None:
     made = {"tags": ["x"], "terms": json.dumps({"key": "narrow", "limit": 1})}

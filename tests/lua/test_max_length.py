@@ -1,5 +1,4 @@
-"""A queue holds no more jobs than it may, where somebody said how many; what is there can always be
-worked off."""
+"""The maximum length of a queue."""
 
 import pytest
 
@@ -8,13 +7,13 @@ from aioqless.store import PutFlowRow, PutManyRow
 from tests.lua.story import Story
 
 
-async def test_a_queue_without_a_limit_holds_any_number(story: Story) -> None:
+async def test_queue_without_a_limit_holds_any_number(story: Story) -> None:
     for number in range(30):
         await story.put(f"j{number}", number)
     assert await story.counts(31) == {"waiting": 30}
 
 
-async def test_a_full_queue_refuses_a_job_by_name_with_what_it_holds_and_nothing_changes(
+async def test_full_queue_refuses_a_job_with_its_length_and_nothing_changes(
     story: Story,
 ) -> None:
     await story.configure(mail_max_length=2)
@@ -25,7 +24,7 @@ async def test_a_full_queue_refuses_a_job_by_name_with_what_it_holds_and_nothing
     await story.put("c", 3, queue="post")
 
 
-async def test_what_waits_runs_is_scheduled_or_held_counts(story: Story) -> None:
+async def test_waiting_running_scheduled_and_dependent_jobs_count(story: Story) -> None:
     await story.configure(mail_max_length=4)
     await story.running("a", 0, 1)
     await story.put("b", 2)
@@ -37,7 +36,7 @@ async def test_what_waits_runs_is_scheduled_or_held_counts(story: Story) -> None
     await story.put("e", 7)
 
 
-async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_in_does_not(
+async def test_full_queue_accepts_a_job_it_holds_and_refuses_one_that_moves_in(
     story: Story,
 ) -> None:
     await story.configure(mail_max_length=1)
@@ -52,7 +51,7 @@ async def test_a_job_that_is_in_the_queue_already_finds_room_and_one_that_moves_
         await story.store.requeue(queue="mail", jid="c", klass="K", data="1", now=4, delay=0)
 
 
-async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> None:
+async def test_put_many_puts_jobs_until_the_queue_is_full(story: Story) -> None:
     await story.configure(mail_max_length=3)
     await story.put("a", 0)
     batch: list[PutManyRow] = [{"jid": jid, "klass": "K", "data": "1"} for jid in "bacde"]
@@ -64,7 +63,7 @@ async def test_of_many_those_are_put_for_which_there_is_room(story: Story) -> No
     assert await story.counts(2) == {"waiting": 3}
 
 
-async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: Story) -> None:
+async def test_workflow_beyond_the_max_length_is_refused_as_a_whole(story: Story) -> None:
     await story.configure(mail_max_length=2)
     flow: list[PutFlowRow] = [
         {"queue": queue, "jid": jid, "klass": "K", "data": "1"}
@@ -76,7 +75,9 @@ async def test_a_flow_for_which_there_is_no_room_is_refused_as_a_whole(story: St
     assert await story.store.put_flow(now=1, batch=flow) == ["a", "b", "c"]
 
 
-async def test_what_retries_goes_on_is_unfailed_or_recurs_finds_room(story: Story) -> None:
+async def test_retries_next_stages_unfailed_and_recurring_jobs_ignore_the_max_length(
+    story: Story,
+) -> None:
     await story.configure(mail_max_length=1)
     await story.recur("r", 0)
     assert await story.pop(1) == ["r-1"]
@@ -91,12 +92,12 @@ async def test_what_retries_goes_on_is_unfailed_or_recurs_finds_room(story: Stor
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-async def test_a_limit_of_nothing_is_none(story: Story, limit: int) -> None:
+async def test_zero_means_no_limit(story: Story, limit: int) -> None:
     await story.configure(mail_max_length=limit)
     await story.put("a", 0)
     await story.put("b", 1)
 
 
-async def test_a_limit_that_is_no_number_is_refused(story: Story) -> None:
+async def test_max_length_that_is_not_a_number_is_refused(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="mail-max-length"):
         await story.configure(mail_max_length="many")

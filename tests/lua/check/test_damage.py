@@ -1,4 +1,4 @@
-"""What is wrong with a namespace is named, and mended without losing a job."""
+"""Damage in a namespace is reported, and fixed without losing a job."""
 
 import pytest
 
@@ -257,7 +257,7 @@ SCARS: dict[str, Commands] = {
 
 
 @pytest.mark.parametrize(("expected", "commands"), WOUNDS.values(), ids=WOUNDS)
-async def test_what_is_wrong_is_named_and_mended_and_no_job_is_lost(
+async def test_damage_is_reported_and_fixed_without_losing_a_job(
     story: Story, expected: set[str], commands: Commands
 ) -> None:
     await a_town(story)
@@ -278,7 +278,7 @@ async def test_what_is_wrong_is_named_and_mended_and_no_job_is_lost(
 
 
 @pytest.mark.parametrize("commands", SCARS.values(), ids=SCARS)
-async def test_what_may_be_so_is_left_alone(story: Story, commands: Commands) -> None:
+async def test_valid_exceptions_are_left_unchanged(story: Story, commands: Commands) -> None:
     await a_town(story)
     for command, key, *more in commands:
         await story.change(command, key, *more)
@@ -286,7 +286,7 @@ async def test_what_may_be_so_is_left_alone(story: Story, commands: Commands) ->
         assert await findings(story, resolve="resolve") == []
 
 
-async def test_a_job_that_is_gone_leaves_nothing_behind(story: Story) -> None:
+async def test_entries_of_a_missing_job_are_removed(story: Story) -> None:
     await a_town(story)
     await story.change("DEL", "j:waiting")
     expected = {
@@ -303,7 +303,7 @@ async def test_a_job_that_is_gone_leaves_nothing_behind(story: Story) -> None:
     assert await work_off(story) >= {"held", "post", "late", "slow"}
 
 
-async def test_a_mended_lock_is_the_holders_still(story: Story) -> None:
+async def test_fixed_lock_still_belongs_to_its_holder(story: Story) -> None:
     await story.running("a")
     await story.change("ZREM", "q:mail-locks", "a")
     await findings(story, resolve="resolve")
@@ -311,14 +311,14 @@ async def test_a_mended_lock_is_the_holders_still(story: Story) -> None:
     assert await story.complete("a", 11) == "complete"
 
 
-async def test_an_entry_that_is_right_keeps_its_place(story: Story) -> None:
+async def test_correct_entry_keeps_its_place(story: Story) -> None:
     await story.put("a", 0, delay=1000)
     await story.change("ZADD", "q:mail-work", 1, "a")
     await findings(story, resolve="resolve")
     assert await story.where("a") == {"scheduled": 1000}
 
 
-async def test_a_job_that_lacks_what_its_handler_needs_is_failed_where_it_can_be_seen(
+async def test_job_without_required_fields_is_failed_visibly(
     story: Story,
 ) -> None:
     await story.put("a", 0)
@@ -337,7 +337,7 @@ async def test_a_job_that_lacks_what_its_handler_needs_is_failed_where_it_can_be
     assert await story.day() == {"failures": "1", "failed": "0"}
 
 
-async def test_the_holder_of_a_job_that_check_fails_is_told(story: Story) -> None:
+async def test_holder_of_a_job_failed_by_check_is_notified(story: Story) -> None:
     await story.running("a")
     await story.change("HDEL", "j:a", "klass")
     async with story.heard() as messages:
@@ -390,7 +390,7 @@ async def test_job_failed_by_check_no_longer_counts_towards_its_concurrency_limi
     assert await story.pop(5, worker="bob") == ["b"]
 
 
-async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each_time(
+async def test_unfixable_template_is_reported_every_time_and_never_due(
     story: Story,
 ) -> None:
     await story.recur("hourly", 0)
@@ -401,7 +401,7 @@ async def test_a_template_that_cannot_be_mended_gets_no_turn_and_is_told_of_each
     assert (finding["fields"], finding["mended"]) == (["interval"], False)
 
 
-async def test_a_cron_expression_that_is_gone_cannot_be_mended(story: Story) -> None:
+async def test_missing_cron_expression_cannot_be_fixed(story: Story) -> None:
     await story.cron("nightly", 0, next=90_000)
     await story.change("HDEL", "x:cron:nightly", "cron")
     assert problems(await findings(story, resolve="resolve")) == {"template-fields"}
@@ -410,7 +410,7 @@ async def test_a_cron_expression_that_is_gone_cannot_be_mended(story: Story) -> 
     assert (finding["fields"], finding["mended"]) == (["cron"], False)
 
 
-async def test_a_template_with_a_cron_expression_that_had_no_turn_gets_one_at_once(
+async def test_cron_template_without_a_next_time_becomes_due(
     story: Story,
 ) -> None:
     await story.cron("nightly", 0, next=90_000)
@@ -433,7 +433,7 @@ async def test_a_template_with_a_cron_expression_that_had_no_turn_gets_one_at_on
         "x:cron:a",
     ],
 )
-async def test_a_key_of_the_wrong_type_is_told_of_and_left_alone(story: Story, key: str) -> None:
+async def test_key_of_the_wrong_type_is_reported_and_left_unchanged(story: Story, key: str) -> None:
     await story.change("SET", key, "text")
     async with story.unchanged():
         assert await findings(story, resolve="resolve") == [
@@ -441,7 +441,7 @@ async def test_a_key_of_the_wrong_type_is_told_of_and_left_alone(story: Story, k
         ]
 
 
-async def test_a_forgotten_queue_that_still_has_jobs_is_known_again(story: Story) -> None:
+async def test_forgotten_queue_with_jobs_is_listed_again(story: Story) -> None:
     await story.put("a", 0)
     await story.store.forget(queues=["mail"])
     assert problems(await findings(story, resolve="resolve")) == {"queue-unknown"}

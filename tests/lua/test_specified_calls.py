@@ -1,5 +1,4 @@
-"""The script calls as the specification spells them: keys, order of arguments, and replies as Redis
-gives them."""
+"""Script calls as specified: keys, argument order, and raw replies."""
 
 import json
 
@@ -10,7 +9,7 @@ from aioqless.store.command_header import command_names
 from tests.lua.story import Story
 
 
-async def test_a_jobs_life_in_the_words_of_the_specification(story: Story) -> None:
+async def test_specified_calls_put_pop_and_complete(story: Story) -> None:
     call = story.by_hand
     assert (
         await call(
@@ -65,7 +64,7 @@ async def test_a_jobs_life_in_the_words_of_the_specification(story: Story) -> No
     assert (job["state"], job["data"]) == ("complete", "[5]")
 
 
-async def test_failing_and_cancelling_in_the_words_of_the_specification(story: Story) -> None:
+async def test_specified_calls_fail_and_cancel(story: Story) -> None:
     call = story.by_hand
     for jid in ("a", "b"):
         await call("put", ["mail"], jid, "Greet", "{}", 0, 0)
@@ -79,7 +78,7 @@ async def test_failing_and_cancelling_in_the_words_of_the_specification(story: S
     assert json.loads(await call("failed", [], "typo", 1))["jobs"] == []
 
 
-async def test_asking_in_the_words_of_the_specification(story: Story) -> None:
+async def test_specified_calls_read(story: Story) -> None:
     call = story.by_hand
     await call("put", ["mail"], "a", "Greet", "{}", 0, 0)
     await call("put", ["mail"], "later", "Greet", "{}", 0, 100)
@@ -107,7 +106,7 @@ async def test_asking_in_the_words_of_the_specification(story: Story) -> None:
     assert await call("length", ["mail"]) == b"2"
 
 
-async def test_marking_in_the_words_of_the_specification(story: Story) -> None:
+async def test_specified_calls_tag_and_track(story: Story) -> None:
     call = story.by_hand
     await call("put", ["mail"], "a", "Greet", "{}", 0, 0)
     assert await call("priority", [], "a", -5) == b"-5"
@@ -120,7 +119,7 @@ async def test_marking_in_the_words_of_the_specification(story: Story) -> None:
     assert await call("track", [], "untrack", "a", 4) == b"1"
 
 
-async def test_configuring_in_the_words_of_the_specification(story: Story) -> None:
+async def test_specified_calls_configure(story: Story) -> None:
     call = story.by_hand
     assert await call("config", [], "get", "heartbeat") == b"60"
     assert await call("config", [], "set", "heartbeat", 30) is None
@@ -131,7 +130,7 @@ async def test_configuring_in_the_words_of_the_specification(story: Story) -> No
     assert await call("config", [], "get", "colour") is None
 
 
-async def test_recurring_in_words_like_the_specifications(story: Story) -> None:
+async def test_specified_calls_recur(story: Story) -> None:
     call = story.by_hand
     assert (
         await call(
@@ -162,14 +161,14 @@ async def test_recurring_in_words_like_the_specifications(story: Story) -> None:
         await call("recur", [], "on", "mail", "r", "Greet", "{}", 0, "cron", 60, 5)
 
 
-async def test_an_option_given_twice_counts_as_given_last(story: Story) -> None:
+async def test_option_given_twice_counts_as_given_last(story: Story) -> None:
     await story.by_hand(
         "put", ["mail"], "a", "Greet", "{}", 0, 0, "priority", 1, "retries", 1, "priority", 2
     )
     assert ((await story.get("a"))["priority"], (await story.get("a"))["retries"]) == (2, 1)
 
 
-async def test_a_refusal_is_an_error_that_begins_with_a_code_and_says_why_in_json(
+async def test_refusal_is_an_error_code_with_json_details(
     story: Story,
 ) -> None:
     with pytest.raises(ResponseError) as caught:
@@ -179,7 +178,7 @@ async def test_a_refusal_is_an_error_that_begins_with_a_code_and_says_why_in_jso
     assert json.JSONDecoder().raw_decode(detail)[0] == {"jid": "a", "why": "there is no such job"}
 
 
-async def test_queues_are_keys_bare_or_whole(story: Story) -> None:
+async def test_queue_key_may_be_its_name_or_its_full_key(story: Story) -> None:
     await story.by_hand("put", ["mail"], "a", "Greet", "{}", 0, 0)
     await story.by_hand("pause", ["mail", story.key("q:post")])
     assert await story.members("paused_queues") == {"mail", "post"}
@@ -188,12 +187,12 @@ async def test_queues_are_keys_bare_or_whole(story: Story) -> None:
     assert await story.members("paused_queues") == set()
 
 
-async def test_a_key_that_only_shows_the_way_in_a_cluster_is_passed_over(story: Story) -> None:
+async def test_routing_key_for_a_cluster_is_ignored(story: Story) -> None:
     await story.put("a", 0)
     assert json.loads(await story.by_hand("get", [story.namespace], "a"))["jid"] == "a"
 
 
-def test_the_specifications_commands_are_all_there() -> None:
+def test_every_specified_command_exists() -> None:
     named = (
         "cancel complete depends fail failed get heartbeat jobs peek pop priority put queues "
         "retry stats tag track workers config recur"

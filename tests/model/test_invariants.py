@@ -1,7 +1,4 @@
-"""The model alone: whatever happens in it, every job stays in exactly one place.
-
-That the scripts agree with the model is tested in test_model.py.
-"""
+"""Invariants of the model alone: every job is in exactly one place."""
 
 from hypothesis import settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
@@ -47,7 +44,7 @@ class Alone(Life):
         assert held == set(self.jids_in("depends"))
 
 
-def test_in_the_model_every_job_is_always_in_exactly_one_place() -> None:
+def test_every_job_of_the_model_is_in_exactly_one_place() -> None:
     few = settings(
         max_examples=40, stateful_step_count=40, derandomize=True, database=None, deadline=None
     )

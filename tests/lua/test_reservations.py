@@ -1,4 +1,4 @@
-"""Jobs reserved for persons: for a time of their own, by one session, and back again at no cost."""
+"""Reservations of human tasks: with a duration, per session."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def is_sound(story: Story, at: float) -> bool:
 # Reserving
 
 
-async def test_a_reservation_lasts_for_the_time_that_was_chosen(story: Story) -> None:
+async def test_reservation_has_the_chosen_duration(story: Story) -> None:
     await story.put("a", 0)
     answer = await ask(story, 10, limit=500)
     job = answer["job"]
@@ -80,7 +80,7 @@ async def test_a_reservation_lasts_for_the_time_that_was_chosen(story: Story) ->
     assert await story.pop(511) == ["a"]
 
 
-async def test_a_session_that_asks_again_is_answered_with_what_it_has(story: Story) -> None:
+async def test_repeated_reserve_returns_the_reservation_of_the_session(story: Story) -> None:
     for n, jid in enumerate("ab"):
         await story.put(jid, n / 10)
     first = await ask(story, 10, "ada@1")
@@ -91,7 +91,7 @@ async def test_a_session_that_asks_again_is_answered_with_what_it_has(story: Sto
     assert await held(story, "ada@1", 20) == first["job"]
 
 
-async def test_what_one_has_nobody_else_gets(story: Story) -> None:
+async def test_reserved_job_is_not_given_to_another_person(story: Story) -> None:
     await story.put("a", 0)
     assert await reserve(story, 10, "ada@1") == "a"
     assert [await reserve(story, 11, who) for who in ("ada@2", "bob", "bob@1")] == [
@@ -101,14 +101,14 @@ async def test_what_one_has_nobody_else_gets(story: Story) -> None:
     ]
 
 
-async def test_a_session_may_have_one_job_of_each_queue(story: Story) -> None:
+async def test_session_has_at_most_one_job_per_queue(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 0, queue="post")
     assert (await reserve(story, 1), await reserve(story, 1, queue="post")) == ("a", "b")
     assert (await held(story, "ada", 2))["jid"] == "a"
 
 
-async def test_nothing_is_reserved_in_a_queue_that_is_empty_or_paused(story: Story) -> None:
+async def test_empty_or_paused_queue_has_nothing_to_reserve(story: Story) -> None:
     assert await ask(story, 1) == {"job": None, "skipped": 0, "now": 1}
     await story.put("a", 0)
     await story.store.pause(queues=["mail"])
@@ -116,7 +116,7 @@ async def test_nothing_is_reserved_in_a_queue_that_is_empty_or_paused(story: Sto
 
 
 @pytest.mark.parametrize("limit", [DAY + 1, 1e9])
-async def test_a_reservation_for_more_than_a_day_is_refused(story: Story, limit: float) -> None:
+async def test_reservation_for_more_than_a_day_is_refused(story: Story, limit: float) -> None:
     await story.put("a", 0)
     async with story.refused(InvalidArgument, argument="limit"):
         await reserve(story, 1, limit=limit)
@@ -126,7 +126,7 @@ async def test_a_reservation_for_more_than_a_day_is_refused(story: Story, limit:
             await call(story, "a", 2, limit=limit)
 
 
-async def test_a_persons_limit_reaches_beyond_a_limit_of_jobs_that_run_at_once(
+async def test_reservation_within_a_concurrency_limit_keeps_its_own_duration(
     story: Story,
 ) -> None:
     await story.configure(mail_max_concurrency=1)
@@ -141,7 +141,9 @@ async def test_a_persons_limit_reaches_beyond_a_limit_of_jobs_that_run_at_once(
 # What runs out
 
 
-async def test_what_is_abandoned_goes_to_who_asks_next_and_costs_nothing(story: Story) -> None:
+async def test_expired_reservation_is_given_to_the_next_person_without_using_a_retry(
+    story: Story,
+) -> None:
     await story.put("a", 0, retries=0)
     for round in range(20):  # more often than a worker might lose it
         at = 10 + 100 * round
@@ -155,7 +157,9 @@ async def test_what_is_abandoned_goes_to_who_asks_next_and_costs_nothing(story: 
     assert await is_sound(story, at + 10)
 
 
-async def test_whoever_abandoned_it_is_told_and_in_the_history(story: Story) -> None:
+async def test_holder_of_an_expired_reservation_is_notified_and_in_the_history(
+    story: Story,
+) -> None:
     await story.put("a", 0)
     await reserve(story, 1, "ada@1", limit=10)
     async with story.heard("log") as messages:
@@ -165,7 +169,7 @@ async def test_whoever_abandoned_it_is_told_and_in_the_history(story: Story) -> 
     assert [event.get("worker") for event in events if event["what"] == "abandoned"] == ["ada@1"]
 
 
-async def test_what_ran_out_is_still_its_holders_until_somebody_takes_it(story: Story) -> None:
+async def test_expired_reservation_belongs_to_its_holder_until_taken(story: Story) -> None:
     for n, jid in enumerate("ab"):
         await story.put(jid, n / 10)
     await reserve(story, 1, limit=10)
@@ -177,7 +181,7 @@ async def test_what_ran_out_is_still_its_holders_until_somebody_takes_it(story: 
         await story.complete("b", 22, worker="bob")
 
 
-async def test_a_worker_that_loses_the_job_after_a_person_had_it_pays_for_it(story: Story) -> None:
+async def test_lock_lost_by_a_worker_after_a_reservation_uses_a_retry(story: Story) -> None:
     await story.configure(grace_period=0)
     await story.put("a", 0)
     await reserve(story, 1, limit=10)
@@ -186,7 +190,7 @@ async def test_a_worker_that_loses_the_job_after_a_person_had_it_pays_for_it(sto
     assert ((await story.get("a"))["remaining"], (await story.job("a"))["x-lost"]) == (4, "1")
 
 
-async def test_a_peer_that_loses_the_job_after_a_person_had_it_pays_for_it_too(
+async def test_lock_lost_by_another_client_after_a_reservation_uses_a_retry(
     story: Story,
 ) -> None:
     """Peers pop without raising the fence."""
@@ -199,7 +203,7 @@ async def test_a_peer_that_loses_the_job_after_a_person_had_it_pays_for_it_too(
     assert (await story.get("a"))["remaining"] == 4
 
 
-async def test_who_needs_longer_gets_longer_from_now(story: Story) -> None:
+async def test_extended_reservation_lasts_from_the_current_time(story: Story) -> None:
     await story.put("a", 0)
     await reserve(story, 1, limit=10)
     assert await extend(story, "a", 9, limit=100) == 109
@@ -211,7 +215,7 @@ async def test_who_needs_longer_gets_longer_from_now(story: Story) -> None:
     assert (await story.get("a"))["remaining"] == 5
 
 
-async def test_a_fence_of_an_earlier_reservation_is_refused(story: Story) -> None:
+async def test_fence_of_an_earlier_reservation_is_refused(story: Story) -> None:
     await story.put("a", 0)
     first = (await ask(story, 1, limit=10))["job"]["fence"]
     second = (await ask(story, 20, limit=10))["job"]["fence"]
@@ -225,7 +229,7 @@ async def test_a_fence_of_an_earlier_reservation_is_refused(story: Story) -> Non
 # Skipping
 
 
-async def test_what_is_skipped_goes_behind_the_others_and_not_back_to_who_skipped_it(
+async def test_skipped_job_goes_to_the_end_and_not_back_to_the_same_person(
     story: Story,
 ) -> None:
     for n, jid in enumerate("abc"):
@@ -251,7 +255,7 @@ async def test_what_is_skipped_goes_behind_the_others_and_not_back_to_who_skippe
     assert await is_sound(story, 34)
 
 
-async def test_who_asks_for_what_was_skipped_gets_it(story: Story) -> None:
+async def test_skipped_job_can_be_requested_explicitly(story: Story) -> None:
     await story.put("a", 0)
     await reserve(story, 1, "ada@1")
     await skip(story, "a", 2, "ada@1")
@@ -261,7 +265,7 @@ async def test_who_asks_for_what_was_skipped_gets_it(story: Story) -> None:
     assert await reserve(story, 5, "ada@1") == "a"  # it was taken up again: no longer skipped
 
 
-async def test_what_one_skipped_and_another_abandoned_is_not_offered_to_the_first(
+async def test_job_skipped_by_one_person_and_abandoned_by_another_is_not_offered_to_the_first(
     story: Story,
 ) -> None:
     await story.put("a", 0)
@@ -273,14 +277,14 @@ async def test_what_one_skipped_and_another_abandoned_is_not_offered_to_the_firs
     assert await reserve(story, 21, "eve") == "a"
 
 
-async def test_machines_mind_nobodys_skipping(story: Story) -> None:
+async def test_workers_pop_skipped_jobs(story: Story) -> None:
     await story.put("a", 0)
     await reserve(story, 1)
     await skip(story, "a", 2)
     assert await story.pop(3, worker="ada") == ["a"]
 
 
-async def test_skipping_is_remembered_for_a_week_of_the_latest_two_hundred(story: Story) -> None:
+async def test_latest_200_skips_are_remembered_for_a_week(story: Story) -> None:
     for n in range(205):
         await story.put(f"j{n:03}", n)
     for n in range(205):
@@ -292,7 +296,7 @@ async def test_skipping_is_remembered_for_a_week_of_the_latest_two_hundred(story
     assert await reserve(story, 2000) == "j000"
 
 
-async def test_what_was_skipped_and_has_ended_is_forgotten(story: Story) -> None:
+async def test_skip_of_an_ended_job_is_forgotten(story: Story) -> None:
     for jid in "ab":
         await story.put(jid, 0)
         await reserve(story, 1)
@@ -303,7 +307,7 @@ async def test_what_was_skipped_and_has_ended_is_forgotten(story: Story) -> None
     assert set(await story.scores("x:skipped:ada")) == {"b"}
 
 
-async def test_a_job_with_a_limit_leaves_it_when_it_is_skipped(story: Story) -> None:
+async def test_skipped_job_frees_its_concurrency_limit(story: Story) -> None:
     terms = '{"key":"k","limit":1}'
     for n, jid in enumerate("ab"):
         await story.put(jid, n, terms=terms)
@@ -317,7 +321,7 @@ async def test_a_job_with_a_limit_leaves_it_when_it_is_skipped(story: Story) -> 
 # Handing over
 
 
-async def test_what_is_handed_over_goes_to_the_other_person_before_all_else(story: Story) -> None:
+async def test_handed_over_job_is_offered_first_to_the_other_person(story: Story) -> None:
     for n, jid in enumerate("ab"):
         await story.put(jid, n)
     await reserve(story, 10, "ada@1")
@@ -342,7 +346,7 @@ async def test_what_is_handed_over_goes_to_the_other_person_before_all_else(stor
     assert await is_sound(story, 41)
 
 
-async def test_what_is_handed_over_and_not_fetched_goes_to_whoever_asks(story: Story) -> None:
+async def test_handed_over_job_that_is_not_fetched_is_offered_to_anyone(story: Story) -> None:
     await story.put("a", 0)
     await reserve(story, 1)
     await hand_over(story, "a", 2, limit=10)
@@ -351,7 +355,7 @@ async def test_what_is_handed_over_and_not_fetched_goes_to_whoever_asks(story: S
     assert (await story.get("a"))["remaining"] == 5
 
 
-async def test_who_is_called_like_a_machine_is_not_given_what_that_runs(story: Story) -> None:
+async def test_person_named_like_a_worker_does_not_get_its_jobs(story: Story) -> None:
     await story.running("a", worker="ada")
     assert (
         await reserve(story, 2, "ada@1"),
@@ -360,7 +364,7 @@ async def test_who_is_called_like_a_machine_is_not_given_what_that_runs(story: S
     ) == (None, None, None)
 
 
-async def test_nobody_hands_over_to_himself(story: Story) -> None:
+async def test_handing_over_to_oneself_is_refused(story: Story) -> None:
     await story.put("a", 0)
     await reserve(story, 1)
     async with story.refused(InvalidArgument, argument="to"):
@@ -368,7 +372,7 @@ async def test_nobody_hands_over_to_himself(story: Story) -> None:
 
 
 @pytest.mark.parametrize("call", [extend, skip, hand_over])
-async def test_what_nobody_has_is_neither_extended_nor_skipped_nor_handed_over(
+async def test_unreserved_job_cannot_be_extended_skipped_or_handed_over(
     story: Story, call: Any
 ) -> None:
     await story.put("a", 0)
@@ -376,7 +380,7 @@ async def test_what_nobody_has_is_neither_extended_nor_skipped_nor_handed_over(
         await call(story, "a", 1)
 
 
-async def test_what_is_given_back_is_at_its_former_place(story: Story) -> None:
+async def test_released_job_returns_to_its_former_place(story: Story) -> None:
     for n, jid in enumerate("ab"):
         await story.put(jid, n)
     await reserve(story, 10)

@@ -1,4 +1,4 @@
-"""What has piled up is seen to a portion at a time, and nothing of it forgotten."""
+"""Backlogs are worked off in bounded batches, and none of them is forgotten."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.lua.bounds.crowds import (
 from tests.lua.story import Story
 
 
-async def test_completed_jobs_that_are_due_go_a_few_at_a_time_until_all_are_gone(
+async def test_expired_completed_jobs_are_pruned_a_few_per_call_until_none_is_left(
     story: Story, gauge: Gauge
 ) -> None:
     await crowd(story, COMPLETED, "completed", "complete", queue="", step=0.001, tags='["x"]')
@@ -64,9 +64,7 @@ async def test_completed_jobs_that_are_due_go_a_few_at_a_time_until_all_are_gone
     assert await is_sound(story, A_MOMENT)
 
 
-async def test_the_dependents_of_a_job_are_released_a_portion_at_a_time_until_all_are(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_dependents_are_released_in_batches_until_all_are(story: Story, gauge: Gauge) -> None:
     await crowd(story, MANY, "q:mail-depends", "depends")
     await story.running("hub")
     await bind(story, MANY, dependents=True)
@@ -84,7 +82,7 @@ async def test_the_dependents_of_a_job_are_released_a_portion_at_a_time_until_al
     assert await is_sound(story, 4)
 
 
-async def test_a_job_that_comes_back_while_its_dependents_are_released_may_have_new_ones(
+async def test_job_put_again_while_its_dependents_are_released_can_have_new_ones(
     story: Story, gauge: Gauge
 ) -> None:
     size = 1_000
@@ -103,7 +101,7 @@ async def test_a_job_that_comes_back_while_its_dependents_are_released_may_have_
     assert (await story.state("new"), await story.state("j7")) == ("depends", "depends")
 
 
-async def test_many_completions_of_one_call_release_a_bounded_number_of_dependents(
+async def test_completions_of_one_call_release_a_bounded_number_of_dependents(
     story: Story, gauge: Gauge
 ) -> None:
     jobs = 100
@@ -148,7 +146,7 @@ async def test_many_completions_with_one_dependent_each_release_them_all(
     assert not await story.exists("x:todo")
 
 
-async def test_a_cancelled_jobs_dependencies_are_unlinked_a_portion_at_a_time_until_all_are(
+async def test_dependencies_of_a_canceled_job_are_unlinked_in_batches_until_all_are(
     story: Story, gauge: Gauge
 ) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting")
@@ -165,7 +163,7 @@ async def test_a_cancelled_jobs_dependencies_are_unlinked_a_portion_at_a_time_un
     assert await is_sound(story, 4)
 
 
-async def test_a_job_with_very_many_dependents_is_not_cancelled_before_them(
+async def test_job_with_very_many_dependents_is_not_canceled_before_them(
     story: Story, gauge: Gauge
 ) -> None:
     await story.put("hub", 0)
@@ -186,9 +184,7 @@ async def test_a_job_with_very_many_dependents_is_not_cancelled_before_them(
     assert gauge.most <= 1_000 * 20 + 100
 
 
-async def test_dependencies_are_replaced_only_while_they_are_few(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_dependencies_are_replaced_only_up_to_a_limit(story: Story, gauge: Gauge) -> None:
     await crowd(story, MANY, "q:mail-work", "waiting")
     await story.put("hub", 0, depends=["j0"])
     await bind(story, MANY, dependents=False)
@@ -202,7 +198,7 @@ async def test_dependencies_are_replaced_only_while_they_are_few(
 
 
 @pytest.mark.parametrize("order", ["oldest first", "newest first"])
-async def test_failed_jobs_of_a_large_group_are_cancelled_at_its_ends(
+async def test_failed_jobs_at_the_ends_of_a_large_group_can_be_canceled(
     story: Story, gauge: Gauge, order: str
 ) -> None:
     await crowd(story, MANY, "f:typo", "failed", failure=FAILURE)

@@ -1,4 +1,4 @@
-"""A check is a walk in small steps, over one namespace alone."""
+"""A check proceeds in small steps, within one namespace."""
 
 import json
 from typing import Any
@@ -11,15 +11,13 @@ from tests.lua.check.town import a_town, findings, problems
 from tests.lua.story import Story
 
 
-async def test_an_empty_namespace_is_sound(story: Story) -> None:
+async def test_empty_namespace_is_consistent(story: Story) -> None:
     reply = await story.store.check(now=1, budget=10_000)
     assert (reply["cursor"], reply["found"], reply["mended"]) == ("0", [], 0)
 
 
 @pytest.mark.parametrize("budget", [1, 7, 10_000])
-async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(
-    story: Story, budget: int
-) -> None:
+async def test_small_steps_find_the_same_problems_as_large_ones(story: Story, budget: int) -> None:
     await a_town(story)
     for jid in ("waiting", "scheduled", "held", "failed"):
         await story.change("HDEL", f"j:{jid}", "remaining")
@@ -37,7 +35,7 @@ async def test_a_walk_in_small_steps_finds_what_one_in_large_steps_does(
         assert len({finding["jid"] for finding in found if finding["problem"] == problem}) == 300
 
 
-async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story) -> None:
+async def test_step_reads_little_more_than_its_budget(story: Story) -> None:
     for number in range(3):
         batch: list[PutManyRow] = [
             {"jid": f"{number}-{each}", "klass": "Greet", "data": "{}", "tags": ["x"]}
@@ -54,7 +52,7 @@ async def test_a_step_looks_at_no_more_than_its_budget_and_a_little(story: Story
     assert sum(steps) > 3 * 3000
 
 
-async def test_resolving_in_small_steps_mends_a_long_list_entirely(story: Story) -> None:
+async def test_resolving_in_small_steps_fixes_a_long_list_entirely(story: Story) -> None:
     await story.failed("a")
     for number in range(250):
         await story.change("LPUSH" if number % 2 else "RPUSH", "f:typo", f"ghost-{number}")
@@ -62,7 +60,7 @@ async def test_resolving_in_small_steps_mends_a_long_list_entirely(story: Story)
     assert await story.items("f:typo") == ["a"]
 
 
-async def test_in_a_long_group_the_job_is_found_by_when_it_failed(story: Story) -> None:
+async def test_job_in_a_long_group_is_found_by_its_failure_time(story: Story) -> None:
     common: dict[Any, Any] = {
         "klass": "K",
         "data": "{}",
@@ -99,19 +97,19 @@ async def test_in_a_long_group_the_job_is_found_by_when_it_failed(story: Story) 
         '["end",[["elsewhere","0"]]]', '["1",[["{key}","x"]]]', '["1",[["{key}"]]]',
     ],
 )  # fmt: skip
-async def test_a_cursor_of_somebodys_own_is_refused(story: Story, cursor: str) -> None:
+async def test_invented_cursor_is_refused(story: Story, cursor: str) -> None:
     await story.put("a", 0)
     async with story.refused(InvalidArgument, argument="cursor"):
         await story.store.check(now=1, cursor=cursor.replace("{key}", story.key("j:a")))
 
 
-async def test_only_the_word_resolve_resolves(story: Story) -> None:
+async def test_nothing_is_fixed_without_resolve(story: Story) -> None:
     async with story.refused(InvalidArgument, argument="resolve"):
         await story.store.check(now=1, resolve="yes")
 
 
 @pytest.mark.parametrize("name", ["a*b", "a?b", "[ab]", "a\\b", "a-b", "{a}", "a%b"])
-async def test_a_namespace_of_any_name_is_walked_and_no_other(story: Story, name: str) -> None:
+async def test_check_reads_its_own_namespace_only(story: Story, name: str) -> None:
     connection = story.store.connection
     other, mine = (
         Story(ScriptStore(connection, story.namespace + each), story.redis)

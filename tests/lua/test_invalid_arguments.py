@@ -1,8 +1,4 @@
-"""Every argument of every command, wrong in every way that its type can be: refused with BADARG,
-and nothing has changed.
-
-What the arguments are is read from the commands' headers, so no command and no argument can be left
-out."""
+"""Invalid arguments of every command are refused with BADARG, and nothing changes."""
 
 import json
 from collections.abc import Iterator
@@ -452,9 +448,7 @@ FORMS = {f"{spoken.command.name} {spoken.word or ''}".strip(): spoken for spoken
 
 
 @pytest.mark.parametrize("name", FORMS)
-async def test_whatever_is_wrong_with_an_argument_is_refused_and_changes_nothing(
-    town: Story, name: str
-) -> None:
+async def test_invalid_argument_is_refused_and_changes_nothing(town: Story, name: str) -> None:
     spoken = FORMS[name]
     before = await contents(town)
     for what, keys, argv in bad_calls(spoken):
@@ -465,7 +459,7 @@ async def test_whatever_is_wrong_with_an_argument_is_refused_and_changes_nothing
 
 
 @pytest.mark.parametrize("name", FORMS)
-async def test_what_was_wrong_was_wrong_for_that_reason(town: Story, name: str) -> None:
+async def test_valid_argument_in_the_same_place_is_accepted(town: Story, name: str) -> None:
     spoken = FORMS[name]
     reply = await call(town, spoken.command.name, spoken.keys, spoken.argv())
     assert not isinstance(reply, tuple) or reply[0] != "BADARG", reply
@@ -480,7 +474,7 @@ async def test_what_was_wrong_was_wrong_for_that_reason(town: Story, name: str) 
 
 
 @pytest.mark.parametrize("name", [name for name, spoken in FORMS.items() if spoken.form.batch])
-async def test_what_is_wrong_with_one_of_a_batch_is_refused_alone(town: Story, name: str) -> None:
+async def test_invalid_item_of_a_batch_is_refused_alone(town: Story, name: str) -> None:
     spoken = FORMS[name]
     before = await contents(town)
     for at, arg in enumerate(spoken.form.batch):
@@ -497,7 +491,7 @@ async def test_what_is_wrong_with_one_of_a_batch_is_refused_alone(town: Story, n
 
 
 @pytest.mark.parametrize(("command", "keys", "argv"), TOGETHER.values(), ids=TOGETHER)
-async def test_arguments_that_do_not_go_together_are_refused_and_change_nothing(
+async def test_incompatible_arguments_are_refused_and_change_nothing(
     town: Story, command: str, keys: list[str], argv: list[Any]
 ) -> None:
     before = await contents(town)

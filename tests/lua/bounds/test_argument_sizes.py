@@ -1,4 +1,4 @@
-"""What is too much for one call is refused."""
+"""Arguments that are too large for one call are refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +56,7 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[int], dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_a_list_of_a_thousand_is_taken_and_a_longer_one_refused(
+async def test_list_of_more_than_a_thousand_items_is_refused(
     story: Story, gauge: Gauge, name: str
 ) -> None:
     await story.running("running")
@@ -75,7 +75,7 @@ async def test_a_list_of_a_thousand_is_taken_and_a_longer_one_refused(
         await gauge(*words, **arguments(MOST))
 
 
-async def test_a_job_has_no_more_than_a_thousand_tags(story: Story, gauge: Gauge) -> None:
+async def test_job_has_at_most_a_thousand_tags(story: Story, gauge: Gauge) -> None:
     await story.put("a", 0)
     await story.recur("hourly", 0)
     tags = [f"t{number}" for number in range(MOST)]
@@ -92,7 +92,7 @@ async def test_a_job_has_no_more_than_a_thousand_tags(story: Story, gauge: Gauge
     assert gauge.most <= 2_100
 
 
-async def test_all_lists_of_a_batch_together_are_bounded(story: Story, gauge: Gauge) -> None:
+async def test_total_size_of_all_lists_of_a_batch_is_limited(story: Story, gauge: Gauge) -> None:
     tags = [f"t{number}" for number in range(500)]
     jobs = [
         {"jid": f"j{number}", "klass": "K", "data": "{}", "tags": tags} for number in range(100)

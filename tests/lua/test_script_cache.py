@@ -1,5 +1,4 @@
-"""A server that forgot its scripts, after a restart or a fail-over, is told them again, and no call
-is lost or doubled."""
+"""Scripts that the server lost in a restart or fail-over are loaded again without losing a call."""
 
 from typing import Any
 
@@ -28,7 +27,7 @@ async def _forget(story: Story) -> None:
     await story.ask("SCRIPT", "FLUSH", "SYNC")
 
 
-async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all_calls(
+async def test_job_runs_although_scripts_are_flushed_between_all_calls(
     forgetful: Story,
 ) -> None:
     story = forgetful
@@ -51,7 +50,7 @@ async def test_a_job_is_worked_though_the_server_forgets_its_scripts_between_all
     ]  # fmt: skip
 
 
-async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_other(
+async def test_refusal_after_reloading_the_script_is_raised(
     forgetful: Story,
 ) -> None:
     with pytest.raises(NoSuchJob) as caught:
@@ -63,7 +62,7 @@ async def test_a_refusal_by_a_server_that_had_forgotten_is_a_refusal_like_any_ot
     assert lost.value.holder == "ann"
 
 
-async def test_calls_sent_together_are_all_carried_out_once(story: Story) -> None:
+async def test_pipelined_calls_are_executed_once_each(story: Story) -> None:
     calls = [
         story.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", now=n, delay=0, tags=["x"])
         for n in range(5)
@@ -74,7 +73,7 @@ async def test_calls_sent_together_are_all_carried_out_once(story: Story) -> Non
     assert await story.scores("tags") == {"x": 5}
 
 
-async def test_different_calls_sent_together_each_get_their_own_answer(story: Story) -> None:
+async def test_pipelined_calls_get_their_own_replies(story: Story) -> None:
     await story.running("a")
     await story.running("b")
     store = story.store
@@ -93,7 +92,7 @@ async def test_different_calls_sent_together_each_get_their_own_answer(story: St
     assert (type(refused), type(lost)) == (NoSuchJob, LockLost)
 
 
-async def test_a_server_that_forgot_some_scripts_only_is_told_those(story: Story) -> None:
+async def test_only_missing_scripts_are_loaded(story: Story) -> None:
     store = story.store
     await story.put("a", 0)
     await _forget(story)
@@ -109,7 +108,7 @@ async def _told(answer: Any) -> Any:
     return answer["jid"] if isinstance(answer, dict) else answer
 
 
-async def test_refusals_in_a_pipeline_are_answers_in_their_places(story: Story) -> None:
+async def test_refusals_in_a_pipeline_are_returned_in_their_places(story: Story) -> None:
     calls = [story.store.complete(jid=jid, worker="ann", queue="mail", now=1) for jid in "ab"]
     for _ in range(2):
         answers = await story.store.pipeline(calls)

@@ -1,4 +1,4 @@
-"""order and answer: what a running worker is told, and what it says to that."""
+"""order and answer: commands to running workers, and their replies."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from aioqless.errors import InvalidArgument, NoSuchWorker
 from tests.lua.story import Story
 
 
-async def test_an_order_is_published_to_the_worker_alone(story: Story) -> None:
+async def test_order_is_published_to_its_worker_only(story: Story) -> None:
     async with story.heard() as messages:
         assert (
             await story.store.order_subscribe(worker="ann", answer="x", queue="mail", limit=4) == 1
@@ -21,25 +21,25 @@ async def test_an_order_is_published_to_the_worker_alone(story: Story) -> None:
     ]
 
 
-async def test_an_order_to_nobody_is_refused(story: Story) -> None:
+async def test_order_to_an_unknown_worker_is_refused(story: Story) -> None:
     async with story.refused(NoSuchWorker, worker="nobody"):
         await story.store.order_quiet(worker="nobody", answer="x")
 
 
-async def test_an_order_that_is_repeated_is_published_once(story: Story) -> None:
+async def test_repeated_order_is_published_once(story: Story) -> None:
     async with story.heard() as messages:
         for _ in range(2):
             assert await story.store.order_quiet(worker="ann", answer="x", request="c1:1") == 1
     assert len(messages) == 1
 
 
-async def test_an_answer_goes_to_who_asked(story: Story) -> None:
+async def test_answer_is_published_to_the_caller(story: Story) -> None:
     async with story.heard() as messages:
         await story.store.answer(answer="x", told='{"paused": true}')
     assert messages == [("x:answer:x", {"paused": True})]
 
 
 @pytest.mark.parametrize("told", ["", "1", "{"])
-async def test_an_answer_is_an_object(story: Story, told: str) -> None:
+async def test_answer_must_be_an_object(story: Story, told: str) -> None:
     async with story.refused(InvalidArgument, argument="told"):
         await story.store.answer(answer="x", told=told)

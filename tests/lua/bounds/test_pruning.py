@@ -1,12 +1,10 @@
-"""What is old goes a portion at a time."""
+"""Old statistics are pruned in bounded steps."""
 
 from tests.lua.bounds.crowds import A_MOMENT, FAILURE, FULL, MANY, MOST, Gauge, bind, crowd
 from tests.lua.story import Story
 
 
-async def test_statistics_of_years_are_pruned_a_month_at_a_time_until_all_are(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_statistics_of_years_are_pruned_a_month_per_call(story: Story, gauge: Gauge) -> None:
     today = A_MOMENT - A_MOMENT % 86_400
     days = [today - 86_400 * back for back in range(1, 3_000 if FULL else 400)]
     for day in days:
@@ -70,16 +68,14 @@ async def test_idle_pops_prune_the_statistics_of_unused_queues_in_batches(
     assert gauge.most <= 60 * 7 + 100
 
 
-async def test_a_job_that_failed_on_a_day_that_is_pruned_leaves_no_counter_behind(
-    story: Story, gauge: Gauge
-) -> None:
+async def test_pruned_day_of_a_failure_leaves_no_counter(story: Story, gauge: Gauge) -> None:
     await story.failed("a")
     await story.change("DEL", "s:stats:0:mail")
     assert await gauge("unfail", queue="mail", group="typo", now=A_MOMENT) == 1
     assert not await story.exists("s:stats:0:mail")
 
 
-async def test_many_queues_at_once_prune_no_more_than_one(story: Story, gauge: Gauge) -> None:
+async def test_pop_of_many_queues_prunes_at_most_one(story: Story, gauge: Gauge) -> None:
     for number in range(300):
         await story.put(f"j{number}", A_MOMENT, queue=f"q{number}")
     batch = [{"queue": f"q{number}"} for number in range(300)]
@@ -96,7 +92,7 @@ async def test_many_queues_at_once_prune_no_more_than_one(story: Story, gauge: G
     assert gauge.most <= 300 * 45 + 60 * 6
 
 
-async def test_a_turn_of_many_empty_queues_costs_little(story: Story, gauge: Gauge) -> None:
+async def test_pop_of_many_empty_queues_is_cheap(story: Story, gauge: Gauge) -> None:
     await crowd(story, 2_000, "q:last-work", "waiting", queue="last")
     batch = [{"queue": f"q{number}"} for number in range(MOST - 1)] + [{"queue": "last"}]
     for order in ("rotation", "ordered"):
@@ -113,7 +109,7 @@ async def test_a_turn_of_many_empty_queues_costs_little(story: Story, gauge: Gau
     assert gauge.most <= MOST * 40
 
 
-async def test_a_check_takes_small_steps_through_large_keys(story: Story, gauge: Gauge) -> None:
+async def test_check_reads_large_keys_in_small_steps(story: Story, gauge: Gauge) -> None:
     await crowd(story, MANY, "q:mail-depends", "depends", tags='["x"]')
     await crowd(story, MANY, "t:x", "depends", tags='["x"]')
     await story.change("ZADD", "tags", MANY, "x")

@@ -1,4 +1,4 @@
-"""limit and rate: how many jobs of a key run at once, and how often one starts."""
+"""Concurrency limits and rate limits of keys and queues."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> st
 # How many at once
 
 
-async def test_one_of_a_key_runs_at_a_time_and_those_behind_it_go_on(story: Story) -> None:
+async def test_limited_key_runs_one_job_at_a_time_without_blocking_other_jobs(story: Story) -> None:
     for jid in ("a", "b", "c"):
         await story.put(jid, 0, **ONE)
     await story.put("other", 1)
@@ -43,7 +43,7 @@ async def test_one_of_a_key_runs_at_a_time_and_those_behind_it_go_on(story: Stor
     assert (await story.state("a"), await story.state("b")) == ("scheduled", "scheduled")
 
 
-async def test_one_whose_lock_lapsed_long_ago_counts_while_it_has_its_grace(story: Story) -> None:
+async def test_job_in_its_grace_period_counts_towards_the_limit(story: Story) -> None:
     """As after an outage, in which its holder couldn't renew it."""
     await story.put("a", 0, **ONE)
     await story.put("b", 0, **ONE)
@@ -55,7 +55,7 @@ async def test_one_whose_lock_lapsed_long_ago_counts_while_it_has_its_grace(stor
     assert len(await story.pop(1012, count=9, worker="zoe")) == 1
 
 
-async def test_a_limit_holds_across_queues_and_workers(story: Story) -> None:
+async def test_limit_holds_across_queues_and_workers(story: Story) -> None:
     for n in range(5):
         await story.put(f"a{n}", n, queue=f"q{n}", **limited(2))
     assert [len(await story.pop(9, queue=f"q{n}", worker=f"w{n}")) for n in range(5)] == [
@@ -71,7 +71,7 @@ async def test_a_limit_holds_across_queues_and_workers(story: Story) -> None:
     "end",
     ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"],
 )
-async def test_however_a_run_ends_the_next_of_its_key_may_start(story: Story, end: str) -> None:
+async def test_end_of_a_run_lets_the_next_job_of_its_key_start(story: Story, end: str) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.put("c", 3, **ONE)
@@ -102,7 +102,7 @@ async def test_however_a_run_ends_the_next_of_its_key_may_start(story: Story, en
     assert await story.pop(6, count=9) == ["b"]
 
 
-async def test_those_held_back_keep_their_place_in_line(story: Story) -> None:
+async def test_delayed_jobs_of_a_key_keep_their_order(story: Story) -> None:
     await story.running("first", **ONE)
     for at, (jid, priority) in enumerate((("b", 0), ("a", 0), ("urgent", -5), ("c", 0)), 2):
         await story.put(jid, at, priority=priority, **ONE)
@@ -114,7 +114,7 @@ async def test_those_held_back_keep_their_place_in_line(story: Story) -> None:
     assert served == ["first", "urgent", "b", "a", "c"]
 
 
-async def test_a_held_back_job_whose_priority_changes_changes_its_place(story: Story) -> None:
+async def test_changed_priority_reorders_delayed_jobs(story: Story) -> None:
     await story.running("first", **ONE)
     await story.put("a", 2, **ONE)
     await story.put("b", 3, **ONE)
@@ -125,7 +125,7 @@ async def test_a_held_back_job_whose_priority_changes_changes_its_place(story: S
     assert await story.scores("x:held:k") == {"a": score(0, 2)}
 
 
-async def test_a_waking_is_told_to_idle_workers(story: Story) -> None:
+async def test_idle_workers_are_notified_when_a_delayed_job_may_start(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
@@ -134,7 +134,7 @@ async def test_a_waking_is_told_to_idle_workers(story: Story) -> None:
     assert ("x:ready", "mail") in messages
 
 
-async def test_the_job_of_a_dead_worker_frees_its_key_when_its_lock_has_run_out(
+async def test_expired_lock_of_a_dead_worker_frees_the_key(
     story: Story,
 ) -> None:
     await story.running("a", queue="left", **ONE)
@@ -145,7 +145,7 @@ async def test_the_job_of_a_dead_worker_frees_its_key_when_its_lock_has_run_out(
     assert await story.pop(71, worker="bob") == ["b"]
 
 
-async def test_a_holder_that_goes_on_renewing_its_lock_keeps_its_key(story: Story) -> None:
+async def test_renewed_lock_keeps_the_key(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
@@ -155,7 +155,7 @@ async def test_a_holder_that_goes_on_renewing_its_lock_keeps_its_key(story: Stor
     assert await story.where("b") == {"scheduled": 120}
 
 
-async def test_a_dead_workers_job_is_run_again_within_its_limit(story: Story) -> None:
+async def test_job_of_a_dead_worker_runs_again_within_its_limit(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     assert await story.pop(61, worker="bob") == []
@@ -165,7 +165,7 @@ async def test_a_dead_workers_job_is_run_again_within_its_limit(story: Story) ->
     assert await story.pop(74, worker="bob") == ["b"]
 
 
-async def test_a_lapsed_job_whose_key_was_taken_is_held_back(story: Story) -> None:
+async def test_job_with_an_expired_lock_is_delayed_if_its_key_was_taken(story: Story) -> None:
     await story.running("a", queue="post", **ONE)
     await story.put("b", 2, **ONE)
     assert await story.pop(61, worker="bob", queue="post") == []
@@ -176,7 +176,7 @@ async def test_a_lapsed_job_whose_key_was_taken_is_held_back(story: Story) -> No
     assert await story.pop(74, worker="bob", queue="post") == ["a"]
 
 
-async def test_a_running_job_that_other_hands_took_away_is_found_out(story: Story) -> None:
+async def test_running_job_removed_by_another_client_frees_its_key(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
@@ -185,7 +185,7 @@ async def test_a_running_job_that_other_hands_took_away_is_found_out(story: Stor
     assert await story.pop(72, worker="bob") == ["b"]
 
 
-async def test_one_held_back_that_is_gone_is_passed_over(story: Story) -> None:
+async def test_deleted_delayed_job_is_skipped(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.put("c", 3, **ONE)
@@ -195,7 +195,7 @@ async def test_one_held_back_that_is_gone_is_passed_over(story: Story) -> None:
     assert await story.pop(6, count=9) == ["c"]
 
 
-async def test_cancelling_one_held_back_leaves_no_trace(story: Story) -> None:
+async def test_canceled_delayed_job_leaves_no_trace(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
@@ -205,7 +205,7 @@ async def test_cancelling_one_held_back_leaves_no_trace(story: Story) -> None:
     assert not await story.exists("x:holding:k")
 
 
-async def test_one_held_back_in_a_queue_can_be_moved_and_then_waits_there(story: Story) -> None:
+async def test_delayed_job_can_be_moved_to_another_queue(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
@@ -215,7 +215,7 @@ async def test_one_held_back_in_a_queue_can_be_moved_and_then_waits_there(story:
     assert await story.pop(7, queue="post") == ["b"]
 
 
-async def test_a_call_looks_at_so_many_and_the_next_goes_on(story: Story) -> None:
+async def test_pop_examines_a_bounded_number_of_jobs_and_the_next_continues(story: Story) -> None:
     await story.running("holder", **ONE)
     for n in range(120):
         await story.put(f"a{n:03}", n, **ONE)
@@ -224,7 +224,7 @@ async def test_a_call_looks_at_so_many_and_the_next_goes_on(story: Story) -> Non
     assert popped.index(["free"]) > 0
 
 
-async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> None:
+async def test_pop_that_reached_its_bound_requests_an_immediate_pop(story: Story) -> None:
     await story.configure(heartbeat=5000)
     await story.running("holder", **ONE)
     for n in range(120):
@@ -240,7 +240,7 @@ async def test_a_call_that_was_cut_short_says_to_ask_at_once(story: Story) -> No
 # Rates of keys
 
 
-async def test_so_many_of_a_key_start_within_a_period_and_the_next_when_there_is_room_again(
+async def test_rate_limit_of_a_key_delays_further_starts(
     story: Story,
 ) -> None:
     for n in range(5):
@@ -253,7 +253,7 @@ async def test_so_many_of_a_key_start_within_a_period_and_the_next_when_there_is
     assert await story.pop(70, count=9, worker="bob") == ["a2"]
 
 
-async def test_over_any_period_no_more_than_so_many_start(story: Story) -> None:
+async def test_rate_limit_holds_over_any_sliding_window(story: Story) -> None:
     for n in range(30):
         await story.put(f"a{n:02}", 0, **rated(3, 10))
     starts: list[float] = []
@@ -264,7 +264,7 @@ async def test_over_any_period_no_more_than_so_many_start(story: Story) -> None:
     assert starts[-1] == 90
 
 
-async def test_a_retry_counts_as_another_start(story: Story) -> None:
+async def test_retry_counts_as_a_start(story: Story) -> None:
     await story.running("a", popped=1, **rated(1, 30))
     await story.retry("a", 2)
     assert await story.pop(3) == []
@@ -272,7 +272,7 @@ async def test_a_retry_counts_as_another_start(story: Story) -> None:
     assert await story.pop(31) == ["a"]
 
 
-async def test_a_rate_and_a_limit_hold_together(story: Story) -> None:
+async def test_rate_and_concurrency_limit_apply_together(story: Story) -> None:
     both = {"terms": json.dumps({"key": "k", "limit": 1, "rate": [1, 30]})}
     await story.running("a", popped=1, **both)  # type: ignore[arg-type]
     await story.put("b", 2, **both)  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ async def test_a_rate_and_a_limit_hold_together(story: Story) -> None:
 # Rates of queues
 
 
-async def test_a_queue_gives_so_many_within_a_period_and_says_when_there_is_more(
+async def test_rate_limit_of_a_queue_returns_when_to_pop_again(
     story: Story,
 ) -> None:
     await story.configure(mail_rate_limit="3/60")
@@ -300,7 +300,9 @@ async def test_a_queue_gives_so_many_within_a_period_and_says_when_there_is_more
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
-async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, order: str) -> None:
+async def test_queue_at_its_limit_leaves_the_count_to_other_queues(
+    story: Story, order: str
+) -> None:
     await story.configure(A_rate_limit="1/60")
     for n in range(2):
         await story.put(f"a{n}", n, queue="A")
@@ -328,7 +330,7 @@ async def test_a_queue_that_has_no_room_costs_the_others_nothing(story: Story, o
         ({"key": "k", "rate": [5]}, "rate"),
     ],
 )
-async def test_limits_that_cannot_be_are_refused_by_name(
+async def test_invalid_limits_are_refused_by_name(
     story: Story, given: dict[str, Any], argument: str
 ) -> None:
     async with story.refused(InvalidArgument, argument=argument):
@@ -336,12 +338,12 @@ async def test_limits_that_cannot_be_are_refused_by_name(
 
 
 @pytest.mark.parametrize("value", ["0/60", "5", "5/0", "many/60", "-1/60", "5/", "99999/1"])
-async def test_a_queues_rate_that_cannot_be_is_refused(story: Story, value: str) -> None:
+async def test_invalid_rate_of_a_queue_is_refused(story: Story, value: str) -> None:
     async with story.refused(InvalidArgument, argument="mail-rate-limit", value=value):
         await story.configure(mail_rate_limit=value)
 
 
-async def test_a_job_held_back_says_by_which_limit_and_until_when(story: Story) -> None:
+async def test_delayed_job_names_its_limit_and_time(story: Story) -> None:
     for jid in ("a", "b"):
         await story.put(jid, 0, **ONE)
     for jid in ("c", "d"):
